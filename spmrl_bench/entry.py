@@ -10,8 +10,8 @@ import signal
 import sys
 from typing import NoReturn
 
-from spmrl_bench.interrupts import INTERRUPTED, exit_status, interrupt
-from spmrl_bench.standard_streams import standard_streams
+from spmrl_bench.process.console import standard_streams
+from spmrl_bench.process.signals import INTERRUPTED, exit_status, interrupt
 
 #: Exit status of a command that did not do what it was asked for.
 FAILED = 1

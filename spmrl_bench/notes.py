@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.files import write_text
-from spmrl_bench.living import birth_of, is_gone, this_machine
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.living import birth_of, is_gone, this_machine
 
 Note = TypeVar("Note", bound=BaseModel)
 

@@ -13,7 +13,7 @@ from spmrl_bench.parsers.registry import KINDS
 PACKAGE = Path(spmrl_bench.__file__).parent
 #: From the ground up; modules beside the rooms lie below them.
 ROOMS = (
-    *("storage", "trees", "readers", "scoring", "treebanks"),
+    *("storage", "process", "trees", "readers", "scoring", "treebanks"),
     *("chart", "transitions", "nn", "parsers", "training", "parsing"),
 )
 #: What parsing/ takes of packages/, until these are read below it.

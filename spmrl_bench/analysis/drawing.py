@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import RecordError, SpmrlError
-from spmrl_bench.files import write_bytes
+from spmrl_bench.storage.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

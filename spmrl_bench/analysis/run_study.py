@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
 from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, joint_plan
-from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.run_config import RunConfig
@@ -25,6 +24,7 @@ from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.process.executors.where import LOCAL, Where
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.training.schedule import Progress

@@ -15,12 +15,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.leaderboard.store import Documents, Part, file_bytes, files_of, problems
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.scoring.signature import Signature
+from spmrl_bench.storage.json_files import parsed_json
 
 SCHEMA_VERSION = 3  # as the version of records that first said of a split what is said here
 

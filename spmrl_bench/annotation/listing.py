@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.errors import RecordError, SpmrlError, remedy
-from spmrl_bench.files import write_text
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.treebanks.reading import SentencePlace
 
 #: Endings of file names, and what they stand for.

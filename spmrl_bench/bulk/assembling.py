@@ -13,7 +13,7 @@ from pathlib import Path
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.state import Counts, FileState
 from spmrl_bench.errors import ReadError, SpmrlError
-from spmrl_bench.files import put, write_file
+from spmrl_bench.storage.files import put, write_file
 
 
 def assemble(state: FileState, source: Path, file: Input, output: Path) -> None:

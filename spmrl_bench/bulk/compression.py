@@ -19,9 +19,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.bulk.inputs import Compression
 from spmrl_bench.errors import ReadError, SpmrlError
+from spmrl_bench.storage.bounded_files import open_regular
 
 _BLOCK = 1 << 20
 #: Compressed bytes that are taken at a time; zstd makes at most 32,000 times as many of them.

@@ -17,13 +17,13 @@ from spmrl_bench.bulk.settings import Settings, settle
 from spmrl_bench.bulk.state import REPORT, SETTINGS, STATE, WORKERS, FileState, clear_done
 from spmrl_bench.bulk.worker import Job, work
 from spmrl_bench.errors import ReadError, SpmrlError
-from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.unit import Executor, Unit
-from spmrl_bench.files import clear_up
 from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.parsing.models import identity
 from spmrl_bench.parsing.streams import LOOKED_AT, Form, text_problem
+from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.process.executors.unit import Executor, Unit
+from spmrl_bench.storage.files import clear_up
 
 #: Files that are named where something is to be said of many.
 NAMED = 5

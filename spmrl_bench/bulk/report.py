@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.state import REPORT, STATE, WORKERS, FileState, Part
-from spmrl_bench.files import write_text
-from spmrl_bench.living import this_machine
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.living import this_machine
 
 # Seconds between two notes of a worker, at least.
 _OFTEN = 1.0

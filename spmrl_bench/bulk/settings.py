@@ -10,15 +10,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.bulk.inputs import Compression
 from spmrl_bench.bulk.state import SETTINGS
 from spmrl_bench.errors import SpmrlError, remedy
-from spmrl_bench.files import create
 from spmrl_bench.parsing.answers import Output
 from spmrl_bench.parsing.bulk import OnLong
 from spmrl_bench.parsing.streams import Form
 from spmrl_bench.readers.conll import TagColumn
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import create
 
 
 class Settings(BaseModel):

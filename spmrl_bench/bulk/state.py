@@ -25,10 +25,10 @@ from typing import BinaryIO
 
 from pydantic import BaseModel, ValidationError
 
-from spmrl_bench.bounded_files import open_regular, read_regular
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.shards import Cut
-from spmrl_bench.files import names_in, put, write_file, write_text
+from spmrl_bench.storage.bounded_files import open_regular, read_regular
+from spmrl_bench.storage.files import names_in, put, write_file, write_text
 
 #: Names in the folder of the outputs.
 SETTINGS, REPORT, STATE = "parse.json", "report.json", ".parsing"

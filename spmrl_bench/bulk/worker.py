@@ -2,7 +2,7 @@
 
 A worker goes through the inputs from a place of its own, so that several begin in different files,
 and takes the first shard that is neither parsed nor claimed by a living worker. Its claim is a
-lock (:mod:`spmrl_bench.locks`), which holds until the part is written; a worker that dies leaves
+lock, which holds until the part is written; a worker that dies leaves
 a claim that the others recognise. When nothing is left but what others have in work, it waits,
 because what they have may come free. So when a worker ends, all is done.
 """
@@ -32,11 +32,11 @@ from spmrl_bench.errors import (
     TreeError,
     remedy,
 )
-from spmrl_bench.interrupts import signals_wait
-from spmrl_bench.locks import LockedError, locked
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
 from spmrl_bench.parsing.models import identity
-from spmrl_bench.processes import available_threads
+from spmrl_bench.process.pools import available_threads
+from spmrl_bench.process.signals import signals_wait
+from spmrl_bench.storage.locks import LockedError, locked
 
 #: Seconds between two looks whether what others have in work has come free.
 PAUSE = 1.0

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from spmrl_bench import __version__
 from spmrl_bench.entry import FAILED
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.interrupts import exit_status
+from spmrl_bench.process.signals import exit_status
 
 # What the system can run out of, whatever the program does.
 _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}

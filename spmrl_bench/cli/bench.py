@@ -53,9 +53,9 @@ def bench(
     """
     import torch
 
-    from spmrl_bench.files import write_text
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.speed.report import all_speeds, epoch_report, to_json
+    from spmrl_bench.storage.files import write_text
 
     check_choice("size", size, ("published", "small", "both"))
     sizes = ("published", "small") if size == "both" else (size,)

@@ -39,9 +39,9 @@ def parse_into(
     from spmrl_bench.bulk.folder import parse_folder
     from spmrl_bench.bulk.inputs import COMPRESSIONS
     from spmrl_bench.bulk.state import STATE
-    from spmrl_bench.executors.where import executor_for, parse_where
     from spmrl_bench.experiments.run_folder import trained_transforms
     from spmrl_bench.packages.located import located
+    from spmrl_bench.process.executors.where import executor_for, parse_where
     from spmrl_bench.training.report import messages
 
     if compression is not None:

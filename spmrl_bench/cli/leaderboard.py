@@ -71,11 +71,11 @@ def leaderboard(
 
         spmrl-bench leaderboard mini --languages german --system udpipe --minutes 2
     """
-    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.leaderboard.formats import Document, to_markdown
     from spmrl_bench.leaderboard.gathered import gather
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+    from spmrl_bench.process.executors.where import parse_where
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.environment import is_installed
     from spmrl_bench.systems.round import Round, plan_round

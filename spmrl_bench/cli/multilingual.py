@@ -62,11 +62,11 @@ def multilingual(
 
         spmrl-bench multilingual --track spmrl --seeds 5 --on dask://scheduler:8786
     """
-    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.multilingual import plan_track, run_track
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.track_tables import write_track
+    from spmrl_bench.process.executors.where import parse_where
 
     where = parse_where(on)
     work = plan_track(

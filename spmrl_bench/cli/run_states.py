@@ -13,7 +13,7 @@ from spmrl_bench.cli.cleaning import RunsNamed
 from spmrl_bench.cli.cleaning import runs as runs_app
 from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows, raise_all
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.interrupts import Interrupted
+from spmrl_bench.process.signals import Interrupted
 
 if TYPE_CHECKING:
     from rich.text import Text

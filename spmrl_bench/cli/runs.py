@@ -85,9 +85,9 @@ def train(
         )  # fmt: skip
         train_systems(theirs, device=device, jobs=jobs or 1, fresh=fresh, say=say_line)
         return
-    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
+    from spmrl_bench.process.executors.where import parse_where
 
     where = parse_where(on)
     work = make_plan(
@@ -164,7 +164,6 @@ def evaluate(
             theirs, results, device=device, jobs=jobs, strict=strict, save_parses=save_parses
         )
         return
-    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
@@ -172,6 +171,7 @@ def evaluate(
     from spmrl_bench.leaderboard.markdown import results_markdown
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.process.executors.where import parse_where
     from spmrl_bench.scoring.bracket_metric import BRACKETS
 
     where = parse_where(on)

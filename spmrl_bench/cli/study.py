@@ -78,8 +78,8 @@ def study(
     from spmrl_bench.analysis.scores import readable_scores
     from spmrl_bench.analysis.study_table import study_document, write_study
     from spmrl_bench.analysis.trials import plan_study
-    from spmrl_bench.executors.where import parse_where
     from spmrl_bench.leaderboard.formats import to_markdown
+    from spmrl_bench.process.executors.where import parse_where
 
     where = parse_where(on)
     work = plan_study(

@@ -25,18 +25,18 @@ from spmrl_bench.errors import (
     RunOwnedError,
     SpmrlError,
 )
-from spmrl_bench.executors.driver import AGAIN, carry_out
-from spmrl_bench.executors.unit import Ended, Unit
-from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
 from spmrl_bench.experiments.run_notes import withdraw_cancel
-from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.nn.device import cards, choose_device
 from spmrl_bench.notes import remove_waiting, write_waiting
-from spmrl_bench.processes import available_threads
+from spmrl_bench.process.executors.driver import AGAIN, carry_out
+from spmrl_bench.process.executors.unit import Ended, Unit
+from spmrl_bench.process.executors.where import LOCAL, Where, executor_for
+from spmrl_bench.process.pools import available_threads
+from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.training.report import LOG, last_line, messages
 from spmrl_bench.training.schedule import Progress
 

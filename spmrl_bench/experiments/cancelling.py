@@ -17,8 +17,8 @@ from spmrl_bench.errors import CheckpointError, RunCancelledError
 from spmrl_bench.experiments.ownership import present_owner
 from spmrl_bench.experiments.run_notes import ask_cancel, cancel_asked
 from spmrl_bench.experiments.run_state import RunState
-from spmrl_bench.interrupts import Interrupted
 from spmrl_bench.notes import remove_waiting
+from spmrl_bench.process.signals import Interrupted
 from spmrl_bench.training.report import LOG, write_log
 
 _AGAIN = "'spmrl-bench train' with the same options goes on with it"

@@ -17,7 +17,7 @@ from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
 from spmrl_bench.experiments.ownership import owned, owner_of
 from spmrl_bench.experiments.run_folder import TRAINED, finished
 from spmrl_bench.experiments.run_search import find_runs
-from spmrl_bench.files import put, read_folder, whole_folder, write_folder
+from spmrl_bench.storage.files import put, read_folder, whole_folder, write_folder
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, PROGRESS
 

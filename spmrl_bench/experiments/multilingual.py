@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
-from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, layers_of, learnable, make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.process.executors.where import LOCAL, Where
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track
 

@@ -1,8 +1,8 @@
 """One process at a time trains in a run folder.
 
 Two that did would mix their checkpoints. So whoever trains first has a lock beside the folder,
-``.NAME.lock``, until the end; one that a dead process has left behind stops nobody
-(:mod:`spmrl_bench.locks`). The owner also looks every few seconds whether the run was cancelled,
+``.NAME.lock``, until the end; one that a dead process has left behind stops nobody.
+The owner also looks every few seconds whether the run was cancelled,
 and then tells itself as SIGTERM would.
 """
 
@@ -16,9 +16,9 @@ from pathlib import Path
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
 from spmrl_bench.experiments.run_notes import cancel_asked
-from spmrl_bench.files import clear_up
-from spmrl_bench.locks import SILENCE, LockedError, Owner, file_clock, holder, locked
 from spmrl_bench.notes import LOCK, beside, remove_waiting
+from spmrl_bench.storage.files import clear_up
+from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, file_clock, holder, locked
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def owned(folder: Path, *, cancellable: bool = False) -> Iterator[None]:
     """Within it, this process and no other owns the run folder, which need not exist.
 
     What processes that are gone have left there is removed, see
-    :func:`~spmrl_bench.files.clear_up`.
+    :func:`~spmrl_bench.storage.files.clear_up`.
 
     Args:
         folder: of the run.
@@ -68,7 +68,7 @@ def present_owner(
 
     Args:
         folder: of the run.
-        clock, patience: as of :func:`~spmrl_bench.locks.holder`.
+        clock, patience: as of :func:`~spmrl_bench.storage.locks.holder`.
     """
     return holder(beside(folder, LOCK), clock, patience)
 

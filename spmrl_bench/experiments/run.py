@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, SpmrlError
-from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.unit import Unit
-from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
@@ -42,6 +39,9 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import combine
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.process.executors.unit import Unit
+from spmrl_bench.process.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.report import messages

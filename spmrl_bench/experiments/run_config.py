@@ -18,7 +18,7 @@ from spmrl_bench.experiments.recipe_layers import KindName, Size
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.settings_text import variant_text
+from spmrl_bench.scoring.settings_text import variant_text
 from spmrl_bench.storage.toml import moved
 from spmrl_bench.training.config import TrainConfig
 

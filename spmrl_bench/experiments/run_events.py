@@ -13,8 +13,8 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import CheckpointError
+from spmrl_bench.storage.bounded_files import open_regular
 
 Amount = Annotated[float, Field(ge=0)]
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.files import discard, read_folder, write_text
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.packages.description import read_package
-from spmrl_bench.settings_text import settings_folder
+from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import discard, read_folder, write_text
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time, read_progress

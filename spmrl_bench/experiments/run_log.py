@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.run_state import state_of
+from spmrl_bench.storage.bounded_files import open_regular
 from spmrl_bench.training.report import LOG
 
 # What the commands of a parser of somebody else print, which has no log of ours.

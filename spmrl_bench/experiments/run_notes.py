@@ -20,9 +20,9 @@ from pydantic import BaseModel
 
 from spmrl_bench.errors import RunCancelledError, SpmrlError
 from spmrl_bench.experiments.run_folder import OtherSettingsError
-from spmrl_bench.files import write_text
-from spmrl_bench.living import this_machine
 from spmrl_bench.notes import beside, read_note, remove_note, remove_waiting, write_note
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.living import this_machine
 from spmrl_bench.training.report import LOG, write_log
 
 Note = TypeVar("Note", bound=BaseModel)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.experiments.run_state import NOTES, OWN_FILES, RunState, state_by_names, state_of
-from spmrl_bench.locks import file_clock
+from spmrl_bench.storage.locks import file_clock
 
 # Folders looked at at once: over the network, most of the time is spent waiting for files.
 _AT_ONCE = 16

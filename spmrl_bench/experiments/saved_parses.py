@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.conll import conll_lines, read_conll_file
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 

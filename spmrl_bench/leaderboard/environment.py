@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from spmrl_bench import __version__
 from spmrl_bench.leaderboard.record import Hardware
-from spmrl_bench.processes import usable_cores
+from spmrl_bench.process.pools import usable_cores
 
 if TYPE_CHECKING:
     import torch

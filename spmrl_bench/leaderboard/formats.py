@@ -19,7 +19,7 @@ from pathlib import Path
 import jinja2
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.files import write_text
+from spmrl_bench.storage.files import write_text
 
 Note = str | Sequence[str]
 """A paragraph, or the items of a list; text between backquotes is set as code."""

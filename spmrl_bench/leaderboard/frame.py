@@ -24,7 +24,7 @@ from spmrl_bench.leaderboard.identity import differing_settings, digest, resolve
 from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.searched import searched_text
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
-from spmrl_bench.settings_text import settings_text, variant_text
+from spmrl_bench.scoring.settings_text import settings_text, variant_text
 
 #: Columns that say which run a row is of.
 RUN_COLUMNS = (

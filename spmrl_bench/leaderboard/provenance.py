@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.scoring.signature import unless_default
-from spmrl_bench.settings_text import settings_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import RecordError
-from spmrl_bench.files import write_bytes
-from spmrl_bench.json_files import parsed_json
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import write_bytes
+from spmrl_bench.storage.json_files import parsed_json
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
 MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it

@@ -17,10 +17,10 @@ import zipfile
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PackageError, remedy
-from spmrl_bench.files import whole_folder, write_folder
 from spmrl_bench.packages.description import LARGEST_MODEL, PACKAGE, check_files, read_package
+from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import whole_folder, write_folder
 from spmrl_bench.storage.paths import home
 from spmrl_bench.storage.unzip import unzip
 

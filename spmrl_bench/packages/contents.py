@@ -11,14 +11,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import PackageError
-from spmrl_bench.files import write_text
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.packages.description import PARSER, StoredFile, is_model_file
 from spmrl_bench.parsers.base import Parser, ParserConfig
 from spmrl_bench.parsers.legacy import short
+from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.json_files import parsed_json
 
 # Where an encoder's settings and tokenizer were read from, as its library notes it.
 _PLACES = ("_name_or_path", "name_or_path")

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PackageError
-from spmrl_bench.json_files import read_json
+from spmrl_bench.storage.bounded_files import open_regular
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.json_files import read_json
 from spmrl_bench.storage.paths import check_path
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.storage.unzip import UNPACKED

@@ -17,10 +17,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from spmrl_bench.errors import PackageError
-from spmrl_bench.files import whole_folder
 from spmrl_bench.packages.archive import unpacked
 from spmrl_bench.packages.description import PACKAGE
 from spmrl_bench.packages.hub import fetched
+from spmrl_bench.storage.files import whole_folder
 
 #: The entry points of installed models.
 GROUP = "spmrl_bench.models"

@@ -25,7 +25,6 @@ from spmrl_bench.errors import PackageError, remedy
 from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, read_config
-from spmrl_bench.files import put, write_folder
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.packages.card import LICENSED, Nature, summary, write_card
 from spmrl_bench.packages.contents import check_outside, without_folder, write_parser
@@ -45,6 +44,7 @@ from spmrl_bench.packages.wheel import wheel_name, write_wheel
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.storage.files import put, write_folder
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 

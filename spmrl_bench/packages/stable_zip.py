@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from spmrl_bench.files import write_file
+from spmrl_bench.storage.files import write_file
 
 _BEGIN = (1980, 1, 1, 0, 0, 0)  # of the time of zip files
 _UNIX = 3

@@ -14,11 +14,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.nn.settings import Precision, Settings
+from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.garbage import no_collection
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG, Tree

@@ -18,10 +18,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BaseModel, Field
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.files import write_text
 from spmrl_bench.nn.vocabulary import LONGEST_CHAIN
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Parser, Prediction, Words
 from spmrl_bench.parsers.session import parse_stream
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Label, collapsed_spans

@@ -19,12 +19,12 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from spmrl_bench.bounded_files import LIMIT
 from spmrl_bench.errors import CheckpointError, PretrainedError, SpmrlError
-from spmrl_bench.files import put
 from spmrl_bench.parsers.base import Description, ParserConfig, not_a_parser
 from spmrl_bench.parsers.legacy import FLAT, current_name, leaves, nested
+from spmrl_bench.storage.bounded_files import LIMIT
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import put
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.tensors import check_state, read_tensors
 from spmrl_bench.storage.toml import UNKNOWN, describe_mistake

@@ -29,7 +29,6 @@ import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
-from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser
 from spmrl_bench.parsers.registry import kind_named
@@ -37,7 +36,8 @@ from spmrl_bench.parsers.session import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.streams import InputSentence
-from spmrl_bench.processes import available_threads, end_pool, interrupts_blocked, worker_pool
+from spmrl_bench.process.pools import available_threads, end_pool, interrupts_blocked, worker_pool
+from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.trees.tree import NO_TAG
 

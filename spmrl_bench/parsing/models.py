@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.files import read_folder, whole_folder
 from spmrl_bench.packages.description import check_files, read_package
 from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import read_folder, whole_folder
 from spmrl_bench.training import BEST
 
 Result = TypeVar("Result")

@@ -12,15 +12,15 @@ from typing import Any, Self
 
 from pydantic import Field, ValidationError, field_validator
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError, differences
-from spmrl_bench.files import write_text
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Part, problems
 from spmrl_bench.parsers.legacy import leaves, nested
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.json_files import parsed_json
 
 NAME = "search.json"
 #: How the names of folders of searches begin, beside those of the runs of a treebank.

@@ -17,10 +17,10 @@ from spmrl_bench.experiments.recipe import Recipe, load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import MINUTES
 from spmrl_bench.parsers.legacy import FLAT, leaves
+from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.search.document import PREFIX
 from spmrl_bench.search.journal import Rules
 from spmrl_bench.search.space import Range, Settings, Value, read_settings
-from spmrl_bench.settings_text import settings_folder
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.treebank import Treebank
 

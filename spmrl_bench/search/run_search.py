@@ -21,16 +21,16 @@ from spmrl_bench.errors import (
     SpmrlError,
     TrainingError,
 )
-from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.unit import Ended, Executor, Unit
-from spmrl_bench.executors.where import LOCAL, Where, executor_for
 from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import finished
-from spmrl_bench.interrupts import interrupt, on_signals
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.searched import Search, SearchTrial, TrialState, minutes_text
 from spmrl_bench.nn.device import choose_device
+from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.process.executors.unit import Ended, Executor, Unit
+from spmrl_bench.process.executors.where import LOCAL, Where, executor_for
+from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.search.document import SearchDocument, read_search, write_search
 from spmrl_bench.search.journal import Journal, Trial, mend, require_optuna
 from spmrl_bench.search.plan import SearchPlan, names_of, with_leaves

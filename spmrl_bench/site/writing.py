@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.files import write_bytes
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.site.downloads import Files
+from spmrl_bench.storage.files import write_bytes
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.storage.paths import path_fault
 
 LIST = "files.json"

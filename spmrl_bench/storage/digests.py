@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.bounded_files import open_regular
+from spmrl_bench.storage.bounded_files import open_regular
 
 # A file written to so recently may be written to again without a change of its time.
 _SETTLED = 1_000_000_000  # nanoseconds

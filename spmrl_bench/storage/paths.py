@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.files import write_text
+from spmrl_bench.storage.files import write_text
 
 DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from spmrl_bench.bounded_files import open_regular
+from spmrl_bench.storage.bounded_files import open_regular
 
 #: Bytes of a header: that of a model of ten thousand tensors has one.
 MAX_HEADER = 8 << 20

@@ -18,9 +18,9 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
-from spmrl_bench.bounded_files import read_within
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.json_files import DEPTH, check_depth, check_whole
+from spmrl_bench.storage.bounded_files import read_within
+from spmrl_bench.storage.json_files import DEPTH, check_depth, check_whole
 
 Model = TypeVar("Model", bound=BaseModel)
 

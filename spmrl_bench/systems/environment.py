@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, SpmrlError, remedy
-from spmrl_bench.files import discard, write_text
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.leaderboard.environment import find_versions
+from spmrl_bench.storage.files import discard, write_text
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.storage.paths import home
 from spmrl_bench.systems.description import Known
 

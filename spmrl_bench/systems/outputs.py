@@ -14,9 +14,9 @@ from pathlib import Path
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.saved_parses import SavedParses
-from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.record import Output, Record
 from spmrl_bench.readers.text import read_text
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.systems.predictions import POLICIES, read_predictions
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
-from spmrl_bench.executors.where import LOCAL, Where
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import Plan, layers_of, make_plan
 from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.process.executors.where import LOCAL, Where
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.environment import version_of
 from spmrl_bench.systems.run import SystemRun, system_runs

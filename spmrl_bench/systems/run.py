@@ -24,10 +24,10 @@ from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_folder import MINUTES, TRAINED, OtherSettingsError, differences
 from spmrl_bench.experiments.run_notes import attempt_noted
-from spmrl_bench.files import clear_up, discard, write_text
-from spmrl_bench.json_files import parsed_json
 from spmrl_bench.nn.device import choose_device
-from spmrl_bench.settings_text import settings_folder
+from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.storage.files import clear_up, discard, write_text
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.systems.command import Cost, StoppedError, run
 from spmrl_bench.systems.description import Known, Value, filled
 from spmrl_bench.systems.environment import python_of, version_of, versions_of

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.files import write_text
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import Output, Record, SplitResult, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.systems.command import run
 from spmrl_bench.systems.description import filled
 from spmrl_bench.systems.entry import score_file, signed_title, system_record

@@ -15,7 +15,7 @@ from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.files import write_text
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.systems.material import words_text
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import Parse

@@ -11,9 +11,9 @@ from types import FrameType
 from typing import TypeVar
 
 from spmrl_bench.errors import RecipeError, SpmrlError
-from spmrl_bench.interrupts import Interrupted, on_signals
 from spmrl_bench.leaderboard.record import Record, readable_records, write_record
-from spmrl_bench.processes import available_threads
+from spmrl_bench.process.pools import available_threads
+from spmrl_bench.process.signals import Interrupted, on_signals
 from spmrl_bench.systems.command import StoppedError
 from spmrl_bench.systems.entry import with_tested
 from spmrl_bench.systems.run import SystemRun, Trained, train_one

@@ -16,9 +16,9 @@ from safetensors.torch import save
 from torch import Tensor
 
 from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.files import put, read_folder, write_folder
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.parsers.neural import TrainedParser
+from spmrl_bench.storage.files import put, read_folder, write_folder
 from spmrl_bench.storage.tensors import check_state, read_tensors
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import PROGRESS, Progress, incomplete, progress_of_version

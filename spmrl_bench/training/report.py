@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.files import append
+from spmrl_bench.storage.files import append
 from spmrl_bench.training.schedule import Progress as State
 
 #: Name of the log.

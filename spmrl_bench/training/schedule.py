@@ -14,10 +14,10 @@ from typing import Annotated
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.files import read_folder
-from spmrl_bench.json_files import parsed_json
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import read_folder
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.training.config import TrainConfig
 
 Count = Annotated[int, Field(ge=0)]

@@ -25,10 +25,10 @@ import torch
 from torch import nn
 
 from spmrl_bench.errors import CheckpointError, NotFiniteError, TrainingError
-from spmrl_bench.interrupts import Interrupted, on_signals
 from spmrl_bench.nn.device import trim_memory
 from spmrl_bench.parsers.neural import TrainedParser
-from spmrl_bench.processes import peak_memory_bytes
+from spmrl_bench.process.pools import peak_memory_bytes
+from spmrl_bench.process.signals import Interrupted, on_signals
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.report import Report

@@ -31,9 +31,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 import spmrl_bench
-from spmrl_bench.files import write_bytes
-from spmrl_bench.json_files import parsed_json
+from spmrl_bench.storage.files import write_bytes
 from spmrl_bench.storage.garbage import no_collection
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.reading import SplitData
 from spmrl_bench.trees.dependencies import DependencyTree

@@ -21,8 +21,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from spmrl_bench.errors import TreebankError
-from spmrl_bench.files import create
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import create
 from spmrl_bench.storage.paths import check_path, require_inside
 from spmrl_bench.storage.unzip import UNPACKED, unzip
 from spmrl_bench.treebanks.catalogue import ROOT_VARIABLE, Root, treebanks_root

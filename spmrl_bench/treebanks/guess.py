@@ -18,10 +18,10 @@ from itertools import islice, product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from spmrl_bench.bounded_files import read_within
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.readers.text import check_encoding
+from spmrl_bench.storage.bounded_files import read_within
 from spmrl_bench.treebanks.manifest import SPLITS, SplitName
 from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.trees.graph import Graph

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
-from spmrl_bench.files import write_text
 from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root

@@ -13,10 +13,10 @@ import zstandard
 from spmrl_bench.bulk.inputs import Compression, inputs_of
 from spmrl_bench.bulk.state import STATE, WORKERS
 from spmrl_bench.bulk.worker import Job, work
-from spmrl_bench.executors.unit import Ended, Unit
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
 from spmrl_bench.parsing.models import identity, load_parser
 from spmrl_bench.parsing.streams import Form, sentences_of
+from spmrl_bench.process.executors.unit import Ended, Unit
 
 
 def packed(data: bytes, name: str) -> bytes:

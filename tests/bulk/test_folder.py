@@ -19,9 +19,9 @@ from typer.testing import Result
 from spmrl_bench.bulk.progress import progress_line
 from spmrl_bench.bulk.report import WorkerNote
 from spmrl_bench.bulk.state import STATE
-from spmrl_bench.executors import local
-from spmrl_bench.files import names_in
 from spmrl_bench.parsing.bulk import ParseOptions
+from spmrl_bench.process.executors import local
+from spmrl_bench.storage.files import names_in
 from tests.builders import cli
 from tests.bulk.folders import Here, conllu, left_over, packed, results, streamed, tokens, write
 from tests.conftest import PATIENCE

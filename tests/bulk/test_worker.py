@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench import files
 from spmrl_bench.bulk import worker
 from spmrl_bench.bulk.folder import tidy
 from spmrl_bench.bulk.inputs import Compression, inputs_of
@@ -22,9 +21,10 @@ from spmrl_bench.bulk.report import worker_notes
 from spmrl_bench.bulk.state import FileState
 from spmrl_bench.bulk.worker import Job
 from spmrl_bench.errors import CheckpointError, SpmrlError
-from spmrl_bench.interrupts import Interrupted, interrupt, on_signals
-from spmrl_bench.locks import SILENCE, locked
 from spmrl_bench.parsing.bulk import ParseOptions
+from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
+from spmrl_bench.storage import files
+from spmrl_bench.storage.locks import SILENCE, locked
 from tests.bulk.folders import (
     conllu,
     do,
@@ -390,7 +390,7 @@ MEMORY = """
 import sys
 from pathlib import Path
 from spmrl_bench.bulk import shards
-from spmrl_bench.processes import peak_memory_bytes
+from spmrl_bench.process.pools import peak_memory_bytes
 from tests.bulk.folders import do, job_of
 shards.SHARD_SENTENCES = 200
 do(job_of(*map(Path, sys.argv[1:])))

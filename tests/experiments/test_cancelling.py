@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench import locks
 from spmrl_bench.errors import (
     CheckpointError,
     RunCancelledError,
@@ -29,8 +28,9 @@ from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_notes import ask_cancel, attempt_noted, cancel_asked, read_failed
 from spmrl_bench.experiments.run_state import RunState, state_of
-from spmrl_bench.interrupts import Interrupted
 from spmrl_bench.notes import write_waiting
+from spmrl_bench.process.signals import Interrupted
+from spmrl_bench.storage import locks
 from tests.conftest import PATIENCE
 from tests.experiments.running import FIRST, FOLDERS, RUNS, plan
 from tests.experiments.test_campaign import Odd, lengthen, odd, weights

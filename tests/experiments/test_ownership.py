@@ -21,7 +21,7 @@ from spmrl_bench.errors import CheckpointError, RunOwnedError
 from spmrl_bench.experiments.one_run import Run, train_run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.locks import SILENCE
+from spmrl_bench.storage.locks import SILENCE
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
@@ -125,7 +125,7 @@ def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
 
 
 def test_the_owner_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spmrl_bench.locks.BEAT", 0.01)
+    monkeypatch.setattr("spmrl_bench.storage.locks.BEAT", 0.01)
     with owned(FOLDER):
         age(1000)
         until = time.monotonic() + PATIENCE

@@ -19,9 +19,9 @@ from spmrl_bench.experiments.run_events import Event, minutes_left
 from spmrl_bench.experiments.run_notes import ask_cancel, attempt_noted, write_failed
 from spmrl_bench.experiments.run_search import find_runs, run_named, states
 from spmrl_bench.experiments.run_state import RunState, state_of
-from spmrl_bench.living import this_machine
-from spmrl_bench.locks import SILENCE
 from spmrl_bench.notes import read_waiting, remove_waiting, write_waiting
+from spmrl_bench.storage.living import this_machine
+from spmrl_bench.storage.locks import SILENCE
 
 RUN = Path("runs/bank/small-charlstm-seed1")
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)

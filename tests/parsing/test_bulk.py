@@ -30,7 +30,7 @@ from spmrl_bench.parsing.bulk import (
     parse_input,
 )
 from spmrl_bench.parsing.streams import InputSentence
-from spmrl_bench.processes import available_threads
+from spmrl_bench.process.pools import available_threads
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
 from tests.builders import TREES, tiny

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.processes import peak_memory_bytes
+from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.trees.graph import Graph

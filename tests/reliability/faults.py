@@ -1,6 +1,6 @@
 """Failing and dying at the k-th call of the system that writes, for every k.
 
-All that the program writes goes through functions of :mod:`os` (see ``spmrl_bench/files.py``),
+All that the program writes goes through functions of :mod:`os` (see storage/files.py),
 which are replaced here by ones that count. A process dies in a fork of the test, by SIGKILL, so
 that nothing of it is tidied up; a failure is raised in the test itself.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench import files
+from spmrl_bench.storage import files
 
 CALLS = (
     *("open", "write", "fsync", "close", "ftruncate"),

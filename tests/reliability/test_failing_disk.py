@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench import files
 from spmrl_bench.experiments.ownership import put_in_order
+from spmrl_bench.storage import files
 from tests.builders import cli
 from tests.laboratory import Laboratory
 from tests.reliability.faults import calls_under, counted, fail_at, hidden

@@ -112,7 +112,7 @@ def test_lines_of_100_megabytes(extreme: Extreme, tmp_path: Path, tally: Tally) 
     held.add()
     code = (
         "import sys\nfrom pathlib import Path\n"
-        "from spmrl_bench.processes import peak_memory_bytes\n"
+        "from spmrl_bench.process.pools import peak_memory_bytes\n"
         "from tests.reliability.test_files import check_errors, read\n"
         "before = peak_memory_bytes()\n"
         "path = Path(sys.argv[2])\n"

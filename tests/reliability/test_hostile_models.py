@@ -19,7 +19,7 @@ import pytest
 
 from spmrl_bench import load_parser
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.processes import peak_memory_bytes
+from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.trees.parse import Parse
 from tests.conftest import PATIENCE
 from tests.damage import forget_digest

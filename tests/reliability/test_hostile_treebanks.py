@@ -138,7 +138,7 @@ COMMANDS = {
 MEASURED = """
 import resource, sys
 from spmrl_bench.cli import app
-from spmrl_bench.processes import peak_memory_bytes
+from spmrl_bench.process.pools import peak_memory_bytes
 try:
     app(sys.argv[1:])
 finally:

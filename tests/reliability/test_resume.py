@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.interrupts import Interrupted
+from spmrl_bench.process.signals import Interrupted
 from spmrl_bench.training.schedule import read_progress
 from tests.reliability.faults import hidden
 from tests.reliability.kinds import BATCHES, KINDS, make_trainer, state_of

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import RecipeError, TreebankError
-from spmrl_bench.executors.driver import carry_out
-from spmrl_bench.executors.unit import Unit
 from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.process.executors.unit import Unit
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.round import Field, Round, plan_round

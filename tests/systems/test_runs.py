@@ -19,7 +19,7 @@ from spmrl_bench.experiments.cancelling import cancel_run
 from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.experiments.run_state import state_of
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
-from spmrl_bench.living import birth_of, is_gone
+from spmrl_bench.storage.living import birth_of, is_gone
 from spmrl_bench.systems.command import StoppedError
 from spmrl_bench.systems.command import run as run_command
 from spmrl_bench.systems.description import Known, filled, load_system, system_paths

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from spmrl_bench.files import append
+from spmrl_bench.storage.files import append
 from spmrl_bench.training.report import Report, messages
 from tests.training.trainers import events, make_trainer
 

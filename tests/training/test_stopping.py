@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from spmrl_bench.interrupts import Interrupted
+from spmrl_bench.process.signals import Interrupted
 from spmrl_bench.training.schedule import read_progress
 from tests.training.trainers import break_off, events, final_bytes, make_trainer, real_score
 

@@ -27,13 +27,13 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.json_files import read_json
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.json_files import read_json
 from spmrl_bench.storage.toml import validated
 
 Array = NDArray[np.float32]

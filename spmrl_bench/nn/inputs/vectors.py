@@ -39,12 +39,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.bounded_files import open_regular
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
 from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.storage.bounded_files import open_regular
 
 #: Bytes that a line may have, and a word of a binary file.
 LONGEST_LINE, LONGEST_WORD = 1 << 22, 1 << 16

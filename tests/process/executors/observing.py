@@ -1,0 +1,60 @@
+"""Waiting for what executors and their jobs do, and what a SLURM that is there says of its jobs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.process.executors.unit import Ended, Executor
+from tests.conftest import PATIENCE
+
+#: The folder that jobs are to import this checkout from.
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def all_of(executor: Executor, units: int) -> dict[str, Ended]:
+    """How so many units have ended, by their titles."""
+    found: dict[str, Ended] = {}
+    until = time.monotonic() + PATIENCE
+    while len(found) < units:
+        assert time.monotonic() < until, found
+        found |= {each.unit.title: each for each in executor.ended(1.0)}
+    return found
+
+
+def observe(executor: Executor, happened: Callable[[], bool]) -> None:
+    """Look at an executor, of which no unit ends, until something has happened."""
+    until = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < until
+        assert executor.ended(0.1) == []
+
+
+def needs_slurm() -> None:
+    """Skip the test where this machine can hand jobs to no SLURM."""
+    if not _slurm_answers():
+        pytest.skip("no SLURM (tests/process/executors/slurm/start.sh start)")
+
+
+@cache
+def _slurm_answers() -> bool:
+    if shutil.which("sinfo") is None:
+        return False
+    return subprocess.run(["sinfo"], capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def ask(*command: str) -> str:
+    """What a command of SLURM prints."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def queue(states: str = "PENDING,RUNNING,COMPLETING") -> list[str]:
+    """The jobs of this user in some states."""
+    return ask("squeue", "-h", "-r", f"--states={states}", "--format=%i", "--me").split()

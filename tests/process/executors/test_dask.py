@@ -1,0 +1,287 @@
+"""Workers of a Dask cluster: how each unit ends, who is let in, and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing.bulk import ParseOptions
+from spmrl_bench.process.executors import dask as module
+from spmrl_bench.process.executors.dask import DaskExecutor
+from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.process.executors.unit import Unit
+from spmrl_bench.process.executors.where import LOCAL, Where
+from spmrl_bench.storage.living import birth_of
+from tests.builders import cli
+from tests.bulk.folders import left_over, results, streamed, tokens, write
+from tests.conftest import PATIENCE
+from tests.laboratory import Laboratory
+from tests.process.executors.observing import all_of
+from tests.process.executors.work import diverge, fail_below, note, refuse, steps, wait
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a cluster of two workers that others have set up."""
+    import dask
+
+    with (
+        dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address="127.0.0.1:0",
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@pytest.fixture
+def cluster(scheduler: str) -> str:
+    """The same, with both workers, of which a test before this one may have killed one."""
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=PATIENCE)
+    return scheduler
+
+
+@pytest.fixture
+def executor(cluster: str, tmp_path: Path) -> Iterator[DaskExecutor]:
+    executor = DaskExecutor(cluster, tmp_path / "runs", device="cpu")
+    yield executor
+    executor.close()
+    assert list((tmp_path / "runs").iterdir()) == []
+
+
+def wait_for(*paths: Path) -> None:
+    until = time.monotonic() + PATIENCE
+    while not all(path.exists() for path in paths):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def wait_for_the_end_of(pid: int) -> None:
+    until = time.monotonic() + PATIENCE
+    while birth_of(pid) is not None:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_units_end_in_their_own_ways(executor: DaskExecutor, tmp_path: Path) -> None:
+    assert executor.capacity == 2
+    first = [Unit("note", note, (str(tmp_path / "noted"),)), Unit("diverge", diverge, ())]
+    places = [executor.start(unit) for unit in first]
+    assert len(set(places)) == 2
+    assert all(place.startswith("on worker 127.0.0.1:") for place in places)
+    found = all_of(executor, 2)
+    executor.start(Unit("refuse", refuse, ()))
+    found |= all_of(executor, 1)
+    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+        "note": ("done", "None"),
+        "diverge": ("failed", "diverged"),
+        "refuse": ("owned", "process 7 trains here"),
+    }
+    assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 1"
+
+
+def test_a_unit_is_asked_to_stop_and_another_is_ended(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    assert executor.capacity == 2
+    for name in ("first", "second"):
+        executor.start(Unit(name, wait, (str(tmp_path / name),)))
+    wait_for(tmp_path / "first", tmp_path / "second")
+    executor.ask_to_stop()
+    assert {each.how for each in all_of(executor, 2).values()} == {"stopped"}
+
+
+def test_what_is_left_ends_with_the_executor(cluster: str, tmp_path: Path) -> None:
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    assert executor.capacity == 2
+    executor.start(Unit("long", wait, (str(tmp_path / "long"),)))
+    wait_for(tmp_path / "long")
+    executor.close()
+    wait_for_the_end_of(int((tmp_path / "long").read_text(encoding="utf-8")))
+
+
+def test_a_unit_whose_worker_is_killed_goes_on_with_another(
+    executor: DaskExecutor, tmp_path: Path
+) -> None:
+    """The first one that begins it kills its worker."""
+    said: list[str] = []
+    unit = Unit("hard", steps, (str(tmp_path / "steps"), 2, "parent"))
+    assert carry_out([unit], executor, say=said.append) == []
+    assert (tmp_path / "steps").read_text(encoding="utf-8") == "12"
+    gone = [line for line in said if line.endswith("is gone; it is started again")]
+    assert len(gone) == 1
+
+
+def test_a_worker_that_sees_other_folders_is_refused(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    executor._to_see = str(tmp_path / "elsewhere" / "sign")
+    with pytest.raises(SpmrlError, match=r"worker 127\.0\.0\.1:\d+ of .*: does not see .*--runs"):
+        _ = executor.capacity
+    executor.close()
+    monkeypatch.setattr(module, "__version__", "0.0.0")
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    with pytest.raises(SpmrlError, match=r"here they are 0\.0\.0 and .*: install the same on both"):
+        _ = executor.capacity
+    executor.close()
+
+
+def be_blind(yes: bool) -> None:
+    """Have this worker see nothing of what is shared, or see it again."""
+    module._sees = (lambda _: False) if yes else _SEES
+
+
+_SEES = module._sees
+
+
+def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
+    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the worker gets nothing before it sees the folder again."""
+    monkeypatch.setattr(module, "_LOOK", 0.1)
+    monkeypatch.setattr(module, "_LOOK_AGAIN", 0.5)
+    said: list[str] = []
+    executor = DaskExecutor(cluster, tmp_path, device="cpu", say=said.append)
+    assert executor.capacity == 2
+    address, other = executor._workers
+    with distributed.Client(cluster, set_as_default=False) as client:
+        pid = client.run(os.getpid, workers=[address])[address]
+        client.run(be_blind, True, workers=[address])
+        try:
+            executor.start(Unit("a", fail_below, (str(pid),)))
+            (ended,) = all_of(executor, 1).values()
+            assert (ended.how, str(ended.error)) == (
+                "lost", f"its worker {module._short(address)} does not see {tmp_path} any more",
+            )  # fmt: skip
+            assert list(executor._workers) == [other]
+            executor.start(Unit("b", fail_below, (str(pid),)))
+            assert all_of(executor, 1)["b"].how == "done"
+            until = time.monotonic() + 4 * module._LOOK_AGAIN
+            while time.monotonic() < until:
+                assert executor.capacity == 1
+                time.sleep(0.05)
+        finally:
+            client.run(be_blind, False, workers=[address])
+    until = time.monotonic() + PATIENCE
+    while executor.capacity < 2:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    executor.start(Unit("c", note, (str(tmp_path / "c"),)))
+    executor.start(Unit("d", fail_below, (str(pid),)))
+    found = all_of(executor, 2)
+    assert {title: each.how for title, each in found.items()} == {"c": "done", "d": "failed"}
+    executor.close()
+    assert said == [
+        f"worker {module._short(address)} does not see {tmp_path} any more. "
+        "It gets no work before that is in order"
+    ]
+
+
+def test_workers_of_a_host_have_different_numbers_whoever_leaves(
+    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They say which graphics card is whose."""
+    assert executor.capacity == 2
+    first, second = executor._workers.values()
+    assert {first.number, second.number} == {0, 1}
+    low = min(first, second, key=lambda one: one.number)
+    del executor._workers[low.address]
+    executor._welcome({low.address: low.threads})
+    assert sorted(one.number for one in executor._workers.values()) == [0, 1]
+
+
+def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PATIENCE", 0.5)
+    with pytest.raises(SpmrlError, match=r"--on dask://localhost:1: no answer .*'dask scheduler'"):
+        DaskExecutor("tcp://localhost:1", tmp_path)
+
+
+def test_a_cluster_that_is_set_up_here_ends_with_the_executor(tmp_path: Path) -> None:
+    executor = DaskExecutor(None, tmp_path, jobs=1, device="cpu")
+    until = time.monotonic() + PATIENCE
+    while not executor.capacity:
+        assert time.monotonic() < until
+    executor.start(Unit("long", wait, (str(tmp_path / "long"),)))
+    wait_for(tmp_path / "long")
+    os.kill(os.getpid(), signal.SIGCONT)  # signals that mean nothing change nothing
+    executor.close()
+    wait_for_the_end_of(int((tmp_path / "long").read_text(encoding="utf-8")))
+    assert not list(tmp_path.glob(".driver*"))
+
+
+# Runs --------------------------------------------------------------------------------------
+
+
+def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
+    cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    work = make_plan(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
+    there, here = Where("dask", cluster), LOCAL
+    records = {}
+    for name, on in (("there", there), ("here", here)):
+        train_all([work], runs_dir=Path(name), device="cpu", jobs=1, on=on)
+        records[name] = evaluate(
+            work, runs_dir=Path(name), results_dir=Path(f"{name}-results"), device="cpu", on=on
+        )
+    for config in work.configs:
+        weights = [
+            (work.folder(Path(name), config) / "best" / "weights.safetensors").read_bytes()
+            for name in records
+        ]
+        assert weights[0] == weights[1]
+    assert [*map(what_counts, records["there"])] == [*map(what_counts, records["here"])]
+    assert len(records["here"]) == 4
+
+
+def what_counts(record: Record) -> dict[str, object]:
+    """All of a record but when, where and how fast it came about."""
+    speed = {"tokens_per_second"}
+    left_out = dict.fromkeys(("finished", "hardware", "training", "commit", "versions"), True)
+    told = record.model_dump(mode="json", exclude={**left_out, "dev": speed, "test": speed})
+    assert record.training is not None
+    return told | {"updates": record.training.updates, "epochs": record.training.epochs}
+
+
+# Folders -----------------------------------------------------------------------------------
+
+
+def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    """With the bytes that ``parse`` writes here; given again, nothing is left."""
+    model, outputs = tmp_path / "model", tmp_path / "out"
+    AttachNeighbour({"side": "right", "root": "root", "any": "dep", "by_tag": {}}).save(model)
+    texts = {"a.txt": tokens(11_000), "deep/b.txt.zst": tokens(6_000, 100), "c.txt": b""}
+    write(tmp_path / "in", texts)
+    command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
+    command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]
+    done = cli(*command)
+    assert done.exit_code == 0, done.output
+    for number in (1, 2):
+        assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
+    assert results(outputs) == {
+        name: streamed(model, data, "tokens", ParseOptions()) for name, data in texts.items()
+    }
+    assert left_over(outputs) == []
+    report = json.loads((outputs / "report.json").read_text(encoding="utf-8"))
+    assert (report["sentences"], report["failed"]) == (17_000, [])
+    assert sum(worker["sentences"] for worker in report["workers"]) == 17_000
+    assert "all 3 files are parsed" in cli(*command).stderr

@@ -1,0 +1,236 @@
+"""What becomes of units, whatever happens to those that do them."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.errors import RunOwnedError, TrainingError
+from spmrl_bench.process.executors import driver
+from spmrl_bench.process.executors.driver import RESTARTS, STOPS, carry_out
+from spmrl_bench.process.executors.unit import Ended, How, Unit
+from spmrl_bench.process.signals import Interrupted
+
+LOST, OWNED = TrainingError("its process was killed"), RunOwnedError("process 7 trains here")
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Never called."""
+
+
+def unit(name: str, cost: float = 1.0) -> Unit:
+    return Unit(name, nothing, (), cost=cost, folder=Path(name))
+
+
+class Scripted:
+    """Ends units one at a time, as its script has it for each name; done where that is over."""
+
+    def __init__(
+        self, script: dict[str, list[How]] | None = None, *, capacity: int = 2, room: bool = False
+    ) -> None:
+        self.capacity, self.makes_room = capacity, room
+        self.script = script or {}
+        self.in_work: list[Unit] = []
+        self.begun: list[str] = []
+        self.most = 0
+        self.stopping = self.closed = False
+        self.when_started: Callable[[Unit], None] = lambda _: None
+
+    def start(self, unit: Unit) -> str:
+        assert not self.stopping
+        self.in_work.append(unit)
+        self.begun.append(unit.title)
+        self.most = max(self.most, len(self.in_work))
+        self.when_started(unit)
+        return "here"
+
+    def ended(self, seconds: float) -> list[Ended]:
+        if not self.in_work:
+            return []
+        unit = self.in_work.pop(0)
+        ends = self.script.get(unit.title, [])
+        how: How = "stopped" if self.stopping else ends.pop(0) if ends else "done"
+        errors = {"done": None, "owned": OWNED, "failed": TrainingError("diverged")}
+        return [Ended(unit, how, errors.get(how, LOST))]
+
+    def ask_to_stop(self) -> None:
+        self.stopping = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "AGAIN", 0.0)
+    monkeypatch.setattr(driver, "_GLANCE", 0.0)
+
+
+def done(executor: Scripted, *units: Unit) -> tuple[list[Ended], list[str]]:
+    said: list[str] = []
+    failures = carry_out(units, executor, say=said.append)
+    assert executor.closed
+    return failures, said
+
+
+def test_the_longest_begins_first_and_no_more_at_once_than_there_is_room_for() -> None:
+    executor = Scripted()
+    failures, said = done(executor, unit("b", 2), unit("a", 3), unit("d", 0), unit("c", 1))
+    assert not failures
+    assert executor.begun == ["a", "b", "c", "d"]
+    assert executor.most == 2
+    begun = [line for line in said if "started" in line]
+    assert begun == [f"{name}: started here ({k} of 4)" for k, name in enumerate("abcd", start=1)]
+    assert [line for line in said if "done" in line] == [f"{k} of 4 done" for k in (1, 2, 3)]
+
+
+def test_room_may_come_and_go() -> None:
+    executor = Scripted(capacity=0)
+    looks = iter([0, 0, 3, 1, 0, 1, 1, 1, 1, 1])
+    kind = type("Changing", (Scripted,), {"capacity": property(lambda _: next(looks, 1))})
+    executor.__class__ = kind
+    del executor.__dict__["capacity"]
+    assert done(executor, *map(unit, "abc"))[0] == []
+    assert sorted(executor.begun) == ["a", "b", "c"]
+
+
+def test_what_is_lost_is_started_again_but_not_for_ever() -> None:
+    executor = Scripted({"a": ["lost"] * RESTARTS, "b": ["lost"] * (RESTARTS + 1)})
+    failures, said = done(executor, unit("a"), unit("b"), unit("c"))
+    assert executor.begun.count("a") == executor.begun.count("b") == RESTARTS + 1
+    assert [str(each.error) for each in failures] == [
+        "b: its process was killed; give the same command again (without --fresh) to continue from "
+        "the last checkpoint"
+    ]
+    assert said.count("a: its process was killed; it is started again") == RESTARTS
+    assert sum("a: started here" in line for line in said) == 1
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_what_is_told_to_stop_is_started_again_where_that_makes_room(room: bool) -> None:
+    executor = Scripted({"a": ["stopped"] * (STOPS // 2)}, room=room)
+    failures, _ = done(executor, unit("a"))
+    assert len(executor.begun) == (STOPS // 2 + 1 if room else 1)
+    assert len(failures) == (0 if room else 1)
+
+
+def test_what_somebody_else_has_in_work_is_looked_at_again_and_said_once() -> None:
+    executor = Scripted({"a": ["owned"] * 5})
+    failures, said = done(executor, unit("a"), unit("b"))
+    assert not failures
+    assert executor.begun.count("a") == 6
+    assert said.count("a: waiting, process 7 trains here") == 1
+
+
+def test_a_failure_stops_no_other_and_is_not_tried_again() -> None:
+    executor = Scripted({"a": ["failed"]})
+    failures, said = done(executor, unit("a", 2), unit("b"))
+    assert [(each.unit.title, str(each.error)) for each in failures] == [("a", "diverged")]
+    assert executor.begun == ["a", "b"]
+    assert "a: FAILED, diverged" in said
+
+
+def test_a_signal_lets_all_save_and_begins_nothing_more() -> None:
+    executor = Scripted()
+    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(Interrupted) as caught:
+        done(executor, *map(unit, "abcd"))
+    assert caught.value.number == signal.SIGTERM
+    assert executor.stopping
+    assert executor.closed
+    assert executor.begun == ["a"]
+
+
+def test_a_signal_when_all_is_done_but_the_last_changes_nothing() -> None:
+    class Late(Scripted):
+        def ended(self, seconds: float) -> list[Ended]:
+            self.stopping = False  # it was at its end
+            return super().ended(seconds)
+
+    executor = Late()
+    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
+    assert done(executor, unit("a"))[0] == []
+
+
+def test_a_signal_before_units_that_are_still_to_come_is_told() -> None:
+    class Late(Scripted):
+        def ended(self, seconds: float) -> list[Ended]:
+            self.stopping = False
+            return super().ended(seconds)
+
+    executor = Late()
+    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(Interrupted):
+        carry_out([unit("a")], executor, say=lambda _: None, more=lambda: unit("b"))
+    assert executor.begun == ["a"]
+
+
+def test_ctrl_c_again_ends_at_once() -> None:
+    class Deaf(Scripted):
+        def ended(self, seconds: float) -> list[Ended]:
+            os.kill(os.getpid(), signal.SIGINT)
+            return []
+
+    executor = Deaf()
+    with pytest.raises(KeyboardInterrupt) as caught:
+        done(executor, unit("a"))
+    assert not isinstance(caught.value, Interrupted)
+    assert executor.closed
+
+
+def test_units_may_come_while_others_end() -> None:
+    coming, over = iter("cd"), list[str]()
+
+    def more() -> Unit | None:
+        # Nothing is known of the third before the first two have ended.
+        name = next(coming, None) if len(over) >= 2 else None
+        return None if name is None else unit(name)
+
+    executor, said = Scripted({"b": ["lost", "failed"]}), list[str]()
+    failures = carry_out(
+        [unit("a"), unit("b")], executor, say=said.append, more=more,
+        over=lambda ended: over.append(f"{ended.unit.title} {ended.how}"),
+    )  # fmt: skip
+    assert executor.begun == ["a", "b", "b", "c", "d"]
+    assert over == ["a done", "b failed", "c done", "d done"]
+    assert [each.unit.title for each in failures] == ["b"]
+    assert said[-1] == "d: started here"
+
+
+def test_units_that_are_still_to_come_wait_for_room() -> None:
+    coming = iter("ab")
+    looks = iter([0, 0, 1])
+    kind = type("Changing", (Scripted,), {"capacity": property(lambda _: next(looks, 1))})
+    executor = Scripted()
+    executor.__class__ = kind
+    del executor.__dict__["capacity"]
+
+    def more() -> Unit | None:
+        return unit(name) if (name := next(coming, None)) else None
+
+    assert carry_out([], executor, say=lambda _: None, more=more) == []
+    assert executor.begun == ["a", "b"]
+
+
+def test_how_much_is_left_goes_by_what_the_units_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter(range(0, 100_000_000, 30))
+    monkeypatch.setattr(driver.time, "monotonic", lambda: next(clock))
+    executor = Scripted(capacity=1)
+    _, said = done(executor, unit("a", 60), unit("b", 30), unit("c", 10))
+    # 40 of 100 are left after one look at the clock, 10 after two.
+    assert [line for line in said if "done" in line] == [
+        "1 of 3 done, about 20 s left",
+        "2 of 3 done, about 7 s left",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(1, "1 s"), (89, "89 s"), (91, "2 min"), (5399, "90 min"), (7200, "2 h"), (400_000, "5 days")],
+)
+def test_times_that_are_not_known_well(seconds: float, said: str) -> None:
+    assert driver._duration(seconds) == said

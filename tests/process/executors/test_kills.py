@@ -1,0 +1,223 @@
+"""Whoever is killed, whenever: all runs finish with the weights of undisturbed ones.
+
+Where a SLURM is (``slurm/start.sh`` beside), its jobs are killed and told to stop too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.plan import Plan, make_plan
+from tests.conftest import PATIENCE
+from tests.laboratory import Laboratory
+from tests.process.executors.observing import ROOT, ask, needs_slurm, queue
+from tests.reliability.tally import Tally
+
+SETTINGS = {
+    "train.max_epochs": "30",
+    "train.stop_patience": "100",
+    "train.batch_size": "8",
+    "train.checkpoint_minutes": "0.005",  # some in each run, to go on from
+}
+RUNS, LOG = Path("runs"), Path("log")
+#: The disturbances that each test makes.
+DISTURBANCES = 20
+#: The command, which asks SLURM more often than it usually does.
+COMMAND = """
+from spmrl_bench.entry import main
+from spmrl_bench.process.executors.slurm_queue import SlurmQueue
+
+if __name__ == "__main__":
+    SlurmQueue.interval, SlurmQueue.grace = 0.5, 3.0
+    main()
+"""
+
+
+@pytest.fixture
+def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    """Two runs of some seconds, and their weights in the folder ``undisturbed``."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "treebanks").symlink_to(laboratory.manifests)
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
+    plan = make_plan(
+        str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
+        settings=SETTINGS,
+    )  # fmt: skip
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    train_all([plan], runs_dir=Path("undisturbed"), device="cpu", jobs=1)
+    torch.set_num_threads(before)
+    return plan
+
+
+@contextlib.contextmanager
+def driver(recipe: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command, in a session of its own; whatever is left of it in the end is told."""
+    where = f"{on}:memory_gb=1,minutes=30" if on == "slurm" else on
+    options = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
+    options += ["--seeds", "2", "--jobs", "2", "--device", "cpu", "--on", where]
+    command = ["train", str(recipe), "--treebank", "tiny-open", "--variant", "charlstm"]
+    program = Path("command.py")
+    program.write_text(COMMAND, encoding="utf-8")
+    with LOG.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-P", str(program), *command, *options],
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield process
+        process.wait(PATIENCE)
+        wait_for_none(lambda: processes_of(process.pid))
+    finally:
+        for pid in processes_of(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_for_none(left: Callable[[], object]) -> None:
+    until = time.monotonic() + PATIENCE
+    while found := left():
+        assert time.monotonic() < until, f"left behind: {found}"
+        time.sleep(0.05)
+
+
+def processes_of(session: int | None = None) -> dict[int, str]:
+    """The processes of a session, or all, that have not ended, with their command lines."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ProcessLookupError):
+            fields = (path / "stat").read_text().rpartition(")")[2].split()
+            if (session is None or int(fields[3]) == session) and fields[0] not in "ZX":
+                line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(path.name)] = line.decode(errors="replace")
+    return found
+
+
+def workers_of(process: subprocess.Popen[bytes], on: str) -> list[int]:
+    """The processes that train, and not those of joblib's or SLURM's bookkeeping."""
+    if on == "slurm":
+        job = re.compile(rf"\S*python\S* .*submitit\S* {re.escape(str(Path.cwd()))}/")
+        return [pid for pid, line in processes_of().items() if job.match(line)]
+    worker = re.compile(r"loky.backend.popen|multiprocessing.spawn")
+    return [pid for pid, line in processes_of(process.pid).items() if worker.search(line)]
+
+
+def disturb(process: subprocess.Popen[bytes], on: str, whom: str) -> bool:
+    """Kill the driver, one of the processes that train, or both, or tell SLURM's jobs to stop.
+
+    Returns:
+        Whether all that were meant were there.
+    """
+    if whom == "jobs told":
+        running = queue("RUNNING")
+        if running:
+            ask("scancel", "--signal=TERM", *running)
+        return bool(running)
+    workers = [] if whom == "driver" else workers_of(process, on)
+    victims = ([] if whom == "worker" else [process.pid]) + random.sample(workers, bool(workers))
+    there = process.poll() is None and (whom == "driver" or bool(workers))
+    for pid in victims:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return there
+
+
+def finish(recipe: Path, on: str, whom: str, seconds: float) -> int:
+    """Give the command until it succeeds, disturbed twice; returns how often it was.
+
+    Args:
+        seconds: that the command takes if nobody disturbs it.
+    """
+    disturbed = 0
+    for tries in range(6):
+        with driver(recipe, on) as process:
+            deadline = time.monotonic() + random.uniform(0.1, 1.0) * seconds
+            while process.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if tries < 2:
+                disturbed += disturb(process, on, whom)
+        if process.returncode == 0:
+            return disturbed
+    raise AssertionError(LOG.read_text(encoding="utf-8")[-3000:])
+
+
+def check(plan: Plan) -> int:
+    """Check that all runs are as the undisturbed ones, each trained once, and nothing is left.
+
+    Returns:
+        How often one of them went on from a checkpoint.
+    """
+    resumed = 0
+    for config in plan.configs:
+        folder, other = (plan.folder(place, config) for place in (RUNS, Path("undisturbed")))
+        file = "best/weights.safetensors"
+        assert (folder / file).read_bytes() == (other / file).read_bytes(), config.seed
+        lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line)["event"] for line in lines]
+        assert events.count("stop") == 1, events
+        resumed += events.count("resume")
+        assert not list(folder.parent.glob(".*")), list(folder.parent.glob(".*"))
+    return resumed
+
+
+@pytest.mark.campaign
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("on", "whom"),
+    [
+        *((on, whom) for on in ("local", "dask") for whom in ("worker", "driver", "both")),
+        *(
+            pytest.param("slurm", whom, marks=pytest.mark.xdist_group("slurm"))
+            for whom in ("worker", "driver", "both", "jobs told")
+        ),
+    ],
+)
+def test_killed_runs_go_on_to_the_same_weights(
+    work: Plan, laboratory: Laboratory, on: str, whom: str, tally: Tally
+) -> None:
+    held = tally("R15", f"kills of {whom}, on {on}" if whom != "jobs told" else f"{whom} to stop")
+    if on == "dask":
+        pytest.importorskip("distributed")
+    if on == "slurm":
+        needs_slurm()
+    random.seed(f"{on} {whom}")
+    disturbed = resumed = 0
+    for number in range(4 * DISTURBANCES):
+        begun = time.monotonic()
+        if number == 0:
+            with driver(laboratory.recipe, on) as process:
+                process.wait(PATIENCE)
+            seconds = time.monotonic() - begun
+        elif (found := finish(laboratory.recipe, on, whom, seconds)) > 0:
+            disturbed += found
+            held.add(found)
+        resumed += check(work)
+        if on == "slurm":
+            wait_for_none(lambda: queue() or workers_of(process, on))
+        if disturbed >= DISTURBANCES:
+            # Jobs of SLURM go on when the command is killed.
+            assert resumed or (on, whom) == ("slurm", "driver")
+            print(f"{resumed} times a run went on from a checkpoint")
+            return
+        RUNS.rename(f"runs{number}")
+    pytest.fail(f"only {disturbed} of {DISTURBANCES} moments were within the work")

@@ -1,0 +1,73 @@
+"""Processes of this machine: how each unit ends, and what is left of them."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing import active_children
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.process.executors import local
+from spmrl_bench.process.executors.local import LocalExecutor
+from spmrl_bench.process.executors.unit import Unit
+from tests.conftest import PATIENCE
+from tests.process.executors.observing import all_of
+from tests.process.executors.work import die, diverge, note, refuse, wait
+
+
+def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "9")
+    executor = LocalExecutor(4, "cpu")
+    units = [
+        Unit("note", note, (str(tmp_path / "noted"),)),
+        Unit("diverge", diverge, ()),
+        Unit("refuse", refuse, ()),
+        Unit("die", die, ()),
+    ]
+    assert [executor.start(unit) for unit in units] == [""] * 4
+    found = all_of(executor, 4)
+    executor.close()
+    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+        "note": ("done", "None"),
+        "diverge": ("failed", "diverged"),
+        "refuse": ("owned", "process 7 trains here"),
+        "die": (
+            "lost",
+            "its process was killed by SIGKILL (is there enough memory? Fewer --jobs need less)",
+        ),
+    }
+    assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 2"
+    assert active_children() == []
+
+
+@pytest.mark.parametrize("way", ["ask", "close"])
+def test_units_in_work_can_be_asked_to_stop_or_ended(tmp_path: Path, way: str) -> None:
+    executor = LocalExecutor(2, "cpu")
+    begun = [tmp_path / "first", tmp_path / "second"]
+    for path in begun:
+        executor.start(Unit(path.name, wait, (str(path),)))
+    until = time.monotonic() + PATIENCE
+    while not all(path.exists() for path in begun):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    if way == "ask":
+        executor.ask_to_stop()
+        assert {each.how for each in all_of(executor, 2).values()} == {"stopped"}
+    executor.close()
+    assert active_children() == []
+
+
+def test_a_card_that_is_free_again_gets_the_next_unit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(local, "cards", lambda: 2)
+    executor = LocalExecutor(2)
+    places = [executor.start(Unit("long", wait, (str(tmp_path / "long"),)))]
+    for _ in range(2):
+        places.append(executor.start(Unit("short", note, (str(tmp_path / "noted"),))))
+        (ended,) = executor.ended(PATIENCE)
+        assert ended.how == "done"
+        assert (tmp_path / "noted").read_text(encoding="utf-8").startswith("cuda:1 ")
+    executor.close()
+    assert places == ["on cuda:0", "on cuda:1", "on cuda:1"]

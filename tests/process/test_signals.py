@@ -1,0 +1,149 @@
+"""A signal ends what goes on, but lets modules be imported to their end."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from spmrl_bench.process import signals as interrupts
+from spmrl_bench.process.signals import (
+    INTERRUPTED,
+    Interrupted,
+    exit_status,
+    interrupt,
+    on_signals,
+    signals_wait,
+)
+from tests.conftest import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULE = """
+import os, signal, time
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(0.1)
+done = True
+"""
+
+
+def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "asks_to_stop.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def work() -> None:
+        importlib.import_module("asks_to_stop")
+        time.sleep(PATIENCE)
+
+    with on_signals(interrupt, signal.SIGTERM):
+        with pytest.raises(Interrupted) as caught:
+            work()
+        time.sleep(3 * interrupts._AGAIN)  # it does not come again
+    assert sys.modules.pop("asks_to_stop").done
+    assert exit_status(caught.value) == 143
+    assert exit_status(KeyboardInterrupt()) == 130
+
+
+def test_signals_wait_for_the_end_of_what_is_done_whole() -> None:
+    done = []
+
+    def work() -> None:
+        with signals_wait(signal.SIGINT, signal.SIGTERM):
+            for number in range(2):
+                signal.raise_signal(signal.SIGTERM)
+                done.append(number)
+
+    def fail() -> None:
+        with signals_wait(signal.SIGTERM):
+            signal.raise_signal(signal.SIGTERM)
+            raise OSError("the disk is full")
+
+    with on_signals(interrupt, signal.SIGTERM):
+        with pytest.raises(Interrupted) as caught:
+            work()
+        assert done == [0, 1]
+        assert caught.value.number == signal.SIGTERM
+        with pytest.raises(Interrupted):
+            fail()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_import_without_end_is_left_in_words(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
+    code = (
+        "import os, signal, threading\n"
+        "from spmrl_bench.process import signals as interrupts\n"
+        "interrupts.PATIENCE = 0.2\n"
+        "signal.signal(signal.SIGINT, interrupts.interrupt)\n"
+        "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "import endless\n"
+    )
+    path = os.pathsep.join([str(ROOT), str(tmp_path)])
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stderr) == (130, f"{INTERRUPTED}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nothing_heavy_is_imported_before_the_handler_is_in_place(number: int) -> None:
+    code = (
+        "import sys, signal, spmrl_bench.entry as entry\n"
+        "heavy = {'torch', 'numpy', 'typer', 'pydantic', 'rich', 'multiprocessing'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+        "import builtins\n"
+        "real = builtins.__import__\n"
+        "def imported(name, *rest, **more):\n"
+        "    if name == 'spmrl_bench.cli':\n"
+        f"        signal.raise_signal({int(number)})\n"
+        "    return real(name, *rest, **more)\n"
+        "builtins.__import__ = imported\n"
+        "entry.main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert ended.returncode == 128 + number
+    assert (ended.stdout, ended.stderr) == ("", f"{INTERRUPTED}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("moment", ["make_context", "invoke"])
+def test_a_signal_while_the_command_line_is_read_is_told(number: int, moment: str) -> None:
+    """Before a command has begun, or when it has ended."""
+    code = (
+        "import os, signal, time\n"
+        "from spmrl_bench.cli.app import _Commands\n"
+        f"plain = _Commands.{moment}\n"
+        f"def {moment}(*arguments, **more):\n"
+        "    found = plain(*arguments, **more)\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    time.sleep(60)\n"
+        "    return found\n"
+        f"_Commands.{moment} = {moment}\n"
+        "import sys\n"
+        "from spmrl_bench.entry import main\n"
+        "sys.argv = ['spmrl-bench', 'recipes']\n"
+        "main()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert (ended.returncode, ended.stderr) == (128 + number, f"{INTERRUPTED}\n")

@@ -1,0 +1,120 @@
+"""JSON, TOML and files as such, of others: a value or one typed error, whatever they hold."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench.errors import RecordError
+from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.json_files import DEPTH, parsed_json, read_json
+from spmrl_bench.storage.toml import read_toml
+from tests.reliability.tally import Tally
+
+GOOD = [
+    b"{}",
+    b"\xef\xbb\xbf[1]",
+    b'{"a": [1, 2.5, null, true], "b": {"c": "\\u00e4\\ud83d\\ude00"}}',
+    b'"\\\\ud800"',
+    b"9223372036854775807",
+    b"1.1234567890123456789012",
+    b'"12345678901234567890123"',
+    b"[" * DEPTH + b"]" * DEPTH,
+]
+
+
+@pytest.mark.parametrize("data", GOOD)
+def test_values(data: bytes, tmp_path: Path) -> None:
+    assert parsed_json(data) == json.loads(data)
+    (tmp_path / "x.json").write_bytes(data)
+    assert read_json(tmp_path / "x.json", RecordError) == json.loads(data)
+
+
+BAD = {
+    b"[" * 100_000 + b"]" * 100_000: "deep inside each other",
+    b"[" * 900 + b"]" * 900: "deep inside each other",
+    b"[" * (DEPTH + 1) + b"1" + b"]" * (DEPTH + 1): "deep inside each other",
+    b'{"a":' * 500 + b"1" + b"}" * 500: "deep inside each other",
+    b"[NaN]": "the number NaN",
+    b"[-Infinity]": "the number -Infinity",
+    b"9223372036854775808": "a whole number beyond",
+    b"-1" + b"0" * 40: "a whole number beyond",
+    b"1" * 10_000: "a whole number beyond",
+    b'"\\ud800"': "\\ud800 is half a character",
+    b'{"\\uDFFF": 1}': "\\udfff is half a character",
+    b'"\xed\xa0\x80"': "codec can't decode",
+    b"\xff\xfe1\x00": "codec can't decode",
+    b'{"a": 1, "a": 2}': "the key 'a' twice",
+    b"[1,": ":1:4: not valid JSON",
+    b"": ":1:1: not valid JSON",
+}
+
+
+@pytest.mark.parametrize(("data", "message"), BAD.items())
+def test_what_is_no_json(data: bytes, message: str, tmp_path: Path, tally: Tally) -> None:
+    tally("R17", "hostile files of JSON and TOML").add()
+    path = tmp_path / "x.json"
+    path.write_bytes(data)
+    with pytest.raises(RecordError) as caught:
+        read_json(path, RecordError)
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(path))
+
+
+def test_wide_numbers_of_other_programs() -> None:
+    assert parsed_json(b"1000000000000000019884624838656", wide=True) == int(1e30)
+
+
+BAD_TOML = {
+    b"a = " + b"[" * 20_000 + b"]" * 20_000: "deep inside each other",
+    b"a = " + b"{b = " * 20_000 + b"1" + b"}" * 20_000: "deep inside each other",
+    b".".join([b"a"] * 20_000) + b" = 1": "a key of more than",
+    b" . ".join([b"'a b'"] * 20_000) + b" = 1": "a key of more than",
+    b"[" + b".".join([b'"a"'] * 20_000) + b"]": "a key of more than",
+    b"a = 1" + b"0" * 40: "a whole number beyond",
+    b"a = 1" + b"0" * 10_000: "not valid TOML",
+    b"a = nan": "not finite",
+    b"a = [{b = -inf}]": "not finite",
+    b"a = 1e999": "not finite",
+    b"a = '\xff'": "codec can't decode",
+    b"#" * (5 << 20): "more than",
+}
+
+
+@pytest.mark.parametrize(("data", "message"), BAD_TOML.items())
+def test_what_is_no_toml(data: bytes, message: str, tmp_path: Path, tally: Tally) -> None:
+    tally("R17", "hostile files of JSON and TOML").add()
+    path = tmp_path / "x.toml"
+    path.write_bytes(data)
+    with pytest.raises(RecordError) as caught:
+        read_toml(path, RecordError)
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 500 + len(str(path))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "a named pipe, expected a file"),
+        (lambda path: path.symlink_to("/dev/zero"), "a device, expected a file"),
+        (lambda path: path.symlink_to("gone"), "No such file or directory"),
+        (lambda path: path.symlink_to(path.name), "Too many levels of symbolic links"),
+        (lambda path: path.mkdir(), "Is a directory"),
+        (lambda path: path.touch(0) or os.truncate(path, 1 << 40), "more than"),
+    ],
+)
+def test_what_is_no_file(make: Callable[[Path], Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    make(path)
+    with pytest.raises(OSError, match=message):
+        read_regular(path)
+    for read in (read_json, read_toml):
+        with pytest.raises(RecordError, match=f"{path}: cannot be read: .*{message}"):
+            read(path, RecordError)
