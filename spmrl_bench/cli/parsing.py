@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -14,7 +15,7 @@ from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.parsing.answers import Output
-    from spmrl_bench.parsing.bulk import Counts, OnLong
+    from spmrl_bench.parsing.bulk import Counts, OnLong, ParseOptions
     from spmrl_bench.parsing.streams import Form
 
 
@@ -70,14 +71,6 @@ def parse(
             min=1, help="Processes that parse, each with its share of the processor's cores."
         ),
     ] = 1,
-    compression: Annotated[
-        str | None,
-        typer.Option(
-            help="Of what is written with `--to`: `none`, `gz` or `zst`. Default: that of the file "
-            "that is parsed.",
-            show_default=False,
-        ),
-    ] = None,
     on: Annotated[
         str | None,
         typer.Option(
@@ -102,7 +95,7 @@ def parse(
     are replaced and all else comes out as it went in.
 
     With `--to` a folder of files is parsed, whose names say what they hold (`.txt`, `.mrg`,
-    `.conllu`, also with `.gz` or `.zst` behind it); each gets a file of the same name. What is
+    `.conllu`, also with `.gz` behind it); each gets a file of the same name. What is
     done is kept: the same command again, after whatever has happened, does the rest.
 
     Examples:
@@ -139,13 +132,10 @@ def parse(
     names = files or []
     options = ParseOptions(on_long, cast("Output | None", output), tags)
     if to is not None:
-        from spmrl_bench.cli.bulk import parse_into
-
-        parse_into(to, names, model, options, form, compression, workers, device, on)
+        _parse_folder(to, names, model, options, cast("Form | None", form), workers, device, on)
         return
-    for option, value in (("compression", compression), ("on", on)):
-        if value is not None:
-            raise SpmrlError(f"--{option} is for folders, which are parsed with '--to FOLDER'")
+    if on is not None:
+        raise SpmrlError("--on is for folders, which are parsed with '--to FOLDER'")
     check_readable(names)
     folder = located(model)  # once for all processes
     form = form or "tokens"
@@ -175,6 +165,50 @@ def parse(
     finally:
         if counts.long:
             typer.echo(f"spmrl-bench: {_long_sentences(counts, on_long)}", err=True)
+
+
+def _parse_folder(
+    to: Path,
+    names: list[str],
+    model: Path,
+    options: ParseOptions,
+    form: Form | None,
+    workers: int,
+    device: str,
+    on: str | None,
+) -> None:
+    from spmrl_bench.experiments.run_folder import trained_transforms
+    from spmrl_bench.packages.located import located
+    from spmrl_bench.parsing.folders import parse_folder
+    from spmrl_bench.process.executors.where import executor_for, parse_where
+    from spmrl_bench.training.report import messages
+
+    if len(names) != 1 or not Path(names[0]).is_dir():
+        given = " ".join(names) or "nothing"
+        raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
+    where = parse_where(on)
+    folder = located(model)  # once for all workers
+    console = messages()
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    try:
+        done = parse_folder(
+            folder,
+            Path(names[0]),
+            to,
+            options,
+            form=form,
+            transforms=trained_transforms(folder),
+            workers=workers,
+            executor=lambda: executor_for(
+                where, jobs=workers, device=device, shared=to.absolute(), say=say
+            ),
+            console=console,
+        )
+    except KeyboardInterrupt as interrupt:
+        kept = "what is done is kept: give the same command again to go on"
+        interrupt.args = (f"interrupted; {kept}",)
+        raise
+    typer.echo(done, err=True)
 
 
 def _write(text: str) -> None:

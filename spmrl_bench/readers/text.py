@@ -114,7 +114,9 @@ def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tu
     except UnicodeDecodeError as error:
         raise ReadError(f"not UTF-8 text: {error.reason}", path=path, line=line) from None
     except OSError as error:
-        raise ReadError(f"cannot be read on: {error.strerror}", path=path, line=line) from None
+        raise ReadError(
+            f"cannot be read on: {error.strerror or error}", path=path, line=line
+        ) from None
 
 
 def excerpt(text: str) -> str:

@@ -25,9 +25,9 @@ from spmrl_bench.process.executors.unit import Unit
 from spmrl_bench.process.executors.where import LOCAL, Where
 from spmrl_bench.storage.living import birth_of
 from tests.builders import cli
-from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
+from tests.parsing.text_folders import left_over, results, streamed, tokens, write
 from tests.process.executors.observing import all_of
 from tests.process.executors.work import diverge, fail_below, note, refuse, steps, wait
 
@@ -269,7 +269,7 @@ def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     """With the bytes that ``parse`` writes here; given again, nothing is left."""
     model, outputs = tmp_path / "model", tmp_path / "out"
     AttachNeighbour({"side": "right", "root": "root", "any": "dep", "by_tag": {}}).save(model)
-    texts = {"a.txt": tokens(11_000), "deep/b.txt.zst": tokens(6_000, 100), "c.txt": b""}
+    texts = {"a.txt": tokens(11_000), "deep/b.txt.gz": tokens(6_000, 100), "c.txt": b""}
     write(tmp_path / "in", texts)
     command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
     command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]

@@ -1,0 +1,452 @@
+"""A folder in, a folder out, as ``parse`` would stream each file, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from spmrl_bench.errors import CheckpointError, SpmrlError
+from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing import folders
+from spmrl_bench.parsing.bulk import ParseOptions
+from spmrl_bench.process.executors import local
+from spmrl_bench.storage.locks import SILENCE, locked
+from tests.builders import cli, tiny
+from tests.conftest import PATIENCE
+from tests.parsing.text_folders import (
+    Here,
+    conllu,
+    do,
+    job_of,
+    left_over,
+    packed,
+    results,
+    streamed,
+    tokens,
+    trees,
+    write,
+)
+from tests.reliability.faults import calls_under, counted, fail_at, killed
+
+TEXTS = {
+    "a.txt": tokens(35),
+    "b.txt.gz": tokens(25, 100),
+    "deep/er/c.tok": tokens(10, 200),
+    "d.conllu": conllu(31),
+    "empty.txt": b"",
+    "no-end.txt": b"cats sleep",
+}
+SENTENCES = 35 + 25 + 10 + 31 + 1
+
+
+@pytest.fixture(scope="module")
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser without weights: every word hangs from the next."""
+    path = tmp_path_factory.mktemp("neighbours")
+    counted = {"side": "right", "root": "root", "any": "dep", "by_tag": {"D": "det"}}
+    AttachNeighbour(counted).save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A parser of trees that takes eight words."""
+    path = tmp_path_factory.mktemp("parser")
+    tiny(seed=3, max_positions=10).save(path)
+    return path
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    write(tmp_path / "in", TEXTS)
+    return tmp_path / "in"
+
+
+@pytest.fixture
+def outputs(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+def expected(model: Path, texts: dict[str, bytes] = TEXTS) -> dict[str, bytes]:
+    return {
+        name: streamed(model, data, "conllu" if ".conllu" in name else "tokens", ParseOptions())
+        for name, data in texts.items()
+    }
+
+
+@pytest.fixture
+def parse(
+    inputs: Path, outputs: Path, neighbours: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Result]:
+    """The command with more options, whose workers are in this process."""
+    monkeypatch.setattr(local, "LocalExecutor", lambda *_: Here())
+
+    def run(*options: str | Path, model: Path = neighbours, to: Path = outputs) -> Result:
+        given = options if any(isinstance(each, Path) for each in options) else (*options, inputs)
+        return cli("parse", "--model", str(model), "--to", str(to), *map(str, given))
+
+    return run
+
+
+def test_a_folder_becomes_a_folder(
+    parse: Callable[..., Result], neighbours: Path, inputs: Path, outputs: Path
+) -> None:
+    (inputs / "README").touch()
+    (inputs / ".hidden.txt").write_bytes(b"x")
+    os.mkfifo(inputs / "pipe.txt")
+    done = parse("--workers", "2")
+    assert (done.exit_code, done.stdout) == (0, ""), done.stderr
+    assert results(outputs) == expected(neighbours)
+    assert list(outputs.rglob(".*")) == []
+    left_out, first, *_, total = done.stderr.splitlines()
+    assert left_out == (
+        "left out: README: its name does not say what it holds; "
+        "pipe.txt: no file that can be read again"
+    )
+    assert first == "worker 1 of 2: started (1 of 2)"
+    assert re.fullmatch(r"6 of 6 files, 102 sentences, \d+\.\d s, [\d,.]+ sentences/s", total)
+    settings = json.loads((outputs / "parse.json").read_text(encoding="utf-8"))
+    assert (settings["kind"], settings["output"]) == ("attach-neighbour", "conllu")
+    assert "all 6 files are parsed" in parse().stderr
+
+
+def test_outputs_are_those_of_the_stream(model: Path, tmp_path: Path) -> None:
+    texts = {"a.txt.gz": (tokens(25), "tokens"), "b.mrg": (trees(31), "brackets")}
+    for output in ("brackets", "json"):
+        options = ParseOptions("flat", output)
+        write(tmp_path / "in", {name: data for name, (data, _) in texts.items()})
+        do(job_of(model, tmp_path / "in", tmp_path / output, options))
+        assert results(tmp_path / output) == {
+            name: streamed(model, data, form, options) for name, (data, form) in texts.items()
+        }
+    again = tmp_path / "again"
+    do(job_of(model, tmp_path / "in", again, options))
+    assert (again / "a.txt.gz").read_bytes() == (tmp_path / "json/a.txt.gz").read_bytes()
+
+
+def test_what_failed_is_tried_again_and_nothing_else(
+    parse: Callable[..., Result], neighbours: Path, inputs: Path, outputs: Path
+) -> None:
+    bad = {"bad.txt": tokens(17) + b"caf\xe9\n", "rows.conllu": conllu(12) + b"1\tx\n\n"}
+    write(inputs, bad)
+    (inputs / "half.txt.gz").write_bytes(packed(tokens(9), "x.gz")[:-9])
+    (inputs / "plain.txt.gz").write_bytes(tokens(9))
+    done = parse("--workers", "2")
+    assert done.exit_code == 1
+    message = done.stderr[done.stderr.index("spmrl-bench:") :].splitlines()
+    assert message[0].endswith("4 of 10 files not parsed; the same command again tries these:")
+    assert message[1].startswith("bad.txt:18: not UTF-8 text")
+    assert message[2].startswith("half.txt.gz: cannot be decompressed")
+    assert message[3].startswith("plain.txt.gz:1: cannot be read on: Not a gzipped file")
+    # Behind 12 sentences of four lines, and the three blank lines more of the 2nd, 6th and 10th.
+    assert message[4].startswith("rows.conllu:52: sentence 13:")
+    assert results(outputs) == expected(neighbours)
+    assert parse().exit_code == 1
+
+    then = {name: (outputs / name).stat().st_mtime_ns for name in TEXTS}
+    mended = dict.fromkeys(("bad.txt", "half.txt.gz", "plain.txt.gz"), tokens(2))
+    write(inputs, mended)
+    (inputs / "rows.conllu").unlink()
+    assert "3 of 9 files, 6 sentences" in parse().stderr
+    assert results(outputs) == expected(neighbours, TEXTS | mended)
+    assert {name: (outputs / name).stat().st_mtime_ns for name in TEXTS} == then
+
+
+def test_an_input_that_changed_or_an_output_that_is_gone_is_made_anew(
+    parse: Callable[..., Result], neighbours: Path, inputs: Path, outputs: Path
+) -> None:
+    assert parse().exit_code == 0
+    write(inputs, {"a.txt": tokens(12)})
+    (outputs / "d.conllu").unlink()
+    assert "2 of 6 files, 43 sentences" in parse().stderr
+    assert results(outputs) == expected(neighbours, TEXTS | {"a.txt": tokens(12)})
+
+
+def test_other_settings_are_refused_and_change_nothing(
+    parse: Callable[..., Result], model: Path, outputs: Path
+) -> None:
+    assert parse().exit_code == 0
+    before = results(outputs)
+    for options, said in (
+        (("--on-long", "flat"), "on_long error there; asked for now: on_long flat"),
+        (("--input", "conllu"), "input as the names say there; asked for now: input conllu"),
+    ):
+        done = parse(*options)
+        assert done.exit_code == 1
+        assert said in done.stderr
+    done = parse("--output", "json", model=model)
+    assert done.exit_code == 1
+    assert "kind attach-neighbour, sha256 " in done.stderr
+    assert results(outputs) == before
+
+
+def test_folders_that_do_not_fit_are_refused(
+    parse: Callable[..., Result], inputs: Path, outputs: Path, tmp_path: Path
+) -> None:
+    other, empty = tmp_path / "other", tmp_path / "empty"
+    other.mkdir()
+    empty.mkdir()
+    (other / "mine").touch()
+    for to, given, said in (
+        (other, [inputs], "holds other files (mine), but no parse.json"),
+        (inputs / "x", [inputs], "one of the two folders would be in the other"),
+        (tmp_path, [inputs], "one of the two folders would be in the other"),
+        (other, [empty], "nothing to parse; expected files that end in .txt"),
+        (other, [inputs / "a.txt"], "expected one folder"),
+        (other, [inputs, empty], "expected one folder"),
+        (other / "mine", [inputs], "is a file"),
+    ):
+        done = parse(*given, to=to)
+        assert done.exit_code == 1
+        assert said in done.stderr
+    assert not outputs.exists()
+
+
+def test_rows_that_are_parsed_as_words_are_noticed(
+    parse: Callable[..., Result], inputs: Path
+) -> None:
+    (inputs / "a.txt").write_bytes(conllu(200))
+    assert "a.txt: the input looks like CoNLL-U, but its lines are" in parse().stderr
+
+
+def test_long_sentences_are_counted_with_the_place_of_the_first(
+    parse: Callable[..., Result], model: Path, tmp_path: Path, outputs: Path
+) -> None:
+    long = b"a a a a a a a a a\n"
+    write(tmp_path / "some", {"a.txt": tokens(15) + long + tokens(9) + long})
+    said = parse("--on-long", "skip", tmp_path / "some", model=model).stderr
+    assert "2 sentences not parsed because of their length. The first is a.txt:16: a sen" in said
+    assert results(outputs)["a.txt"].count(b"(())\n") == 2
+
+
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.campaign)])
+def test_a_kill_at_any_call_loses_and_doubles_nothing(
+    neighbours: Path, inputs: Path, tmp_path: Path, every: int
+) -> None:
+    wanted = expected(neighbours)
+    calls = counted(tmp_path / "count", lambda: do(job_of(neighbours, inputs, tmp_path / "count")))
+    assert results(tmp_path / "count") == wanted
+    replaced = [k for k, call in enumerate(calls) if call.startswith("replace")]
+    assert len(replaced) == 2 * len(TEXTS)
+    for step in sorted({*range(0, len(calls), every), *replaced}):
+        outputs = tmp_path / str(step)
+        job = job_of(neighbours, inputs, outputs)
+        assert killed(outputs, step, partial(do, job)), calls[step]
+        assert results(outputs).items() <= wanted.items(), calls[step]
+        do(job)
+        folders._tidy(job.files)
+        assert results(outputs) == wanted, calls[step]
+        assert list(outputs.rglob(".*")) == [], calls[step]
+        shutil.rmtree(outputs)
+
+
+def test_a_disk_that_fails_is_told_and_nothing_is_lost(
+    neighbours: Path, inputs: Path, tmp_path: Path
+) -> None:
+    calls = counted(tmp_path / "count", lambda: do(job_of(neighbours, inputs, tmp_path / "count")))
+    for call in (r"write .*lock", r"fsync .*a\.txt", r"replace .*done"):
+        step = next(k for k, made in enumerate(calls) if re.match(call, made))
+        outputs = tmp_path / str(step)
+        job = job_of(neighbours, inputs, outputs)
+        with (
+            calls_under(outputs, fail_at(step, 28)),
+            pytest.raises(SpmrlError, match=r"No space left on device. Make room, and give"),
+        ):
+            do(job)
+        do(job)
+        assert results(outputs) == expected(neighbours)
+
+
+def test_what_another_has_in_work_is_left_to_it(
+    neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker parses all else, and waits; a silent machine keeps nothing."""
+    monkeypatch.setattr(folders, "PAUSE", 0.01)
+    job = job_of(neighbours, inputs, outputs)
+    wanted = expected(neighbours)
+    outputs.mkdir()
+    silent = job.files[1].beside("lock")
+    owner = {"machine": "elsewhere", "pid": 1, "birth": "", "token": "0"}
+    silent.write_text(json.dumps({**owner, "since": "2026-01-01T00:00:00Z"}), encoding="utf-8")
+    then = silent.stat().st_mtime - SILENCE - 60
+    os.utime(silent, (then, then))
+    other = threading.Thread(target=do, args=(job,))
+    with locked(job.files[0].beside("lock")):
+        other.start()
+        until = time.monotonic() + PATIENCE
+        while len(results(outputs)) < len(wanted) - 1:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        time.sleep(0.05)
+        assert other.is_alive()
+        assert job.files[0].shown not in results(outputs)
+    other.join(PATIENCE)
+    assert results(outputs) == wanted
+    assert left_over(outputs) == []
+
+
+def test_workers_side_by_side_parse_each_file_once(
+    neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "PAUSE", 0.01)
+    parsed: list[str] = []
+    real = folders._FileWorker._parse
+    monkeypatch.setattr(
+        folders._FileWorker,
+        "_parse",
+        lambda self, file: [parsed.append(file.shown), real(self, file)][1],
+    )
+    job = job_of(neighbours, inputs, outputs)
+    threads = [threading.Thread(target=do, args=(job, number, 4)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert results(outputs) == expected(neighbours)
+    assert sorted(parsed) == sorted(TEXTS)
+
+
+def test_an_input_that_changes_under_work_fails(
+    neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = folders.parse_input
+
+    def changing(*arguments: object) -> object:
+        write(inputs, {"a.txt": tokens(26)})
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(folders, "parse_input", changing)
+    job = job_of(neighbours, inputs, outputs)
+    do(job)
+    assert "a.txt" not in results(outputs)
+    assert job.files[0].result.problem.startswith("a.txt: has changed while it was parsed")
+
+
+def test_a_parser_that_changes_under_work_is_refused(
+    model: Path, inputs: Path, outputs: Path
+) -> None:
+    job = job_of(model, inputs, outputs)
+    object.__setattr__(job, "sha256", "another")
+    with pytest.raises(CheckpointError, match="another parser has come into its place"):
+        do(job)
+    assert results(outputs) == {}
+
+
+MEMORY = """
+import sys
+from pathlib import Path
+from spmrl_bench.process.pools import peak_memory_bytes
+from tests.parsing.text_folders import do, job_of
+do(job_of(*map(Path, sys.argv[1:])))
+print(peak_memory_bytes() / 1e6)
+"""
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+
+
+@pytest.mark.parametrize("count", [8000, pytest.param(600_000, marks=pytest.mark.campaign)])
+def test_memory_does_not_grow_with_the_folder(neighbours: Path, tmp_path: Path, count: int) -> None:
+    peaks = []
+    for size in (1000, count):
+        write(tmp_path / f"{size}", {"a.txt": tokens(size), "b.txt.gz": tokens(size)})
+        places = map(str, (neighbours, tmp_path / f"{size}", tmp_path / f"{size}-out"))
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, *places],
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        peaks.append(float(done.stdout))
+    assert peaks[1] < peaks[0] + 8
+
+
+def test_names_that_are_no_text_are_parsed(neighbours: Path, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / os.fsdecode(b"caf\xe9.txt")).write_bytes(tokens(12))
+    job = job_of(neighbours, tmp_path / "in", tmp_path / "out")
+    do(job)
+    assert b"caf\xe9.txt" in os.listdir(os.fsencode(tmp_path / "out"))
+    assert job.files[0].shown == "caf\ufffd.txt"
+
+
+# Processes ---------------------------------------------------------------------------------
+
+
+def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-P", "-m", "spmrl_bench", "parse", "--model", str(model)]
+    return subprocess.Popen(
+        [*command, "--device", "cpu", "--workers", "2", "--to", str(outputs), str(inputs)],
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def owners(outputs: Path) -> list[int]:
+    """The processes that have a file in work."""
+    found = []
+    for lock in outputs.glob(".*.lock"):
+        with suppress(OSError, ValueError):
+            found.append(json.loads(lock.read_text(encoding="utf-8"))["pid"])
+    return found
+
+
+def test_workers_and_drivers_are_killed_beside_each_other(
+    neighbours: Path, tmp_path: Path, outputs: Path
+) -> None:
+    """Two commands at once, of which one dies, and two workers of the other."""
+    texts = {f"{k}.txt": tokens(3000) for k in range(6)} | {"b.conllu.gz": conllu(1500)}
+    write(tmp_path / "in", texts)
+    commands = [start(neighbours, tmp_path / "in", outputs) for _ in range(2)]
+    until = time.monotonic() + PATIENCE
+    killed: set[int] = set()
+    while commands[0].poll() is None and len(killed) < 3:
+        assert time.monotonic() < until
+        for pid in owners(outputs):
+            if pid not in killed and len(killed) < 3:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                killed.add(pid)
+        if killed and commands[1].poll() is None:
+            commands[1].kill()
+        time.sleep(0.02)
+    ends = [command.communicate(timeout=PATIENCE)[1] for command in commands]
+    assert len(killed) == 3
+    assert commands[0].returncode == 0, ends[0]
+    assert results(outputs) == expected(neighbours, texts)
+    assert list(outputs.rglob(".*")) == []
+
+
+def test_an_interrupt_keeps_what_is_done(
+    neighbours: Path, tmp_path: Path, outputs: Path, parse: Callable[..., Result]
+) -> None:
+    texts = {f"{k}.txt": tokens(4000, k) for k in range(6)}
+    write(tmp_path / "some", texts)
+    command = start(neighbours, tmp_path / "some", outputs)
+    until = time.monotonic() + PATIENCE
+    while not results(outputs):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    command.send_signal(signal.SIGINT)
+    said = command.communicate(timeout=PATIENCE)[1]
+    assert command.returncode == 130, said
+    assert "interrupted; what is done is kept: give the same command again to go on" in said
+    assert list(outputs.rglob(".*")) == []
+    done = results(outputs)
+    assert 0 < len(done) < 6
+    assert f"{6 - len(done)} of 6 files" in parse(tmp_path / "some").stderr
+    assert results(outputs) == expected(neighbours, texts)

@@ -1,0 +1,109 @@
+"""Folders of text to parse, and what lies in a folder of parses."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
+from spmrl_bench.parsing.folders import SETTINGS, Job, find_inputs, parse_files
+from spmrl_bench.parsing.models import identity, load_parser
+from spmrl_bench.parsing.streams import Form, sentences_of
+from spmrl_bench.process.executors.unit import Ended, Unit
+
+
+def packed(data: bytes, name: str) -> bytes:
+    """Bytes as a file of that name has them, compressed in two pieces one after the other."""
+    half = len(data) // 2 if name.endswith(".gz") else 0
+    return gzip.compress(data[:half]) + gzip.compress(data[half:]) if half else data
+
+
+def write(folder: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(packed(data, name))
+
+
+def streamed(model: Path, data: bytes, form: Form, options: ParseOptions) -> bytes:
+    """What ``parse`` writes to standard output."""
+    answers = Worker(load_parser(model, "cpu"), options)
+    given = sentences_of(BytesIO(data), "-", form, options.tag_column, ())
+    texts = parse_input(given, lambda windows: map(answers, windows), Counts())
+    return "".join("".join(some) for some in texts).encode()
+
+
+def job_of(model: Path, inputs: Path, outputs: Path, options: ParseOptions | None = None) -> Job:
+    files, _ = find_inputs(inputs, outputs, None)
+    return Job(model, identity(model).sha256, files, options or ParseOptions(), ())
+
+
+def do(job: Job, number: int = 0, workers: int = 1) -> None:
+    parse_files(job, number, workers, device="cpu")
+
+
+def results(outputs: Path) -> dict[str, bytes]:
+    """The outputs by name, unpacked."""
+    found = {}
+    for place, _, names in os.walk(outputs):  # ``rglob`` fails if a folder goes meanwhile
+        for path in (Path(place, name) for name in sorted(names)):
+            if path.name[0] != "." and path.name != SETTINGS:
+                data = path.read_bytes()
+                unpacked = gzip.decompress(data) if path.suffix == ".gz" else data
+                found[path.relative_to(outputs).as_posix()] = unpacked
+    return found
+
+
+def left_over(outputs: Path) -> list[str]:
+    """Hidden files but notes of what is parsed."""
+    hidden = (path.name for path in outputs.rglob(".*"))
+    return sorted(name for name in hidden if not name.endswith(".done"))
+
+
+class Here:
+    """An executor that does each unit at once, in this process."""
+
+    makes_room = False
+    capacity = 1
+
+    def __init__(self, before: Callable[[], object] = lambda: None) -> None:
+        self._over: list[Ended] = []
+        self._before = before
+
+    def start(self, unit: Unit) -> str:
+        self._before()
+        try:
+            unit.function(*unit.arguments, device="cpu", console=None)
+            self._over.append(Ended(unit, "done"))
+        except Exception as error:
+            self._over.append(Ended(unit, "failed", error))
+        return ""
+
+    def ended(self, seconds: float) -> list[Ended]:
+        over, self._over = self._over, []
+        return over
+
+    def ask_to_stop(self) -> None:
+        """Nothing is in work."""
+
+    def close(self) -> None:
+        """Nothing is in work."""
+
+
+def tokens(count: int, first: int = 0) -> bytes:
+    """So many sentences, each with a word of its own."""
+    lines = (f"the dog w{k} barks{' .' * (k % 3)}" for k in range(first, first + count))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def conllu(count: int) -> bytes:
+    rows = (
+        "# sent_id = s{0}\n1\tthe\tthe\tDET\tD\t_\t_\t_\t_\t_\n2\tw{0}\t_\tN\tN\tA=\t_\t_\t_\t_\n\n"
+    )
+    return "".join(rows.format(k) + "\n" * (k % 4 == 1) for k in range(count)).encode()
+
+
+def trees(count: int) -> bytes:
+    return "".join(f"(S (D the) (N w{k}))\n" + "\n" * (k % 5 == 2) for k in range(count)).encode()
