@@ -16,7 +16,7 @@ from typing import Any, get_args
 import pytest
 
 from spmrl_bench import __version__
-from spmrl_bench.packages.card import SOFTWARE
+from spmrl_bench.experiments.packaging import SOFTWARE
 from spmrl_bench.storage.paths import DataKind
 
 ROOT = Path(__file__).resolve().parents[1]

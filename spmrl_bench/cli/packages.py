@@ -22,15 +22,8 @@ def package(
     name: Annotated[
         str | None,
         typer.Option(
-            help="Name of the package and of its module: small letters, digits, `_`. Default: "
+            help="Name of the package: letters, digits, `_`, `-`. Default: "
             "`spmrl_bench_` and the treebank.",
-            show_default=False,
-        ),
-    ] = None,
-    version: Annotated[
-        str | None,
-        typer.Option(
-            help="Version of the package. Default: the day on which the run was scored.",
             show_default=False,
         ),
     ] = None,
@@ -43,38 +36,24 @@ def package(
             show_default=False,
         ),
     ] = None,
-    as_zip: Annotated[bool, typer.Option("--zip", help="Write a zip file too.")] = False,
-    wheel: Annotated[
-        bool, typer.Option("--wheel", help="Write a wheel too, for `pip install`.")
-    ] = False,
     results: ResultsFolder = Path("results"),
 ) -> None:
     """Package the best parser of a run, to share it.
 
     The package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
     card (README.md) with what it was trained on and how it was scored, and a list of the files with
-    their hashes. Whatever takes a model takes its folder, the zip file, the name of the installed
-    wheel, or its name on the hub.
+    their hashes. Its version is the day on which the run was scored. Whatever takes a model takes
+    its folder, or its name on the hub (`hf upload OWNER/NAME FOLDER` puts it there).
 
     Examples:
 
         spmrl-bench package runs/german-mini/small-charlstm-seed1 --to packages
 
-        spmrl-bench package runs/NAME --to packages --name my_parser --zip --wheel
+        spmrl-bench package runs/NAME --to packages --name my_parser
     """
-    from spmrl_bench.packages.package import package_run
+    from spmrl_bench.experiments.packaging import package_run
 
-    written = package_run(
-        run,
-        to,
-        results=results,
-        name=name,
-        version=version,
-        licence=licence,
-        as_zip=as_zip,
-        as_wheel=wheel,
-    )
-    for warning in written.warnings:
+    folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
+    for warning in warnings:
         typer.echo(f"spmrl-bench: {warning}", err=True)
-    for path in (written.folder, *written.archives):
-        typer.echo(path)
+    typer.echo(folder)

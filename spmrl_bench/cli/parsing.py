@@ -113,7 +113,6 @@ def parse(
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
     from spmrl_bench.nn.device import prepare_process
-    from spmrl_bench.packages.located import located
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
     from spmrl_bench.parsing.answers import OUTPUTS
     from spmrl_bench.parsing.bulk import (
@@ -123,6 +122,7 @@ def parse(
         open_workers,
         parse_input,
     )
+    from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import FORMS, check_readable, read_input
 
     if form is not None:
@@ -141,7 +141,7 @@ def parse(
     form = form or "tokens"
     transforms = None
     if form == "brackets":
-        from spmrl_bench.experiments.run_folder import trained_transforms
+        from spmrl_bench.parsing.models import trained_transforms
 
         transforms = trained_transforms(folder)
     sentences = read_input(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
@@ -177,9 +177,9 @@ def _parse_folder(
     device: str,
     on: str | None,
 ) -> None:
-    from spmrl_bench.experiments.run_folder import trained_transforms
-    from spmrl_bench.packages.located import located
     from spmrl_bench.parsing.folders import parse_folder
+    from spmrl_bench.parsing.models import trained_transforms
+    from spmrl_bench.parsing.packages import located
     from spmrl_bench.process.executors.where import executor_for, parse_where
     from spmrl_bench.training.report import messages
 

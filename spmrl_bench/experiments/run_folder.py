@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
+from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.packages.description import read_package
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
@@ -22,7 +21,6 @@ from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time, read_progress
-from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The setting of the time that a run is given; with more of it a run goes on, in the same folder.
 MINUTES = "train.max_minutes"
@@ -154,29 +152,6 @@ def read_config(path: Path) -> RunConfig:
 
         noted["model"] = nested(model)
     return validated(RunConfig, noted, path, CheckpointError)
-
-
-def trained_transforms(folder: Path) -> list[str] | None:
-    """Names of the transforms of the treebank that a parser was trained on.
-
-    Args:
-        folder: of a run, of a parser in it, or of a package.
-
-    Returns:
-        None if nothing says so, or the treebank is known here no more.
-
-    Raises:
-        PackageError: the description of the package is broken.
-    """
-    if (package := read_package(folder)) is not None:
-        return list(package.treebank.transforms)
-    for place in (folder, folder.parent):
-        if (path := place / "run.json").is_file():
-            try:
-                return list(load_manifest(read_config(path).treebank).transforms)
-            except SpmrlError:
-                return None
-    return None
 
 
 def best_weights(folder: Path) -> str:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from spmrl_bench.errors import CheckpointError
-from spmrl_bench.packages.description import check_files, read_package
-from spmrl_bench.packages.located import installed_models, located
+from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.registry import Kind, kind_named
+from spmrl_bench.parsing.packages import check_files, located, read_package
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder, whole_folder
+from spmrl_bench.storage.json_files import read_json
 from spmrl_bench.training import BEST
+from spmrl_bench.treebanks.catalogue import load_manifest
 
 Result = TypeVar("Result")
 
@@ -38,7 +40,7 @@ def load_parser(model: str | Path, device: str = "auto") -> Parser:
     Args:
         model: a folder written by :meth:`Parser.save`; a run folder of ``train``, whose best
             parser is then taken; or a package
-            (:func:`spmrl_bench.packages.located.located` says how it can be named).
+            (:func:`spmrl_bench.parsing.packages.located` says how it can be named).
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
@@ -80,6 +82,29 @@ def identity(model: str | Path) -> Identity:
     return _read_model(model, identified)
 
 
+def trained_transforms(folder: Path) -> list[str] | None:
+    """Return the names of the transforms of the treebank that a parser was trained on.
+
+    Args:
+        folder: of a run, of a parser in it, or of a package.
+
+    Returns:
+        None if nothing says so, or the treebank is known here no more.
+
+    Raises:
+        PackageError: the description of the package is broken.
+    """
+    if (package := read_package(folder)) is not None:
+        return list(package.treebank.transforms)
+    for place in (folder, folder.parent):
+        if (path := place / "run.json").is_file():
+            with suppress(SpmrlError, KeyError, TypeError):
+                name = str(read_json(path, CheckpointError)["treebank"])
+                return list(load_manifest(name).transforms)
+            return None
+    return None
+
+
 def _read_model(
     model: str | Path, read: Callable[[Path, Description], Result], *, whole: bool = False
 ) -> Result:
@@ -111,9 +136,8 @@ def _kind_of(place: Path, description: Description) -> Kind:
 
 def _advice(place: Path) -> str:
     run = "Give a run folder written by 'spmrl-bench train'"
+    if place.is_file():
+        return f"a file; unpack an archive, and give the folder). {run}"
     if place.exists():
         return f"no parser.json, no best/parser.json). {run}"
-    return (
-        f"no such folder or file). {run}, a package (folder or zip file), one that is installed "
-        f"({', '.join(installed_models()) or 'none'}) or one of the hub, OWNER/NAME@COMMIT"
-    )
+    return f"no such folder). {run}, the folder of a package, or one of the hub, OWNER/NAME@COMMIT"

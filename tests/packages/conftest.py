@@ -10,8 +10,8 @@ import pytest
 
 from spmrl_bench.experiments import run
 from spmrl_bench.experiments.campaign import train_all
+from spmrl_bench.experiments.packaging import package_run
 from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.packages.package import package_run
 from tests.laboratory import Laboratory, build_laboratory
 from tests.packages.hub_server import Hub, serving
 
@@ -46,12 +46,12 @@ def run_of(laboratory: Laboratory) -> Path:
 
 @pytest.fixture(scope="session")
 def packages(scored: Laboratory) -> Path:
-    """A folder with a package of the run, its zip file and its wheel, which no test changes."""
+    """A folder with a package of the run, which no test changes."""
     to = scored.folder / "packages"
     with pytest.MonkeyPatch.context() as patch:
         in_use(scored, patch)
         results = scored.folder / "results"
-        package_run(run_of(scored), to, results=results, as_zip=True, as_wheel=True, version="1.2")
+        package_run(run_of(scored), to, results=results)
     return to
 
 

@@ -7,8 +7,6 @@ import os
 import resource
 import socket
 import time
-import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,7 @@ import pytest
 
 from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError
-from spmrl_bench.packages.description import CARD, PACKAGE
-from tests.packages.conftest import NAME
-from tests.reliability.hostile_archives import MEGABYTE, deflated, raw_zip, zip_of
+from spmrl_bench.parsing.packages import PACKAGE
 from tests.reliability.tally import Tally
 
 SECONDS, MEGABYTES = 3.0, 500
@@ -176,76 +172,6 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
 }
 
 
-def members(folder: Path) -> dict[str, bytes]:
-    """The files of a package by their names in an archive."""
-    return {f"p/{path.name}": path.read_bytes() for path in sorted(folder.iterdir())}
-
-
-TOP, BROKEN = "no package.json at its top", "no whole zip"
-OUTSIDE, SAME = "would be written outside its folder", "would become the same file"
-ARCHIVES: dict[str, tuple[Callable[[dict[str, bytes]], bytes], str]] = {
-    "no package": (lambda f: zip_of([("p/a.txt", b"a")]), TOP),
-    "nothing": (lambda f: zip_of([]), TOP),
-    "two packages": (
-        lambda f: zip_of([*f.items(), *((f"q{name}", data) for name, data in f.items())]),
-        "2 package.json at its top",
-    ),
-    "a package too deep": (lambda f: zip_of((f"a/{name}", data) for name, data in f.items()), TOP),
-    "a member above": (lambda f: zip_of([("../../evil.txt", b"x"), *f.items()]), OUTSIDE),
-    "an absolute member": (lambda f: zip_of([("/tmp/evil.txt", b"x"), *f.items()]), OUTSIDE),
-    "a description above": (
-        lambda f: zip_of([("../package.json", f[f"p/{PACKAGE}"]), *f.items()]),
-        OUTSIDE,
-    ),
-    "weights twice": (lambda f: zip_of([*f.items(), (f"p/{WEIGHTS}", b"x")]), SAME),
-    "a description twice": (lambda f: zip_of([*f.items(), (f"p/{PACKAGE}", b"{}")]), SAME),
-    "weights missing": (
-        lambda f: zip_of((n, d) for n, d in f.items() if WEIGHTS not in n),
-        f"{WEIGHTS}: missing",
-    ),
-    "other weights": (
-        lambda f: zip_of((n, d[::-1] if WEIGHTS in n else d) for n, d in f.items()),
-        "SHA-256 is not the one",
-    ),
-    "a link": (
-        lambda f: raw_zip([(f"p/{PACKAGE}", b"/etc/passwd", 11)], 0, attributes=0xA1FF << 16),
-        "is no plain file",
-    ),
-    "an encrypted member": (
-        lambda f: raw_zip([(f"p/{PACKAGE}", f[f"p/{PACKAGE}"], 9)], 0, flags=1),
-        BROKEN,
-    ),
-    "an unknown method": (
-        lambda f: raw_zip([(f"p/{PACKAGE}", f[f"p/{PACKAGE}"], 9)], 97),
-        "is packed by method 97",
-    ),
-    "a bomb": (
-        lambda f: raw_zip([(f"p/{PACKAGE}", deflated(2048), 2048 * MEGABYTE)]),
-        "unpacks to more than 100 times",
-    ),
-    "60,000 members": (
-        lambda f: raw_zip(((f"{k}", b"", 0) for k in range(60_000)), 0),
-        "more than 50,000 members",
-    ),
-    "cut in the middle": (lambda f: zip_of(f.items())[:-5000], "no zip archive of a package"),
-    "a broken directory": (
-        lambda f: zip_of(f.items()).replace(b"PK\x01\x02", b"PK\x01\x03"),
-        BROKEN,
-    ),
-    "weights that do not unpack": (
-        lambda f: raw_zip(
-            (name, b"\xff" * 99 if WEIGHTS in name else zlib.compress(data, wbits=-15), len(data))
-            for name, data in f.items()
-        ),
-        BROKEN,
-    ),
-    "a description of another format": (
-        lambda f: zip_of([(PACKAGE, b'{"format": 7}')]),
-        "reads formats up to 1",
-    ),
-}
-
-
 def refusal(model: Path) -> str:
     """The message that refuses a model, which comes soon and without much memory."""
     before, begun = peak_megabytes(), time.process_time()
@@ -269,39 +195,3 @@ def test_harmed_packages_are_refused(harm: str, package: Path, tally: Tally) -> 
     do(package)
     held.add()
     assert message in refusal(package)
-
-
-@pytest.mark.parametrize("harm", ARCHIVES)
-def test_hostile_archives_are_refused_and_leave_nothing(
-    harm: str, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tally: Tally
-) -> None:
-    held = tally("R17", "hostile archives of packages")
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
-    make, message = ARCHIVES[harm]
-    archive = tmp_path / "package.zip"
-    files = {name: data for name, data in members(packages / NAME).items() if CARD not in name}
-    archive.write_bytes(make(files))
-    held.add()
-    assert message in refusal(archive)
-    left = [path for path in (tmp_path / "home").rglob("*") if path.name != "models"]
-    assert left == []
-    assert sorted(path.name for path in tmp_path.iterdir()) in (
-        ["package.zip"],
-        ["home", "package.zip"],
-    )
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
-def test_what_is_no_file_is_not_waited_for(kind: str, tmp_path: Path) -> None:
-    (tmp_path / "model").write_text("")
-    special("model", kind)(tmp_path)
-    assert "cannot be read: " in refusal(tmp_path / "model")
-
-
-def test_an_archive_of_a_terabyte(packages: Path, tmp_path: Path) -> None:
-    path = tmp_path / "large.zip"
-    with path.open("wb") as file:
-        file.truncate(1 << 40)
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("p/package.json", "{}")
-    assert "where at most" in refusal(path)

@@ -10,8 +10,7 @@ import pytest
 
 from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, PackageError
-from spmrl_bench.packages.description import PACKAGE
-from spmrl_bench.packages.located import located
+from spmrl_bench.parsing.packages import PACKAGE, located
 from tests.packages.hub_server import Hub
 
 MODEL = "elves/parser"
