@@ -36,7 +36,7 @@ from spmrl_bench.errors import PretrainedError
 from spmrl_bench.json_files import read_json
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.kernels import autocast
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 
@@ -144,16 +144,24 @@ class Transformer(LexicalInput):
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None
-        layout, start_last = tokens.layout, self.subwords.start_last
+        layout, sentence = tokens.layout, tokens.layout.sentence
+        stops = layout.lengths.cumsum(0) - 1
+        starts = stops + 1 - layout.lengths
+        # Sub-words of each token and how many there are before it, and of each sub-word its token.
         counts = codes.lengths.index_select(0, codes.rows)
-        first, longest = _first_cells(counts, layout, start_last)
-        # Of each sub-word its token, its place in it and its cell.
+        before = counts.cumsum(0) - counts
         owner = torch.repeat_interleave(counts)
-        within = torch.arange(len(owner), device=owner.device) - (counts.cumsum(0) - counts)[owner]
+        within = torch.arange(len(owner), device=owner.device) - before[owner]
+        widths = before[stops] + counts[stops] - before[starts]
+        longest = int(widths.max())
+        column = before - before[starts][sentence]
+        if self.subwords.start_last:
+            column = (column - counts[starts][sentence]) % widths[sentence]
+        first = sentence * longest + column
         cells = first[owner] + within
 
         def rectangle(values: Tensor, filler: int = 0) -> Tensor:
-            flat = values.new_full((len(layout.lengths) * longest,), filler)
+            flat = values.new_full((len(widths) * longest,), filler)
             return flat.index_copy(0, cells, values).view(-1, longest)
 
         given = {
@@ -163,8 +171,7 @@ class Transformer(LexicalInput):
         if any(self.subwords.types):
             start, word, stop = self.subwords.types
             types = torch.full_like(counts, word)
-            ends = layout.lengths.cumsum(0)
-            types[ends - layout.lengths], types[ends - 1] = start, stop
+            types[starts], types[stops] = start, stop
             given["token_type_ids"] = rectangle(types[owner])
         with autocast(self.precision, cells.device):
             states = self.encoder(**given, return_dict=True).last_hidden_state.flatten(end_dim=1)
@@ -184,18 +191,6 @@ class Transformer(LexicalInput):
         with _explained(f"{kept}: cannot be written", "Is there room on the disk?"):
             self._library_config.save_pretrained(kept)
             self.subwords.tokenizer.save_pretrained(kept)
-
-
-def _first_cells(counts: Tensor, layout: Ragged, start_last: bool) -> tuple[Tensor, int]:
-    """Where the first sub-word of each token is in a flat ``[sentences, longest]``, and longest."""
-    column = layout.position
-    if start_last:
-        column = (column - 1) % layout.lengths.index_select(0, layout.sentence)
-    table = counts.new_zeros(len(layout.lengths), layout.longest)
-    table[layout.sentence, column] = counts
-    ends = table.cumsum(1)
-    longest = int(ends[:, -1].max())
-    return layout.sentence * longest + (ends - table)[layout.sentence, column], longest
 
 
 class Subwords:
