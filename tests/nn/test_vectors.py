@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.nn.inputs import Boundary, Codes
+from spmrl_bench.nn.inputs import Boundary
 from spmrl_bench.nn.inputs.vectors import StaticVectors, read_word_vectors
-from tests.nn.coded import apply, batch
+from tests.nn.coded import apply
 
 PLAIN = "Haus 0.5 -1.25 3\nschön 1e-3 .5 +2.\n中 0 -0.0 1E2\n"
 WORDS = ["Haus", "schön", "中"]
@@ -205,11 +205,11 @@ TABLE = "haus 1 2 3\nHaus 4 5 6\nim 7 8 9\nhaus 0 0 0\nstrasse -1 0 1\n"
 FORMS = ["Haus", "IM", "nirgends", "HAUS"]
 
 
-def built(folder: Path, width: int = 8, dropout: float = 0.2) -> StaticVectors:
+def built(folder: Path) -> StaticVectors:
     torch.manual_seed(0)
     path = folder / "table.txt"
     path.write_text(TABLE, encoding="utf-8")
-    return StaticVectors(StaticVectors.Config(file=str(path), dropout=dropout), None, width)
+    return StaticVectors(StaticVectors.Config(file=str(path), dropout=0.2), None, 8)
 
 
 def test_a_form_has_its_row_or_that_of_its_lower_case(tmp_path: Path) -> None:
@@ -237,14 +237,3 @@ def test_the_table_is_neither_trained_nor_saved(tmp_path: Path) -> None:
     assert module.table.grad is None
     assert module.double().table.dtype == torch.float64
     assert module.to("meta").table.device.type == "meta"
-
-
-def test_dropout_is_shared_by_a_sentence(tmp_path: Path) -> None:
-    module = built(tmp_path, 300, 0.4).train()
-    tokens, codes = batch(module, [["im"], ["im"]])
-    same = Codes(codes.values[1:2], codes.lengths[1:2], torch.zeros(6, dtype=torch.int64))
-    absent = module(tokens, same) == 0
-    for sentence in absent.split(3):
-        assert torch.equal(sentence, sentence[:1].expand_as(sentence))
-    assert not torch.equal(absent[0], absent[3])
-    assert absent.float().mean().item() == pytest.approx(0.4, abs=0.1)
