@@ -112,7 +112,7 @@ class ElmoOptions(BaseModel):
 def read_elmo(
     options_path: str | PathLike[str], weights_path: str | PathLike[str]
 ) -> tuple[ElmoOptions, dict[str, Array]]:
-    """Return the sizes of a model and its tensors by key, float32, as its sizes say.
+    """Return the sizes of a model, and its tensors by key as these say.
 
     Raises:
         PretrainedError: a file cannot be read, an option is missing or out of range, or the tensors
@@ -221,10 +221,9 @@ class BiLM(nn.Module):
             self.weights[key] = nn.Parameter(torch.from_numpy(array), requires_grad=False)
 
     def forward(self, codes: Codes, layout: Ragged) -> Tensor:
-        """Return ``[layers, tokens, width]``, START and STOP included.
+        """Return ``[layers, tokens, width]``, the states of both directions side by side.
 
-        The first layer is the vector of the form, twice; of each other the first half is the
-        state of the forward direction and the second that of the backward one.
+        Those of the first layer are the vector of the form, twice.
         """
         rows = self.forms(codes.values, codes.lengths).index_select(0, codes.rows)
         counts = torch.bincount(layout.position).tolist()  # the same from either end
@@ -285,14 +284,11 @@ class BiLM(nn.Module):
     def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
         """States of one layer, ``[tokens, projection_dim]``, made of wider cells; both are clipped.
 
-        ``rows`` are the layer's input step by step: the first tokens of all sentences, the second
-        of those that have one, and so on, sentences always in the same order. ``counts`` says how
-        many have a token at each step, never more than before.
+        ``rows``, its input, are the first tokens of all sentences, then the second of those that
+        have one, and so on; ``counts`` says how many have, never more than before.
         """
         options = self.options.lstm
-        kernel, bias, projection = (
-            self.weights[f"{cell}/{name}"] for name in ("W_0", "B", "W_P_0")
-        )
+        kernel, bias, projection = (self.weights[f"{cell}/{key}"] for key in ("W_0", "B", "W_P_0"))
         from_input, from_state = kernel.split(options.projection_dim)
         state = rows.new_zeros(counts[0], options.projection_dim)
         memory = rows.new_zeros(counts[0], options.dim)
@@ -325,11 +321,10 @@ def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
 
 
 class Elmo(LexicalInput):
-    """The layers of a language model, mixed and mapped to the width of the content.
+    """The layers of a language model, START and STOP included, mixed and mapped to the content.
 
     The mix is ``sum_k s_k layer_k`` where ``s`` is the softmax of learned weights, at first all
-    equal, without the factor of Peters et al. before the sum, as a map follows. The vectors of
-    START and STOP come from the language model too.
+    equal, without the factor of Peters et al. before the sum, as a map follows.
     """
 
     class Config(InputSettings):
@@ -361,8 +356,7 @@ class Elmo(LexicalInput):
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         """Return the characters of a form between its marks; START and STOP are one each.
 
-        A form is its bytes in UTF-8, cut where they are too many, even within a character, as in
-        training.
+        Too many bytes are cut off, even within a character in UTF-8, as in training.
         """
         if isinstance(form, Boundary):
             inner = [SENTENCE_START if form is Boundary.START else SENTENCE_STOP]

@@ -56,6 +56,8 @@ LARGEST = 64 << 20
 PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+# Kept by old files beside the weights, but computed today.
+_COMPUTED = "position_ids", "token_type_ids"
 _SAME = "Copy config.json, the weights and the tokenizer from one and the same encoder"
 # A vocabulary made of lower-cased text has next to no capitals.
 _CAPITALS = 0.05
@@ -366,9 +368,8 @@ def _read_encoder(folder: Path, config: Any) -> Any:
     found = {
         "missing": report["missing_keys"],
         "of another shape": [key for key, *_ in report["mismatched_keys"]],
-        # Old files keep segments, which are computed today.
         "without a place": [
-            key for key in report["unexpected_keys"] if not key.endswith("token_type_ids")
+            key for key in report["unexpected_keys"] if not key.endswith(_COMPUTED)
         ],
         "not finite": [name for name, weight in weights.items() if not weight.isfinite().all()],
     }

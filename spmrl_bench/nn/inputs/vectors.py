@@ -6,12 +6,10 @@ without a vector of its own has that of its lower-cased form, since many vectors
 without capitals; one without either has the zero vector, so that the other inputs speak for it.
 START and STOP are no words of a text, and have learned vectors of the full width instead.
 
-==================  ====================================================================
-word2vec, text      a line ``words width``, then a line ``word number number ...`` each
-GloVe, text         the same without the first line; a word may contain spaces
-word2vec, binary    the first line as above, then for each word its bytes, a space and its
-                    vector as little-endian float32; line feeds before a word are skipped
-==================  ====================================================================
+A text file of word2vec begins with a line ``words width``, then has a line ``word number ...`` for
+each; one of GloVe lacks the first, and a word may contain spaces. A binary file of word2vec has the
+first line, then for each word its bytes, a space and its vector as little-endian float32; line
+feeds before a word are skipped.
 
 A file is binary if its name ends in ``.bin`` or ``.bin.gz``; all can be compressed with gzip,
 whatever they are called. A first line of two whole numbers is a header, empty lines say nothing.
@@ -104,9 +102,9 @@ class StaticVectors(FormInput):
 
 
 def read_word_vectors(path: str | PathLike[str]) -> tuple[list[str], NDArray[np.float32]]:
-    """Return the distinct words of a file of any of the formats above, and their vectors.
+    """Return the distinct words of a file of any of these formats, and ``[words, width]`` vectors.
 
-    These are ``[words, width]``, all numbers finite. Of several vectors of a word the first counts.
+    All numbers are finite. Of several vectors of a word the first counts.
 
     Raises:
         PretrainedError: the file cannot be read, or a line, or a word of a binary file, is wrong.
