@@ -85,8 +85,7 @@ def keep_memory() -> bool:
 def trim_memory() -> None:
     """Hand what malloc keeps and nobody uses back to the system; it takes some milliseconds.
 
-    Blocks of ever other sizes leave holes between those in use, and a sentence that is much longer
-    than others leaves a large one; over a stream of text that adds up.
+    Blocks of ever other sizes leave holes between those in use; over a stream of text they add up.
     """
     _glibc("malloc_trim", 0)
 

@@ -108,7 +108,7 @@ BROKEN: dict[str, list[tuple[bytes | str, str]]] = {
         ("1 1\na 1\nb 2\n", "3: found more than the 1 words"),
         ("0 5\n", "1: found '0 5', expected how many words"),
         ("5 0\n", "1: found '5 0', expected how many words"),
-        ("just words\n", "1: found 'just words', expected a word and its numbers, or in the first"),
+        ("just words\n", "1: found 'just words', expected a word and its numbers"),
         ("", "1: found ''"),
         (b"a 1 2\nb\xff 3 4\n", "2: the word 'b\\xff' is not UTF-8"),
         (b"a 1\n" + b"b" * (5 << 20), "2: found 'bbb"),

@@ -159,10 +159,7 @@ class LexicalModel(nn.ModuleDict):
         precision: Precision = "float32",
         assets: Path | None = None,
     ) -> None:
-        """Make inputs with random weights, all as wide as the content if they are added up.
-
-        A ``PretrainedError`` says that a file which one needs is missing, broken or does not fit.
-        """
+        """Make inputs with random weights; a ``PretrainedError`` says that a file is of no use."""
         made = {}
         # Tables of words and tags draw their numbers after all others.
         for name in sorted(configs, key=("word", "tag").__contains__):

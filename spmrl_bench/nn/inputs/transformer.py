@@ -187,7 +187,7 @@ class Transformer(LexicalInput):
         return self.dropout(words.to(self.projection.weight.dtype), layout)
 
     def save_assets(self, folder: Path) -> None:
-        """Write the configuration and the tokenizer into ``transformer`` of an existing folder."""
+        """Write the configuration and the tokenizer into a folder of it."""
         kept = folder / ASSETS
         kept.mkdir(exist_ok=True)
         with _explained(f"{kept}: cannot be written", "Is there room on the disk?"):
@@ -273,7 +273,7 @@ def _explained(what: str, remedy: str) -> Iterator[None]:
         import transformers.initialization  # since version 5
     except ImportError as error:
         raise PretrainedError(
-            f"the input 'transformer' needs the package transformers of version 5 or later "
+            "the input 'transformer' needs the package transformers of version 5 or later "
             f"({error}). Install it: pip install 'spmrl-bench[pretrained]'"
         ) from None
     output = transformers.utils.logging
@@ -307,7 +307,7 @@ def _from_folder(auto: str, folder: Path, **options: Any) -> Any:
             status = path.stat()
             check_regular(status, path)
             if path.suffix != ".safetensors" and status.st_size > LARGEST:
-                raise ValueError(f"{path}: {status.st_size} bytes, where {LARGEST} are read")
+                raise ValueError(f"{path}: {status.st_size} bytes, at most {LARGEST} are read")
     options |= {"trust_remote_code": False, "local_files_only": True}
     return getattr(transformers, auto).from_pretrained(folder, **options)
 

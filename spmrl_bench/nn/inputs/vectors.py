@@ -195,8 +195,8 @@ def _text(lines: Iterable[bytes], width: int) -> _Entries:
         fields = line.split()
         if len(line) > LONGEST_LINE or not width:
             raise ValueError(
-                f"found {_shown(line)}, expected a word and its numbers, or in the first line how "
-                "many words of how many numbers follow; is it binary? Then name it .bin"
+                f"found {_shown(line)}, expected a word and its numbers; is the file binary? Then "
+                "name it .bin"
             )
         # A word may end in a whole number, as in "page 1"; numbers of vectors have a point.
         extra = fields[-width - 1] if len(fields) > width + 1 else b""
@@ -233,7 +233,4 @@ def _binary(stream: io.BufferedReader, width: int) -> _Entries:
 
 
 def _shown(text: bytes) -> str:
-    """Bytes for a message, cut where they are many."""
-    text = text.strip()
-    cut = text if len(text) <= 40 else text[:40] + b" ..."
-    return f"'{cut.decode(errors='backslashreplace')}'"
+    return f"'{text.strip()[:40].decode(errors='backslashreplace')}'"
