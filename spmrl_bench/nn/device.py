@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 from pathlib import Path
 
 import torch
 
 from spmrl_bench.errors import RecipeError
 
-# Of glibc's malloc.h.
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
-_EVER = 2**31 - 1
-_GROW_BY = 64 << 20
+# Names of glibc's malloc.h (M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD), and values.
+_KEEP = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 #: How many sizes of products are remembered, by the variable of the environment that says so:
 #: oneDNN keeps the machine code it made for a size, and torch what it asked oneDNN for, 300 kB
@@ -36,15 +35,12 @@ def choose_device(name: str) -> torch.device:
     Raises:
         RecipeError: no such device, or one that this machine lacks.
     """
+    if not re.fullmatch("auto|cpu|cuda(:(0|[1-9][0-9]?))?", name):
+        raise RecipeError(f"unknown device '{name}'. Allowed: auto, cpu, cuda, cuda:N")
     there = cards()
     if name == "auto":
         name = "cuda" if there else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise RecipeError(f"unknown device '{name}'. Allowed: auto, cpu, cuda, cuda:N") from None
-    if device.type not in ("cpu", "cuda"):
-        raise RecipeError(f"device '{name}' is not supported. Allowed: auto, cpu, cuda, cuda:N")
+    device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= there:
         known = ", ".join(f"cuda:{number}" for number in range(there)) or "no CUDA device"
         raise RecipeError(f"device '{name}' asked for, but torch sees {known} here")
@@ -78,20 +74,18 @@ def keep_memory() -> bool:
     """Tell malloc to keep freed memory; true if it was told.
 
     Every step of training frees and takes the same hundreds of megabytes. glibc hands large blocks
-    back to the system, which clears each page when it is used again: a sixth of the time of a step.
-    Other C libraries, and a malloc that the environment has set up, are left alone.
+    back to the system, which clears each page when it is used again. Other C libraries, and a
+    malloc that the environment has set up, are left alone.
     """
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False
-    settings = ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, _EVER), (_M_TOP_PAD, _GROW_BY))
-    return all(_glibc("mallopt", name, value) for name, value in settings)
+    return all(_glibc("mallopt", name, value) for name, value in _KEEP)
 
 
 def trim_memory() -> None:
     """Hand what malloc keeps and nobody uses back to the system; it takes some milliseconds.
 
-    Blocks of ever other sizes leave holes between those in use, and a sentence that is much longer
-    than others leaves a large one; over a stream of text that adds up.
+    Blocks of ever other sizes leave holes between those in use; over a stream of text they add up.
     """
     _glibc("malloc_trim", 0)
 
@@ -100,10 +94,9 @@ def _glibc(name: str, *arguments: int) -> int:
     """What a function of glibc returns; 0 with another C library."""
     try:
         os.confstr("CS_GNU_LIBC_VERSION")
-        result: int = getattr(ctypes.CDLL(None), name)(*arguments)
+        return int(getattr(ctypes.CDLL(None), name)(*arguments))
     except (AttributeError, OSError, ValueError):
         return 0
-    return result
 
 
 def bound_caches(*, training: bool) -> None:
@@ -113,16 +106,15 @@ def bound_caches(*, training: bool) -> None:
     late once the process has multiplied with oneDNN.
     """
     for name, most in (IN_TRAINING if training else REMEMBERED).items():
-        older = name.replace("ONEDNN", "DNNL")
         # A process that trains may be the child of one that does not, or the other way round.
         own = os.environ.get(name) in (None, *_OURS)
+        older = name.replace("ONEDNN", "DNNL")
         if own and (older == name or older not in os.environ):
             os.environ[name] = str(most)
 
 
 def matmul_precision() -> str:
-    """Return torch's precision of float32 products; empty where it is set for each library alone,
-    which torch refuses to sum up."""
+    """Return torch's precision of float32 products; '' where each library has its own."""
     try:
         return torch.get_float32_matmul_precision()
     except RuntimeError:
@@ -133,23 +125,22 @@ def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Let oneDNN compute float32 products where MKL would be slow; true if it will.
 
     MKL does not use the widest instructions of AMD's processors, where oneDNN is about twice as
-    fast. torch hands products to oneDNN under the precision "medium", which allows it to round
-    factors to bfloat16 where the processor is made for that. So this is done only if a product
-    comes out as exact as before. The choice depends on the processor alone and not on a stopwatch,
-    so that a resumed run computes what an uninterrupted one would.
+    fast. torch hands products to oneDNN under the precision "medium", which lets it round factors
+    to bfloat16 where the processor can; so this is done only if a product comes out as exact as
+    before. No stopwatch decides: a resumed run computes what an uninterrupted one would.
     """
     try:
-        amd = "AuthenticAMD" in cpuinfo.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        amd = False
+        amd = "AuthenticAMD" in cpuinfo.read_text(encoding="latin-1")
+    except OSError:
+        return False
     if not amd or matmul_precision() != "highest":
         return False
     exact = product_error()
     torch.set_float32_matmul_precision("medium")
-    if product_error() <= 4 * exact:
-        return True
-    torch.set_float32_matmul_precision("highest")
-    return False
+    faster = product_error() <= 4 * exact
+    if not faster:
+        torch.set_float32_matmul_precision("highest")
+    return faster
 
 
 def product_error() -> float:

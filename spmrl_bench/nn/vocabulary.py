@@ -100,36 +100,31 @@ class Vocabulary:
             for tree in trees
             if any(tree.labels[:1]) and tree.spans[0].tolist() == [0, len(tree)]
         )
-        relations: dict[str, tuple[bool, bool]] = {}
-        projective = True
-        for each in examples:
-            if each.dependencies is not None:
-                heads = each.dependencies.heads.tolist()
-                projective = projective and is_projective(heads)
-                for name, head in zip(each.dependencies.relations, heads, strict=True):
-                    to_root, to_word = relations.get(name, (False, False))
-                    relations[name] = (to_root or head == 0, to_word or head != 0)
+        layers = [each.dependencies for each in examples if each.dependencies is not None]
+        arcs = dict.fromkeys(
+            (name, head == 0)
+            for layer in layers
+            for name, head in zip(layer.relations, layer.heads.tolist(), strict=True)
+        )
         return cls(
             dict(words),
             tuple(dict.fromkeys(chain.from_iterable(words))),
             tuple(dict.fromkeys([(), *(label for _, _, label in spans)])),
             tuple(dict.fromkeys(chain.from_iterable(each.tags for each in examples))),
             max(roots, key=roots.__getitem__, default=TOP),  # of equals the first
-            relations,
-            projective,
+            {name: ((name, True) in arcs, (name, False) in arcs) for name, _ in arcs},
+            all(is_projective(layer.heads.tolist()) for layer in layers),
         )
 
     def limited(self, words: int | None) -> Self:
         """Return the same with so many words at most, the most frequent ones; with None, all.
 
-        Of words that are as frequent, those that appeared first. Their order stays, and so do the
-        characters, which are read of unknown words too.
+        Of equals the first are kept, and all characters, which are read of unknown words too.
         """
         if words is None or words >= len(self.words):
             return self
-        known = {word for word, _ in Counter(self.words).most_common(words)}
-        kept = {word: count for word, count in self.words.items() if word in known}
-        return replace(self, words=kept)
+        known = dict(Counter(self.words).most_common(words))
+        return replace(self, words={word: n for word, n in self.words.items() if word in known})
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON value that :meth:`from_json` reads back."""
@@ -144,8 +139,7 @@ class Vocabulary:
         """Return the vocabulary that :meth:`to_json` made a value of.
 
         Raises:
-            ValueError: an inventory is missing or no list of what it should hold, has something
-                twice, or what no training sentence gives it.
+            ValueError: an inventory is missing or holds what no training sentence gives it.
         """
         try:
             saved = _Saved.model_validate(value)
@@ -155,19 +149,14 @@ class Vocabulary:
             raise ValueError(f"{place}: found {first['input']!r:.40}; {first['msg']}") from None
         if saved.labels[:1] != ((),):
             raise ValueError("labels: the first is not the empty one")
-        found = {
-            **dict(saved),
-            "words": dict(saved.words),
-            "relations": {name: tuple(where) for name, *where in saved.relations},
-        }
-        for name in ("words", "characters", "labels", "tags", "relations"):
-            entries = getattr(saved, name)
-            if len({*found[name]}) < len(entries):
-                keys = Counter(
-                    each[0] if name in ("words", "relations") else each for each in entries
-                )
-                raise ValueError(f"{name}: {keys.most_common(1)[0][0]!r:.80} is there twice")
-        for name in found["relations"]:
-            if UNWRITABLE.search(name):
-                raise ValueError(f"relations: found {name!r:.40}, which no file can hold")
-        return cls(**found)
+        relations = [name for name, *_ in saved.relations]
+        named = {"words": [word for word, _ in saved.words], "relations": relations}
+        for key in ("words", "characters", "labels", "tags", "relations"):
+            entries = named.get(key) or getattr(saved, key)
+            if len({*entries}) < len(entries):
+                twice = Counter(entries).most_common(1)[0][0]
+                raise ValueError(f"{key}: {twice!r:.80} is there twice")
+        for name in filter(UNWRITABLE.search, relations):
+            raise ValueError(f"relations: found {name!r:.40}, which no file can hold")
+        whole = {name: (root, word) for name, root, word in saved.relations}
+        return cls(**{**dict(saved), "words": dict(saved.words), "relations": whole})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -53,7 +54,7 @@ def test_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [
         (0, "gpu", r"unknown device 'gpu'. Allowed: auto, cpu, cuda, cuda:N"),
         (0, "", r"unknown device ''"),
-        (0, "meta", r"device 'meta' is not supported. Allowed: auto"),
+        (0, "meta", r"unknown device 'meta'"),
         (0, "cuda:1", r"'cuda:1' asked for, but torch sees no CUDA device here"),
         (2, "cuda:99", r"'cuda:99' asked for, but torch sees cuda:0, cuda:1 here"),
     ]
@@ -122,14 +123,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
-def has_glibc() -> bool:
-    try:
-        return bool(os.confstr("CS_GNU_LIBC_VERSION")) and hasattr(ctypes.CDLL(None), "mallopt")
-    except (AttributeError, OSError, ValueError):
-        return False
-
-
-@pytest.mark.skipif(not has_glibc(), reason="malloc is not glibc's")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="malloc is not glibc's")
 def test_kept_memory_is_not_cleared_again() -> None:
     faults = {mode: int(output_of(FAULTS, mode)) for mode in ("keep", "return")}
     # Where pages are huge, the memory that was returned has 500 of them, else 200,000.

@@ -70,11 +70,7 @@ def words_of(words: Sequence[str]) -> list[str]:
 
 
 def by_hand(folder: Path, words: Sequence[str], pooling: str) -> Tensor:
-    """Vectors of START, the words and STOP: one sentence, nothing filled up, split by the library.
-
-    Returns:
-        ``[words + 2, hidden]``.
-    """
+    """Vectors ``[words + 2, hidden]`` of one sentence: nothing filled up, split by the library."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, add_prefix_space=True)
     encoder = transformers.AutoModel.from_pretrained(folder).eval()
     inputs = tokenizer(list(words), is_split_into_words=True, return_tensors="pt")
@@ -105,6 +101,7 @@ def test_vectors_are_those_of_the_library_one_sentence_at_a_time(
     for kind, folder in (folders | made).items():
         for pooling in ("first", "last", "mean") if kind in KINDS else ("mean",):
             module = read(folder, pooling=pooling)
+            assert sum(len(module.codes(word)) > 1 for words in sentences for word in words) > 5
             wanted = torch.cat([by_hand(folder, words, pooling) for words in sentences])
             wanted = wanted @ module.projection.weight.detach().T
             with torch.no_grad():
@@ -115,19 +112,6 @@ def test_vectors_are_those_of_the_library_one_sentence_at_a_time(
             if not all(near) or found.std() <= 0.1:
                 wrong.append((kind, pooling, near, found.std()))
     assert wrong == []
-
-
-def test_codes_are_those_of_the_library_within_a_sentence(folder: Path) -> None:
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, add_prefix_space=True)
-    module = read(folder)
-    several = 0
-    for sentence in SENTENCES:
-        words = words_of(sentence)
-        ids = [code for word in words for code in module.codes(word).tolist()]
-        wanted = tokenizer(words, is_split_into_words=True, add_special_tokens=False)["input_ids"]
-        assert ids == wanted
-        several += sum(len(module.codes(word)) > 1 for word in words)
-    assert several > 5
 
 
 def test_words_that_are_no_usual_ones(folder: Path) -> None:
@@ -158,12 +142,12 @@ def test_trained_weights_get_a_gradient(folder: Path) -> None:
     module.dropout.p = 0.0  # that of the encoder itself is left
     assert not torch.allclose(apply(module, SENTENCES), apply(module, SENTENCES))
     apply(module, SENTENCES).square().sum().backward()
-    without = {name for name, weight in module.named_parameters() if weight.grad is None}
+    named = dict(module.named_parameters())
+    without = {name for name, weight in named.items() if weight.grad is None}
     assert without <= {"encoder.mask_emb"}  # XLNet's, which only its pre-training reads
-    assert len(module.pretrained()) > 20
-    assert {id(weight) for weight in module.pretrained()} == {
-        id(weight) for name, weight in module.named_parameters() if name.startswith("encoder.")
-    }
+    known = {id(weight) for weight in module.pretrained()}
+    assert len(known) > 20
+    assert {name for name in named if id(named[name]) not in known} == {"projection.weight"}
 
 
 def test_frozen_weights_are_neither_trained_nor_saved(folder: Path) -> None:
@@ -315,10 +299,6 @@ def absent(name: str) -> Damage:
     return lambda folder: (folder / name).unlink()
 
 
-def text(name: str, content: str) -> Damage:
-    return raw(name, content.encode())
-
-
 LAYER = "bert.encoder.layer.1.output.dense.bias"
 
 
@@ -334,17 +314,17 @@ def sharded(folder: Path) -> None:
 
 BROKEN: list[tuple[Damage, str]] = [
     (absent("config.json"), r"config\.json: cannot be read: No such file"),
-    (text("config.json", "{"), r"config\.json:1:2: not valid JSON"),
-    (text("config.json", "[1]"), r"config\.json: model_type is None"),
+    (raw("config.json", b"{"), r"config\.json:1:2: not valid JSON"),
+    (raw("config.json", b"[1]"), r"config\.json: model_type is None"),
     (settings(hidden_size="wide"), r"config\.json: cannot be read \(.*str"),
     (settings(model_type="gpt2"), r"config\.json: model_type is 'gpt2', expected one of .*bert"),
     (settings(is_decoder=True), r"config\.json: is_decoder"),
     (settings(pad_token_id=400), r"\(Padding_idx must be within"),
-    (only_pickled, r"no weights in safetensors \(others, which may run code"),
-    (raw("model.safetensors", lambda data: data[:999]), r"model\.safetensors: cannot be read"),
+    (only_pickled, r"weights cannot be read \(.* no file named model\.safetensors"),
+    (raw("model.safetensors", lambda data: data[:999]), r"its weights cannot be read \(.*header"),
     (sharded, r"cannot be read \(.*model-00002-of-00002\.safetensors"),
-    (tensors(lambda x: x.pop(LAYER)), r"safetensors: 1 .* encoder\.layer\.1\.\S+ \(missing\)"),
-    (tensors(dict.clear), r"model\.safetensors: \d+ .* embeddings\.\S+ \(missing\)"),
+    (tensors(lambda x: x.pop(LAYER)), r": 1 weights .* encoder\.layer\.1\.\S+ \(missing\)"),
+    (tensors(dict.clear), r": \d+ weights .* embeddings\.\S+ \(missing\)"),
     (
         tensors(lambda x: x.update({LAYER: torch.zeros(3)})),
         r"encoder\.layer\.1\.output\.dense\.bias \(of another shape\)",
@@ -354,12 +334,12 @@ BROKEN: list[tuple[Damage, str]] = [
         r"encoder\.layer\.2\.output\.dense\.bias \(without a place\)",
     ),
     (absent("vocab.txt"), r"tokenizer .*BertTokenizer finds no vocabulary"),
-    (text("vocab.txt", ""), r"tokenizer .*BertTokenizer finds no vocabulary"),
-    (text("tokenizer_config.json", "{"), r"its tokenizer cannot be used .*line 1 column 2"),
-    (text("tokenizer.json", "{"), r"its tokenizer cannot be used .*line 1 column 2"),
+    (raw("vocab.txt", b""), r"tokenizer .*BertTokenizer finds no vocabulary"),
+    (raw("tokenizer_config.json", b"{"), r"its tokenizer cannot be used .*line 1 column 2"),
+    (raw("tokenizer.json", b"{"), r"its tokenizer cannot be used .*line 1 column 2"),
     (raw("vocab.txt", lambda data: data + b"surplus\n"), r"ids up to 86, .* has 86 embeddings"),
-    (text("tokenizer_config.json", '{"do_lower_case": true}'), r"do_lower_case to false"),
-    (text("tokenizer_config.json", "{}"), r"do_lower_case to false"),
+    (raw("tokenizer_config.json", b'{"do_lower_case": true}'), r"do_lower_case to false"),
+    (raw("tokenizer_config.json", b"{}"), r"do_lower_case to false"),
 ]
 
 
@@ -423,12 +403,12 @@ def test_padding_and_cutting_of_a_tokenizer_file_are_switched_off(
 
 def test_names_that_stand_for_nothing(own: Path) -> None:
     for name, revision, message in [
-        ("no/such/folder", None, "no such folder"),
-        ("/no-such-folder", COMMIT, "no such folder"),
-        ("someone/something", None, "not set"),
+        ("no/such/folder", None, "no folder"),
+        ("/no-such-folder", COMMIT, "no folder"),
+        ("someone/something", None, "is None"),
         ("someone/something", "main", "'main'. Set it to the 40"),
-        (str(own), COMMIT, "no revisions"),
-        (str(own / "config.json"), None, "a file"),
+        (str(own), COMMIT, "a folder, but"),
+        (str(own / "config.json"), COMMIT, "no folder"),
     ]:
         with pytest.raises(PretrainedError, match=f"{name}: .*{message}"):
             read(name, revision=revision)
@@ -444,7 +424,7 @@ def test_the_hub_is_reached_for_what_is_not_there(
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.chdir(tmp_path)
     fetched = tmp_path / "cache" / "models--someone--something" / "snapshots" / COMMIT
-    with pytest.raises(PretrainedError, match=r"someone/something: revision .* cannot be fetched"):
+    with pytest.raises(PretrainedError, match=r"something: no folder, .* cannot be fetched"):
         read("someone/something", revision=COMMIT)
     fetched.parent.mkdir(parents=True)
     shutil.copytree(folders["bert"], fetched)

@@ -31,13 +31,9 @@ _SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
 
 
 def make(kind: str, folder: Path, positions: int = 64, dropout: float = 0.1) -> Path:
-    """Write an encoder of a kind into a new folder, which is returned.
+    """Write one of :data:`KINDS`, with a dropout and a position table (XLNet has none) of its own.
 
-    Args:
-        kind: one of :data:`KINDS`.
-        folder: that does not exist yet.
-        positions: rows of its position table (XLNet has none).
-        dropout: of the encoder itself, in training.
+    The folder, which does not exist yet, is returned.
     """
     import transformers
 
@@ -90,14 +86,10 @@ def make_other(kind: str, folder: Path, bert: Path) -> Path:
     path = folder / "tokenizer_config.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     _config(folder, **(content | {"tokenizer_class": "PreTrainedTokenizerFast"}))
-    special: dict[str, dict[str, Any]] = {
-        "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24},
-        "funnel": {"block_sizes": [1, 1], "d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 24},
-        "perceiver": {"d_model": 16, "num_latents": 4, "d_latents": 16},
-    }
-    sizes = special.get(kind, {**_SIZES, "intermediate_size": 24, "embedding_size": 8})
-    if kind != "funnel":
-        sizes["max_position_embeddings"] = 64
+    sizes: dict[str, Any] = {**_SIZES, "intermediate_size": 24, "embedding_size": 8}
+    if kind == "distilbert":
+        sizes = {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24}
+    sizes["max_position_embeddings"] = 64
     config = transformers.AutoConfig.for_model(
         kind, vocab_size=len(tokenizer), pad_token_id=0, initializer_range=0.4, **sizes
     )

@@ -162,6 +162,7 @@ def test_frozen_weights_are_neither_trained_nor_saved_but_follow() -> None:
     assert held.weight.dtype == torch.float64
     assert not held.training
     assert not held.weight.requires_grad
+    assert parser.to("meta").lexical["lengths"].frozen.held.weight.is_meta
 
 
 def test_an_encoder_without_a_position_table_reads_longer_sentences() -> None:

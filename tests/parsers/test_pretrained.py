@@ -36,10 +36,8 @@ def learn(parser: ChartParser, steps: int) -> list[float]:
     indexer = parser.indexer()
     gold = [gold_of(parser, indexer, tree) for tree in TREES]
     known = {id(weight) for weight in parser.pretrained_parameters()}
-    groups: list[dict[str, Any]] = [
-        {"params": [weight for weight in parser.parameters() if id(weight) not in known]},
-        {"params": parser.pretrained_parameters(), "lr": 0.0005},
-    ]
+    own = [weight for weight in parser.parameters() if id(weight) not in known]
+    groups = [{"params": own}, {"params": parser.pretrained_parameters(), "lr": 0.0005}]
     optimiser = torch.optim.Adam(groups, lr=0.005, betas=(0.9, 0.98))
     random = np.random.default_rng(0)
     losses = []

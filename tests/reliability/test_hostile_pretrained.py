@@ -90,7 +90,7 @@ def _elsewhere(file: Any, key: str) -> None:
 ELMO: dict[str, tuple[Damage, str]] = {
     "10**9 layers": (_options("lstm", n_layers=10**9), "found nothing"),
     "10**9 highways": (_options("char_cnn", n_highway=10**9), "found nothing"),
-    "a state of 10**9": (_options("lstm", projection_dim=10**9), "found 12 x 5"),
+    "a state of 10**9": (_options("lstm", projection_dim=10**9), "found (12, 5)"),
     "100,000 brackets": (raw("options.json", DEEP), "deep inside each other"),
     "a tensor that is not stored": (_not_stored, "too many for a file of this size"),
     "a link to another file": (

@@ -148,7 +148,7 @@ INPUTS: Registry[type[LexicalInput]] = Registry(
 
 
 class LexicalModel(nn.ModuleDict):
-    """The chosen inputs by name, added up or side by side in the order of :data:`INPUTS`."""
+    """The chosen inputs by name, added up or side by side."""
 
     def __init__(
         self,
@@ -159,26 +159,20 @@ class LexicalModel(nn.ModuleDict):
         precision: Precision = "float32",
         assets: Path | None = None,
     ) -> None:
-        """Make inputs with random weights, all as wide as the content if they are added up.
-
-        Raises:
-            PretrainedError: a file that an input needs is missing, broken or does not fit.
-        """
+        """Make inputs with random weights; a ``PretrainedError`` says that a file is of no use."""
         made = {}
         # Tables of words and tags draw their numbers after all others.
         for name in sorted(configs, key=("word", "tag").__contains__):
-            width = configs[name].width if join == "concatenated" else d_content
-            made[name] = INPUTS.get(name, RecipeError)(
-                configs[name], vocabulary, width, precision=precision, assets=assets
-            )
+            kind, config = INPUTS.get(name, RecipeError), configs[name]
+            width = config.width if join == "concatenated" else d_content
+            made[name] = kind(config, vocabulary, width, precision=precision, assets=assets)
         # Weights of words are drawn anew, and their gradients summed up, before all others.
-        names = sorted(made, key=["word", *INPUTS.names()].index)
-        super().__init__({name: made[name] for name in names})
+        super().__init__({name: made[name] for name in ("word", *INPUTS.names()) if name in made})
         self.join = join
 
     @property
     def inputs(self) -> Mapping[str, LexicalInput]:
-        """The inputs by name, in the order in which they are added up."""
+        """The inputs in the order of :data:`INPUTS`, in which they are added up."""
         names = sorted(self._modules, key=lambda name: name != "charlstm")
         return {name: cast("LexicalInput", self[name]) for name in names}
 
@@ -211,13 +205,11 @@ class Frozen(nn.Module):
     Its weights are no state of the module that holds it, but follow it to its device.
     """
 
+    held: nn.Module
+
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        self._held = (module.requires_grad_(False).eval(),)  # in a tuple it is no child
-
-    @property
-    def held(self) -> nn.Module:
-        return self._held[0]
+        self.__dict__["held"] = module.requires_grad_(False).eval()  # which makes it no child
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         super()._apply(fn, recurse)
@@ -234,12 +226,11 @@ def sub_batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
     To each length two are added, for marks at the ends. One that is longer is a group of its own.
     """
-    group: list[int] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        # Sorted upwards, so the newcomer is the longest of its group.
-        if group and (len(group) + 1) * (lengths[index] + 2) > most:
-            yield group
-            group = []
-        group.append(index)
-    if group:
-        yield group
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    start = 0
+    for end, index in enumerate(order):  # the newcomer is the longest of its group
+        if end > start and (end + 1 - start) * (lengths[index] + 2) > most:
+            yield order[start:end]
+            start = end
+    if order:
+        yield order[start:]

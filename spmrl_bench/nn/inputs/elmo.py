@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -54,18 +54,13 @@ MOST_PACKED = 64
 # Files ----------------------------------------------------------------------------------
 
 
-class _Options(BaseModel):
-    # The files also hold what the language model was trained with.
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class CharacterOptions(_Options):
+class CharacterOptions(BaseModel):
     """Of the embedding of characters."""
 
     dim: Positive
 
 
-class CNNOptions(_Options):
+class CNNOptions(BaseModel):
     """How the characters of a word become a vector."""
 
     activation: Literal["relu", "tanh"]
@@ -92,7 +87,7 @@ class CNNOptions(_Options):
 _Clip = Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
 
 
-class LSTMOptions(_Options):
+class LSTMOptions(BaseModel):
     """How the vectors of words become states."""
 
     dim: Positive
@@ -107,8 +102,8 @@ class LSTMOptions(_Options):
     """Of a coordinate of a state."""
 
 
-class ElmoOptions(_Options):
-    """The sizes of a model."""
+class ElmoOptions(BaseModel):
+    """The sizes of a model; a file also says what it was trained with."""
 
     char_cnn: CNNOptions
     lstm: LSTMOptions
@@ -117,25 +112,19 @@ class ElmoOptions(_Options):
 def read_elmo(
     options_path: str | PathLike[str], weights_path: str | PathLike[str]
 ) -> tuple[ElmoOptions, dict[str, Array]]:
-    """Return the sizes of a model and its tensors by key, float32, as its sizes say.
+    """Return the sizes of a model, and its tensors by key as these say.
 
     Raises:
-        PretrainedError: a file cannot be read or is of another format, an option is missing or
-            out of range, the tensors are not those that the options describe, or the package
-            h5py is not installed.
+        PretrainedError: a file cannot be read, an option is missing or out of range, or the tensors
+            are not those that the options describe.
     """
     place, path = Path(options_path), Path(weights_path)
-    content = read_json(place, PretrainedError)
-    if not isinstance(content, dict):
-        kind = type(content).__name__
-        raise PretrainedError(f"{place}: found a JSON {kind}, expected an object of options")
-    options = validated(ElmoOptions, content, place, PretrainedError)
+    options = validated(ElmoOptions, read_json(place, PretrainedError), place, PretrainedError)
     try:
         import h5py
     except ImportError:
         raise PretrainedError(
-            f"{path}: reading HDF5 files needs the package h5py, which is not installed; "
-            "pip install 'spmrl-bench[pretrained]'"
+            f"{path}: needs the package h5py; pip install 'spmrl-bench[pretrained]'"
         ) from None
     try:
         with open_regular(path) as opened:  # whose errors say what is wrong, as h5py's do not
@@ -157,8 +146,8 @@ def _tensors(path: Path, file: Any, room: int, options: ElmoOptions) -> dict[str
         for key, shape in _shapes(options):
             data = members.pop(key, None)
             if getattr(data, "shape", None) != shape:
-                what = "nothing" if data is None else _shown(getattr(data, "shape", None))
-                raise ValueError(f"found {what}, expected a tensor of shape {_shown(shape)}")
+                what = "nothing" if data is None else getattr(data, "shape", None) or "no tensor"
+                raise ValueError(f"found {what}, expected a tensor of shape {shape}")
             if data.external or data.is_virtual:
                 raise ValueError("lies in another file, expected in this one")
             room -= data.nbytes
@@ -206,24 +195,7 @@ def _cell(direction: int, layer: int) -> str:
     return f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
 
 
-def _shown(shape: tuple[int, ...] | None) -> str:
-    return " x ".join(map(str, shape)) if shape else "no tensor of any dimension"
-
-
 # Layers ---------------------------------------------------------------------------------
-
-
-def character_ids(form: str | Boundary, longest: int) -> NDArray[np.int64]:
-    """Return the characters of a form between its marks, int64 ``[longest]`` at most.
-
-    A form is its bytes in UTF-8, cut where there are more than ``longest`` with the marks, even
-    within a character, as in training. START and STOP are a character each.
-    """
-    if isinstance(form, Boundary):
-        inner = [SENTENCE_START if form is Boundary.START else SENTENCE_STOP]
-    else:
-        inner = list(form.encode("utf-8", "ignore")[: longest - 2])
-    return np.array([WORD_START, *inner, WORD_STOP], dtype=np.int64)
 
 
 class BiLM(nn.Module):
@@ -249,21 +221,25 @@ class BiLM(nn.Module):
             self.weights[key] = nn.Parameter(torch.from_numpy(array), requires_grad=False)
 
     def forward(self, codes: Codes, layout: Ragged) -> Tensor:
-        """Return ``[layers, tokens, width]``, START and STOP included.
+        """Return ``[layers, tokens, width]``, the states of both directions side by side.
 
-        The first layer is the vector of the form, twice; of each other the first half is the
-        state of the forward direction and the second that of the backward one.
+        Those of the first layer are the vector of the form, twice.
         """
         rows = self.forms(codes.values, codes.lengths).index_select(0, codes.rows)
-        steps = layout.position
-        counts = torch.bincount(steps).tolist()  # the same from either end
-        last = layout.lengths.index_select(0, layout.sentence) - 1
-        forward, backward = (
-            self._states(direction, rows, _step_by_step(from_end, layout), counts)
-            for direction, from_end in enumerate((steps, last - steps))
-        )
-        pairs = zip([rows, *forward], [rows, *backward], strict=True)
-        return torch.stack([torch.cat(pair, dim=1) for pair in pairs])
+        counts = torch.bincount(layout.position).tolist()  # the same from either end
+        behind = layout.lengths.index_select(0, layout.sentence) - 1 - layout.position
+        # Long sentences first.
+        ranks = layout.lengths.argsort(descending=True).argsort()[layout.sentence]
+        lstm = self.options.lstm
+        found: list[list[Tensor]] = [[rows, rows], *([] for _ in range(lstm.n_layers))]
+        for direction, steps in enumerate((layout.position, behind)):
+            order = (steps * len(layout.lengths) + ranks).argsort()
+            given = rows.index_select(0, order)
+            for layer in range(lstm.n_layers):
+                states = self._layer(_cell(direction, layer), given, counts)
+                given = given + states if layer and lstm.use_skip_connections else states
+                found[1 + layer].append(torch.empty_like(given).index_copy_(0, order, given))
+        return torch.stack([torch.cat(pair, dim=1) for pair in found])
 
     def forms(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Return the vectors of forms, ``[forms, projection_dim]``, of :class:`Codes`.
@@ -274,21 +250,17 @@ class BiLM(nn.Module):
         cnn = self.options.char_cnn
         widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
         order = lengths.argsort(descending=True)
-        parts: list[Tensor] = []
-        start = 0
+        parts, start = list[Tensor](), 0
         while start < len(order):
             # As wide as the longest of the rest needs: windows that lie wholly in padding are all
             # alike, so that one of them is enough.
             columns = min(cnn.max_characters_per_token, int(lengths[order[start]]) + widest)
             chosen = order[start : start + max(1, FILTERED // (columns * most))]
             start += len(chosen)
-            given = characters.index_select(0, chosen)[:, :columns]
-            ids = given.new_full((len(chosen), columns), PADDING)
-            ids[:, : given.shape[1]] = given
+            ids = functional.pad(characters[chosen, :columns], (0, columns), value=PADDING)
             beyond = torch.arange(columns, device=ids.device) >= lengths[chosen][:, None]
-            parts.append(self._filtered(ids.masked_fill_(beyond, PADDING)))
-        rows = torch.cat(parts)
-        rows = torch.empty_like(rows).index_copy_(0, order, rows)
+            parts.append(self._filtered(ids[:, :columns].masked_fill(beyond, PADDING)))
+        rows = torch.cat(parts)[order.argsort()]
         for i in range(cnn.n_highway):
             gate = torch.sigmoid(self._affine(f"CNN_high_{i}/{{}}_carry", rows))
             new = torch.relu(self._affine(f"CNN_high_{i}/{{}}_transform", rows))
@@ -309,29 +281,14 @@ class BiLM(nn.Module):
         together = torch.cat([values.amax(dim=2) for values in largest], dim=1)
         return torch.relu(together) if cnn.activation == "relu" else torch.tanh(together)
 
-    def _states(
-        self, direction: int, rows: Tensor, order: Tensor, counts: list[int]
-    ) -> list[Tensor]:
-        """What each layer of one direction gives, ``[tokens, projection_dim]`` like ``rows``."""
-        given = rows.index_select(0, order)
-        found = []
-        for layer in range(self.options.lstm.n_layers):
-            states = self._layer(_cell(direction, layer), given, counts)
-            given = given + states if layer and self.options.lstm.use_skip_connections else states
-            found.append(torch.empty_like(given).index_copy_(0, order, given))
-        return found
-
     def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
         """States of one layer, ``[tokens, projection_dim]``, made of wider cells; both are clipped.
 
-        ``rows`` are the layer's input step by step: the first tokens of all sentences, the second
-        of those that have one, and so on, sentences always in the same order. ``counts`` says how
-        many have a token at each step, never more than before.
+        ``rows``, its input, are the first tokens of all sentences, then the second of those that
+        have one, and so on; ``counts`` says how many have, never more than before.
         """
         options = self.options.lstm
-        kernel, bias, projection = (
-            self.weights[f"{cell}/{name}"] for name in ("W_0", "B", "W_P_0")
-        )
+        kernel, bias, projection = (self.weights[f"{cell}/{key}"] for key in ("W_0", "B", "W_P_0"))
         from_input, from_state = kernel.split(options.projection_dim)
         state = rows.new_zeros(counts[0], options.projection_dim)
         memory = rows.new_zeros(counts[0], options.dim)
@@ -352,14 +309,6 @@ def _clipped(values: Tensor, bound: float | None) -> Tensor:
     return values if bound is None else values.clamp(-bound, bound)
 
 
-def _step_by_step(steps: Tensor, layout: Ragged) -> Tensor:
-    """The order in which an LSTM reads tokens, each at a step of its sentence, long ones first."""
-    sentences = len(layout.lengths)
-    ranks = torch.empty_like(layout.lengths)
-    ranks[layout.lengths.argsort(descending=True)] = torch.arange(sentences, device=ranks.device)
-    return (steps * sentences + ranks.index_select(0, layout.sentence)).argsort()
-
-
 def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
     """The counts in their order, in groups whose sum keeps within a bound if it can."""
     group: list[int] = []
@@ -372,11 +321,10 @@ def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
 
 
 class Elmo(LexicalInput):
-    """The layers of a language model, mixed and mapped to the width of the content.
+    """The layers of a language model, START and STOP included, mixed and mapped to the content.
 
     The mix is ``sum_k s_k layer_k`` where ``s`` is the softmax of learned weights, at first all
-    equal, without the factor of Peters et al. before the sum, as a map follows. The vectors of
-    START and STOP come from the language model too.
+    equal, without the factor of Peters et al. before the sum, as a map follows.
     """
 
     class Config(InputSettings):
@@ -406,7 +354,15 @@ class Elmo(LexicalInput):
         self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        return character_ids(form, self.longest)
+        """Return the characters of a form between its marks; START and STOP are one each.
+
+        Too many bytes are cut off, even within a character in UTF-8, as in training.
+        """
+        if isinstance(form, Boundary):
+            inner = [SENTENCE_START if form is Boundary.START else SENTENCE_STOP]
+        else:
+            inner = list(form.encode("utf-8", "ignore")[: self.longest - 2])
+        return np.array([WORD_START, *inner, WORD_STOP], dtype=np.int64)
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         layers = self.model(codes, tokens.layout)

@@ -60,15 +60,15 @@ class WordEmbedding(LexicalInput):
         """
         if (path := self.config.vectors) is None:
             return
-        vectors = read_word_vectors(path)
-        given, width = vectors.matrix.shape[1], self.embedding.embedding_dim
+        words, matrix = read_word_vectors(path)
+        given, width = matrix.shape[1], self.embedding.embedding_dim
         if given != width:
             raise PretrainedError(
                 f"{path}: the vectors have {given} numbers, but the embeddings of words have "
                 f"{width}; where inputs stand side by side (model.join = 'concatenated'), "
                 "model.d_word is their width"
             )
-        place = {word: row for row, word in enumerate(vectors.words)}
+        place = {word: row for row, word in enumerate(words)}
         found = {
             row: place[known]
             for word, row in self._rows.items()
@@ -79,7 +79,7 @@ class WordEmbedding(LexicalInput):
                 f"{path}: none of the {len(self._rows)} words of the training sentences has a "
                 "vector; is it of this language?"
             )
-        chosen = torch.from_numpy(vectors.matrix[list(found.values())])
+        chosen = torch.from_numpy(matrix[list(found.values())])
         self.embedding.weight[torch.tensor(list(found))] = chosen.to(self.embedding.weight)
 
     @torch.no_grad()

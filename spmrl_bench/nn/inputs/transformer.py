@@ -16,17 +16,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import re
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.modules.module import (
     register_module_buffer_registration_hook,
@@ -36,7 +34,7 @@ from torch.nn.modules.module import (
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.kernels import autocast
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.bounded_files import check_regular
@@ -52,20 +50,19 @@ KINDS = (
 ASSETS = "transformer"
 #: What is read of a folder or the hub: no pickled weights, and nothing made for other programs.
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
-#: Bytes of the largest file beside the weights.
+#: Bytes that a file beside the weights may have.
 LARGEST = 64 << 20
 #: What transcriptions write for quotes, and what encoders have read.
 PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}
 
-_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # Kept by old files beside the weights, but computed today.
-_COMPUTED = re.compile(r"(^|\.)(position_ids|token_type_ids)$")
+_COMPUTED = "position_ids", "token_type_ids"
 _SAME = "Copy config.json, the weights and the tokenizer from one and the same encoder"
 # A vocabulary made of lower-cased text has next to no capitals.
 _CAPITALS = 0.05
-# Tensors and numbers that an encoder may have beside twice those of its files.
-_SPARE = 500, 1 << 20
+# Numbers that an encoder may have beside one for each byte of its weights; a tensor counts as more.
+_SPARE, _TENSOR = 1 << 20, 1000
 
 
 class Transformer(LexicalInput):
@@ -100,36 +97,30 @@ class Transformer(LexicalInput):
         assets: Path | None = None,
         **options: Any,
     ) -> None:
-        """Read an encoder.
+        """Read an encoder; an error is raised for what is missing, broken or does not fit.
 
-        With ``assets`` its configuration and tokenizer are those of the saved parser. Weights that
-        were trained are the parser's then, so that here they do not matter; frozen ones are read
-        again from where they were.
-
-        Raises:
-            PretrainedError: something is missing, broken or does not fit.
+        With ``assets`` its configuration and tokenizer are those of the saved parser, which also
+        has trained weights; frozen ones are read again from where they were.
         """
         super().__init__(config, vocabulary, width, assets=assets, **options)
-        self.name = config.name
-        weights = None
         if assets is None or config.frozen:
             weights = _located(config.name, config.revision)
-        folder = assets / ASSETS if assets is not None else weights
-        assert folder is not None
-        self._library_config = _read_config(folder)
-        self.subwords = Subwords(folder, self._library_config.pad_token_id)
-        if weights is not None:
+            folder = weights if assets is None else assets / ASSETS
+            self._library_config = _read_config(folder)
             encoder = _read_encoder(weights, self._library_config)
         else:
+            folder = assets / ASSETS
+            self._library_config = _read_config(folder)
             with _explained(f"{folder / 'config.json'}: no encoder can be built", _SAME):
-                _check_size(self._library_config, folder.parent.glob("*.safetensors"))
+                _check_size(self._library_config, assets.glob("*.safetensors"))
                 encoder = _unfilled(self._library_config)
+        self.subwords = Subwords(folder, self._library_config.pad_token_id)
         encoder = encoder.float().eval()
         encoder.pooler = None  # which is for tasks with one answer for a text
         rows = encoder.get_input_embeddings().num_embeddings
         if self.subwords.largest >= rows:
             raise PretrainedError(
-                f"{self.name}: its tokenizer has ids up to {self.subwords.largest}, but the "
+                f"{config.name}: its tokenizer has ids up to {self.subwords.largest}, but the "
                 f"encoder has {rows} embeddings. {_SAME}"
             )
         self.limit = _positions(encoder, self._library_config)
@@ -146,8 +137,8 @@ class Transformer(LexicalInput):
             return ""
         return (
             f"a sentence of {len(lengths) - 2} words, which are {total} sub-words with the special "
-            f"tokens around them, but the encoder {self.name} reads at most {self.limit}. Split "
-            "the sentence, leave it out, or use an encoder without a limit, such as XLNet"
+            f"tokens around them, but the encoder {self.config.name} reads at most {self.limit}. "
+            "Split the sentence, leave it out, or use an encoder without a limit, such as XLNet"
         )
 
     def pretrained(self) -> list[nn.Parameter]:
@@ -155,44 +146,62 @@ class Transformer(LexicalInput):
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None
-        padded = Padded.of(codes, tokens.layout, self.subwords)
-        given = {"input_ids": padded.ids, "attention_mask": padded.filled.long()}
-        if any(self.subwords.types):
-            given["token_type_ids"] = padded.types
-        with autocast(self.precision, padded.ids.device):
-            states = self.encoder(**given, return_dict=True).last_hidden_state
-            words = self.projection(self._pooled(states.flatten(end_dim=1), padded))
-        return self.dropout(words.to(self.projection.weight.dtype), tokens.layout)
+        layout, sentence = tokens.layout, tokens.layout.sentence
+        stops = layout.lengths.cumsum(0) - 1
+        starts = stops + 1 - layout.lengths
+        # Sub-words of each token and how many there are before it, and of each sub-word its token.
+        counts = codes.lengths.index_select(0, codes.rows)
+        before = counts.cumsum(0) - counts
+        owner = torch.repeat_interleave(counts)
+        within = torch.arange(len(owner), device=owner.device) - before[owner]
+        widths = before[stops] + counts[stops] - before[starts]
+        longest = int(widths.max())
+        column = before - before[starts][sentence]
+        if self.subwords.start_last:
+            column = (column - counts[starts][sentence]) % widths[sentence]
+        first = sentence * longest + column
+        cells = first[owner] + within
 
-    def _pooled(self, states: Tensor, padded: Padded) -> Tensor:
-        if self.config.pooling == "first":
-            return states.index_select(0, padded.first)
-        if self.config.pooling == "last":
-            return states.index_select(0, padded.first + padded.counts - 1)
-        each = states.index_select(0, padded.cells).float()
-        return torch.segment_reduce(each, "mean", lengths=padded.counts)
+        def rectangle(values: Tensor, filler: int = 0) -> Tensor:
+            flat = values.new_full((len(widths) * longest,), filler)
+            return flat.index_copy(0, cells, values).view(-1, longest)
+
+        given = {
+            "input_ids": rectangle(codes.values[codes.rows[owner], within], self.subwords.padding),
+            "attention_mask": rectangle(torch.ones_like(cells)),
+        }
+        if any(self.subwords.types):
+            start, word, stop = self.subwords.types
+            types = torch.full_like(counts, word)
+            types[starts], types[stops] = start, stop
+            given["token_type_ids"] = rectangle(types[owner])
+        with autocast(self.precision, cells.device):
+            states = self.encoder(**given, return_dict=True).last_hidden_state.flatten(end_dim=1)
+            if self.config.pooling == "mean":
+                each = states.index_select(0, cells).float()
+                words = torch.segment_reduce(each, "mean", lengths=counts)
+            else:
+                last = self.config.pooling == "last"
+                words = states.index_select(0, first + counts - 1 if last else first)
+            words = self.projection(words)
+        return self.dropout(words.to(self.projection.weight.dtype), layout)
 
     def save_assets(self, folder: Path) -> None:
-        """Write the configuration and the tokenizer into ``transformer`` of an existing folder."""
+        """Write the configuration and the tokenizer into a folder of it."""
         kept = folder / ASSETS
         kept.mkdir(exist_ok=True)
         with _explained(f"{kept}: cannot be written", "Is there room on the disk?"):
-            self._library_config.save_pretrained(str(kept))
-            self.subwords.tokenizer.save_pretrained(str(kept))
-
-
-# Sub-words ------------------------------------------------------------------------------
+            self._library_config.save_pretrained(kept)
+            self.subwords.tokenizer.save_pretrained(kept)
 
 
 class Subwords:
     """The tokenizer of an encoder: from word forms to sub-words.
 
-    A form is split as it would be in the middle of a sentence, after a space, by which byte-level
-    BPE and sentencepiece mark the beginning of a word. One of which nothing is left (a zero-width
-    character, say) becomes the unknown token. A form that reads like a special token (``[SEP]``,
-    ``<s>``) is split like any other; pieces that are special tokens still become the unknown token.
-    The quotes of the Penn Treebank's transcription are turned into plain ones, since no encoder
-    has read the former in its training.
+    A form is split as in the middle of a sentence, after a space, by which byte-level BPE and
+    sentencepiece mark the beginning of a word. One of which nothing is left (a zero-width
+    character, say) becomes the unknown token. One that reads like a special token (``[SEP]``) is
+    split like any other; pieces that are special tokens still become the unknown token.
 
     START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
     ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is
@@ -200,8 +209,7 @@ class Subwords:
     on the left; that makes no difference where positions are distances).
 
     Attributes:
-        start, stop: ids of START and of STOP, 1 or more each.
-        unknown, padding, largest: id of an unknown token, of what fills up, the largest of all.
+        padding, largest: id of what fills up, and the largest of all.
         start_last: whether START stands behind STOP.
         types: segment that the encoder is told of START, of words and of STOP.
     """
@@ -211,131 +219,67 @@ class Subwords:
         remedy = "Copy all files of the tokenizer anew, tokenizer.json among them"
         with _explained(f"{folder}: its tokenizer cannot be used", remedy):
             self.tokenizer = _from_folder("AutoTokenizer", folder)
-            kind = type(self.tokenizer).__name__
-            if not getattr(self.tokenizer, "is_fast", False):
-                raise ValueError(f"{kind} is none of the library tokenizers")
-            self._backend.no_padding()
-            self._backend.no_truncation()
-            self._backend.encode_special_tokens = True
-            ids = self._backend.get_vocab()
+            backend = self.tokenizer.backend_tokenizer
+            backend.no_padding()
+            backend.no_truncation()
+            ids = backend.get_vocab()
             words = ids.keys() - set(self.tokenizer.all_special_tokens)
             if not words:
-                raise ValueError(f"{kind} finds no vocabulary")
-            lowers = self._backend.normalizer and self._backend.normalizer.normalize_str("A") == "a"
+                raise ValueError(f"{type(self.tokenizer).__name__} finds no vocabulary")
+            lowers = backend.normalizer and backend.normalizer.normalize_str("A") == "a"
             if lowers and sum(word != word.lower() for word in words) > _CAPITALS * len(words):
                 raise ValueError(
                     "it turns words into lower case, but its vocabulary has capitals; set "
                     "do_lower_case to false in tokenizer_config.json"
                 )
-            self.largest = max(ids.values())
-            probe = self._backend.encode(" a")
-            self.unknown: int = self.tokenizer.unk_token_id
+            probe = backend.encode(" a")
+            unknown = self.tokenizer.unk_token_id
             mask, types = probe.special_tokens_mask, probe.type_ids
-            if 0 not in mask or mask[-1] == 0 or sum(mask) < 2 or self.unknown is None:
+            if 0 not in mask or mask[-1] == 0 or sum(mask) < 2 or unknown is None:
                 raise ValueError(
                     f"it splits the word 'a' into {probe.tokens}, but special tokens around it, "
                     "for START and STOP, and an unknown token (unk_token) are needed"
                 )
         word, stop = mask.index(0), len(mask) - mask[::-1].index(0)
         self.start_last = word == 0
-        cut = slice(-1, None) if self.start_last else slice(word)
-        self.start, self.stop = probe.ids[cut], probe.ids[stop : -1 if self.start_last else None]
-        self.types = types[cut][0], types[word], types[stop]
-        candidates = padding, self.tokenizer.pad_token_id, self.unknown
+        before, behind = probe.ids[:word], probe.ids[stop:]
+        start, end = (behind[-1:], behind[:-1]) if self.start_last else (before, behind)
+        self._ends = {Boundary.START: start, Boundary.STOP: end}
+        self.types = types[-1 if self.start_last else 0], types[word], types[stop]
+        candidates = padding, self.tokenizer.pad_token_id, unknown
         self.padding: int = next(each for each in candidates if each is not None)
-        special_ids = set(self.tokenizer.all_special_ids) - {self.unknown}
-        self._reserved = np.array(sorted(special_ids), dtype=np.int64)
-
-    @property
-    def _backend(self) -> Any:
-        return self.tokenizer.backend_tokenizer
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy; the library does not copy that setting."""
-        self.__dict__.update(state)
-        self._backend.encode_special_tokens = True
+        self.largest = max(ids.values())
+        self._unknown = unknown
+        self._special = set(self.tokenizer.all_special_ids)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         """Return the ids of a form or of START or STOP, int64 ``[1 or more]``."""
         if isinstance(form, Boundary):
-            return np.array(self.start if form is Boundary.START else self.stop, dtype=np.int64)
-        text = " " + PLAIN_QUOTES.get(form, form)
-        ids = self._backend.encode(text, add_special_tokens=False).ids or [self.unknown]
-        return np.where(np.isin(ids, self._reserved), self.unknown, np.array(ids, dtype=np.int64))
-
-
-class Padded(NamedTuple):
-    """The sub-words of a batch, a sentence in each row, filled up at the end."""
-
-    ids: Tensor
-    """int64 ``[sentences, longest]``, like their segments, ``types``."""
-    types: Tensor
-    filled: Tensor
-    """bool, of the same shape, which cells hold a sub-word."""
-    counts: Tensor
-    """int64 ``[tokens]``, sub-words of each; ``first`` is the cell of the first of them, flat."""
-    first: Tensor
-    cells: Tensor
-    """int64 ``[sub-words]``, cell of each, token after token."""
-
-    @classmethod
-    def of(cls, codes: Codes, layout: Ragged, subwords: Subwords) -> Padded:
-        """Put the sub-words of each sentence side by side."""
-        sentence, length = layout.sentence, layout.lengths.index_select(0, layout.sentence)
-        counts = codes.lengths.index_select(0, codes.rows)
-        column = (layout.position - 1) % length if subwords.start_last else layout.position
-        table = counts.new_zeros(len(layout.lengths), layout.longest)
-        table[sentence, column] = counts
-        ends = table.cumsum(1)
-        widths = ends[:, -1]
-        longest = int(widths.max())
-        first = sentence * longest + (ends - table)[sentence, column]
-
-        token = torch.repeat_interleave(counts)
-        within = torch.arange(len(token), device=token.device) - (counts.cumsum(0) - counts)[token]
-        cells = first[token] + within
-        start, word, stop = subwords.types
-        types = torch.full_like(counts, word)
-        types[layout.position == 0] = start
-        types[layout.position == length - 1] = stop
-        flat = counts.new_full((len(widths) * longest,), subwords.padding)
-        shape = len(widths), longest
-        return cls(
-            ids=flat.index_copy(0, cells, codes.values[codes.rows[token], within]).view(shape),
-            types=flat.new_zeros(len(flat)).index_copy(0, cells, types[token]).view(shape),
-            filled=torch.arange(longest, device=counts.device) < widths[:, None],
-            counts=counts,
-            first=first,
-            cells=cells,
-        )
+            return np.array(self._ends[form], dtype=np.int64)
+        backend = self.tokenizer.backend_tokenizer
+        backend.encode_special_tokens = True  # which a copy of it forgets
+        ids = backend.encode(f" {PLAIN_QUOTES.get(form, form)}", add_special_tokens=False).ids
+        found = [self._unknown if each in self._special else each for each in ids]
+        return np.array(found or [self._unknown], dtype=np.int64)
 
 
 # Folders --------------------------------------------------------------------------------
 
 
-def _library() -> Any:
-    """The package ``transformers``, which takes seconds to load; an error without it."""
+@contextlib.contextmanager
+def _explained(what: str, remedy: str) -> Iterator[None]:
+    """The library is silent, takes no random numbers, and its errors say what could not be done."""
     try:
-        import transformers
         import transformers.initialization  # since version 5
     except ImportError as error:
         raise PretrainedError(
-            f"the input 'transformer' needs the package transformers of version 5 or later "
+            "the input 'transformer' needs the package transformers of version 5 or later "
             f"({error}). Install it: pip install 'spmrl-bench[pretrained]'"
         ) from None
-    return transformers
-
-
-@contextlib.contextmanager
-def _explained(what: str, remedy: str) -> Iterator[None]:
-    """Within it, the library is silent, and its errors, of any class, say what could not be done.
-
-    What it makes up, a pooler say, does not shift the parser's random numbers.
-    """
-    progress = _library().utils.logging
-    drawn, level = progress.is_progress_bar_enabled(), progress.get_verbosity()
-    progress.disable_progress_bar()
-    progress.set_verbosity(logging.CRITICAL)
+    output = transformers.utils.logging
+    drawn, level = output.is_progress_bar_enabled(), output.get_verbosity()
+    output.disable_progress_bar()
+    output.set_verbosity(logging.CRITICAL)
     try:
         with (
             warnings.catch_warnings(action="ignore"),
@@ -343,83 +287,56 @@ def _explained(what: str, remedy: str) -> Iterator[None]:
             torch.device("cpu"),
         ):
             yield
-    except PretrainedError:
-        raise
     except Exception as error:
-        raise PretrainedError(f"{what} ({_reason(error)}). {remedy}") from None
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        if isinstance(error, OSError) and error.strerror:
+            reason = f"{error.filename}: {error.strerror}"
+        raise PretrainedError(f"{what} ({reason}). {remedy}") from None
     finally:
-        progress.set_verbosity(level)
+        output.set_verbosity(level)
         if drawn:
-            progress.enable_progress_bar()
-
-
-def _reason(error: Exception) -> str:
-    """The message of a library in one line, cut where it becomes a lecture."""
-    text = getattr(error, "strerror", None) or " ".join(str(error).split())
-    return text[:300] or type(error).__name__
+            output.enable_progress_bar()
 
 
 def _from_folder(auto: str, folder: Path, **options: Any) -> Any:
     """What a class of the library reads from a folder, without a network or code of others."""
-    options |= {"trust_remote_code": False, "local_files_only": True}
-    return getattr(_library(), auto).from_pretrained(str(folder), **options)
+    import transformers
 
-
-def _located(name: str, revision: str | None) -> Path:
-    """The folder of an encoder; one of the hub is fetched unless all of it is there."""
-    path = Path(name)
-    if path.is_dir():
-        if revision is None:
-            return path
-        problem = f"a folder, which has no revisions; found the revision {revision}. Leave it out"
-    elif path.exists() or not _HUB_NAME.fullmatch(name):
-        problem = (
-            f"{'a file' if path.exists() else 'no such folder'}. Name a folder with config.json, "
-            "model.safetensors and a tokenizer, or an encoder of the hub, such as ORGANISATION/NAME"
-        )
-    elif revision is None or not _COMMIT.fullmatch(revision):
-        problem = (
-            "no such folder, and for an encoder of the hub the revision is "
-            f"{'not set' if revision is None else repr(revision)}. Set it to the 40 hexadecimal "
-            "digits of a commit, so that the name always stands for the same weights"
-        )
-    else:
-        _library()
-        from huggingface_hub import snapshot_download
-
-        with _explained(
-            f"{name}: revision {revision} cannot be fetched from the hub",
-            "Check the name, the revision and the connection; or copy the encoder's folder to this "
-            "machine and name its path",
-        ):
-            return Path(
-                snapshot_download(
-                    name,
-                    revision=revision,
-                    allow_patterns=list(WANTED),
-                    ignore_patterns=["*/*"],  # folders of the repository
-                )
-            )
-    raise PretrainedError(f"{name}: {problem}")
-
-
-def _check_files(folder: Path) -> None:
-    """Make sure that what the library may read of a folder are files, and none of any size."""
     for path in sorted(folder.glob("*")):
-        if path.is_dir() or not any(map(path.match, WANTED)):
-            continue
-        try:
+        if any(map(path.match, WANTED)) and not path.is_dir():
             status = path.stat()
             check_regular(status, path)
             if path.suffix != ".safetensors" and status.st_size > LARGEST:
-                raise ValueError(f"{status.st_size} bytes, where at most {LARGEST} are read")
-        except (OSError, ValueError) as error:
-            raise PretrainedError(f"{path}: cannot be read ({_reason(error)})") from None
+                raise ValueError(f"{path}: {status.st_size} bytes, at most {LARGEST} are read")
+    options |= {"trust_remote_code": False, "local_files_only": True}
+    return getattr(transformers, auto).from_pretrained(folder, **options)
+
+
+def _located(name: str, revision: str | None) -> Path:
+    """The folder of an encoder; what is missing of one of the hub is fetched."""
+    if Path(name).is_dir():
+        if revision is None:
+            return Path(name)
+        raise PretrainedError(f"{name}: a folder, but a revision is set ({revision}). Leave it out")
+    if revision is None or not _COMMIT.fullmatch(revision):
+        raise PretrainedError(
+            f"{name}: no folder (of config.json, model.safetensors and a tokenizer), and for an "
+            f"encoder of the hub (ORGANISATION/NAME) the revision is {revision!r}. Set it to the "
+            "40 hexadecimal digits of a commit, so that the name always stands for the same weights"
+        )
+    with _explained(
+        f"{name}: no folder, and revision {revision} cannot be fetched from the hub",
+        "Check the name, the revision and the connection, or name the encoder's folder if it is "
+        "on this machine",
+    ):
+        from huggingface_hub import snapshot_download
+
+        options: Any = {"allow_patterns": list(WANTED), "ignore_patterns": ["*/*"]}
+        return Path(snapshot_download(name, revision=revision, **options))
 
 
 def _read_config(folder: Path) -> Any:
     """The library's configuration of an encoder."""
-    _check_files(folder)
     path = folder / "config.json"
     content = read_json(path, PretrainedError)
     kind = content.get("model_type") if isinstance(content, dict) else None
@@ -436,16 +353,8 @@ def _read_config(folder: Path) -> Any:
 
 def _read_encoder(folder: Path, config: Any) -> Any:
     """The encoder of a folder, of which the configuration has been read."""
-    _check_files(folder)
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise PretrainedError(
-            f"{folder}: no weights in safetensors (others, which may run code, are not read). "
-            "Copy the whole folder of the encoder"
-        )
-    where = str(files[0]) if len(files) == 1 else f"{folder}/*.safetensors"
-    with _explained(f"{where}: cannot be read", _SAME):
-        _check_size(config, files)
+    with _explained(f"{folder}: its weights cannot be read", _SAME):
+        _check_size(config, folder.glob("*.safetensors"))
         encoder, report = _from_folder(
             "AutoModel",
             folder,
@@ -454,26 +363,25 @@ def _read_encoder(folder: Path, config: Any) -> Any:
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # to be told of all of them
         )
-    parts = {name.partition(".")[0] for name in encoder.state_dict()} - {"pooler"}
+    weights = encoder.state_dict()
+    parts = {name.partition(".")[0] for name in weights} - {"pooler"}  # heads do not count
+    found = {
+        "missing": report["missing_keys"],
+        "of another shape": [key for key, *_ in report["mismatched_keys"]],
+        "without a place": [
+            key for key in report["unexpected_keys"] if not key.endswith(_COMPUTED)
+        ],
+        "not finite": [name for name, weight in weights.items() if not weight.isfinite().all()],
+    }
     faults = [
         f"{key} ({fault})"
-        for fault, keys in {
-            "missing": report["missing_keys"],
-            "of another shape": {key for key, *_ in report["mismatched_keys"]},
-            "without a place": report["unexpected_keys"],
-        }.items()
-        for key in sorted(keys)  # heads do not count
+        for fault, keys in found.items()
+        for key in sorted(keys)
         if key.removeprefix(f"{encoder.base_model_prefix}.").partition(".")[0] in parts
-        if not _COMPUTED.search(key)
-    ]
-    faults += [
-        f"{name} (not finite)"
-        for name, weight in encoder.state_dict().items()
-        if not weight.isfinite().all()
     ]
     if faults:
         raise PretrainedError(
-            f"{where}: {len(faults)} weights do not fit the encoder that config.json describes: "
+            f"{folder}: {len(faults)} weights do not fit the encoder that config.json describes: "
             f"{', '.join(faults[:3])}. {_SAME}"
         )
     return encoder
@@ -481,23 +389,17 @@ def _read_encoder(folder: Path, config: Any) -> Any:
 
 def _check_size(config: Any, files: Iterable[Path]) -> None:
     """Make sure that an encoder is not much larger than its files, before any of it is made."""
-    tensors, numbers = _SPARE
-    for path in files:
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118, it is no dictionary
-                tensors += 2
-                numbers += 2 * math.prod(file.get_slice(name).get_shape())
+    room = _SPARE + sum(path.stat().st_size for path in files)
 
-    def count(module: nn.Module, name: str, tensor: Tensor | None) -> None:
-        nonlocal tensors, numbers
-        tensors -= 1
-        numbers -= 0 if tensor is None else tensor.numel()
-        if min(tensors, numbers) < 0:
+    def take(module: nn.Module, name: str, tensor: Tensor | None) -> None:
+        nonlocal room
+        room -= _TENSOR + (0 if tensor is None else tensor.numel())
+        if room < 0:
             raise ValueError("config.json describes an encoder that is too large for the weights")
 
     with (
-        register_module_parameter_registration_hook(count),
-        register_module_buffer_registration_hook(count),
+        register_module_parameter_registration_hook(take),
+        register_module_buffer_registration_hook(take),
         torch.device("meta"),
     ):
         _unfilled(config)
@@ -505,10 +407,11 @@ def _check_size(config: Any, files: Iterable[Path]) -> None:
 
 def _unfilled(config: Any) -> Any:
     """An encoder for whose weights no numbers are drawn, which takes long."""
+    from transformers import AutoModel
     from transformers.initialization import no_init_weights
 
     with no_init_weights():
-        return _library().AutoModel.from_config(config, trust_remote_code=False)
+        return AutoModel.from_config(config, trust_remote_code=False)
 
 
 def _positions(encoder: nn.Module, config: Any) -> int | None:
