@@ -34,26 +34,30 @@ def cell_index(i: Integers, j: Integers, n: Integers) -> Integers:
     return i * n - i * (i - 1) // 2 + (j - i - 1)
 
 
+def starts(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return where each of some runs begins that lie one after the other, and the end of the last.
+
+    Of words ``starts(lengths)`` says where those of each sentence begin.
+    """
+    first = np.zeros(np.size(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=first[1:])
+    return first
+
+
 def cell_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first cell of each sentence; ``lengths`` [B], words of each."""
+    """Return the first of the n(n + 1) / 2 cells of each sentence."""
     words = np.asarray(lengths, dtype=np.int64)
-    return _starts(words * (words + 1) // 2)
-
-
-def node_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first node of each sentence's binary tree, which has 2n - 1."""
-    return _starts(2 * np.asarray(lengths, dtype=np.int64) - 1)
-
-
-def word_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first word of each sentence."""
-    return _starts(np.asarray(lengths, dtype=np.int64))
+    return starts(words * (words + 1) // 2)
 
 
 def arc_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
     """Return the first of the n(n + 1) arcs of each sentence."""
-    words = np.asarray(lengths, dtype=np.int64)
-    return _starts(words * (words + 1))
+    return 2 * cell_offsets(lengths)
+
+
+def node_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
+    """Return the first of the 2n - 1 nodes of each sentence's binary tree."""
+    return starts(2 * np.asarray(lengths, dtype=np.int64) - 1)
 
 
 def cell_spans(
@@ -69,16 +73,10 @@ def cell_spans(
     return np.repeat(row_sentence, row_cells), left, left + 1 + _within(row_cells)
 
 
-def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
-
-
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return 0, 1, ..., counts[0] - 1, 0, 1, ..., counts[1] - 1, and so on, flat."""
-    offsets = _starts(counts)
-    return np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    first = starts(counts)
+    return np.arange(first[-1]) - np.repeat(first[:-1], counts)
 
 
 def checked(name: str, values: ArrayLike, dtype: type[Any], size: int | None = None) -> Any:
@@ -94,8 +92,8 @@ def checked(name: str, values: ArrayLike, dtype: type[Any], size: int | None = N
     if size is not None and len(array) != size:
         raise ArrayError(f"{name} has {len(array)} entries; the batch needs {size}.")
     if whole and array.size and not np.can_cast(array.dtype, np.int32):
-        low, high = int(array.min()), int(array.max())
-        if low < -(2**31) or high >= 2**31:
+        low, high = array.min(), array.max()
+        if not -(2**31) <= low <= high < 2**31:
             raise ArrayError(f"{name} ranges from {low} to {high}; it must fit 32-bit integers.")
     return np.ascontiguousarray(array, dtype=dtype)
 
@@ -107,16 +105,16 @@ def checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
         b = int((words < 1).argmax())
         raise ArrayError(f"lengths[{b}] is {words[b]}; a sentence has at least 1 word.")
     # Beyond this the numbers of cells and arcs, which are about the squares, would overflow.
-    if words.size and np.square(words, dtype=np.float64).sum() > 2.0**58:
+    if np.square(words, dtype=np.float64).sum() > 2.0**58:
         raise ArrayError(f"lengths has up to {words.max()} words; no chart is so large.")
     return words
 
 
 def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the scores of cells as float64 [cells], none of them beyond :data:`LARGEST`."""
-    cells = int(cell_offsets(lengths)[-1])
-    array: NDArray[np.float64] = checked("values", values, np.float64, cells)
-    if (cell := _too_large(array)) is not None:
+    array: NDArray[np.float64]
+    array = checked("values", values, np.float64, int(cell_offsets(lengths)[-1]))
+    for cell in _too_large(array):
         sentence, i, j = (int(place[cell]) for place in cell_spans(lengths))
         _refuse(f"values[{cell}] (sentence {sentence}, span [{i}, {j}))", array[cell])
     return array
@@ -129,23 +127,20 @@ def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.floa
     """
     offsets = arc_offsets(lengths)
     array: NDArray[np.float64] = checked("arcs", arcs, np.float64, int(offsets[-1]))
-    if _too_large(array) is None:
-        return array
-    array = array.copy()
-    words = lengths.astype(np.int64)
-    array[np.repeat(offsets[:-1] + 1, words) + _within(words) * np.repeat(words + 2, words)] = 0
-    if (arc := _too_large(array)) is not None:
+    for arc in _too_large(array):
         sentence = int(np.searchsorted(offsets, arc, side="right")) - 1
-        row, head = divmod(arc - int(offsets[sentence]), int(lengths[sentence]) + 1)
-        _refuse(f"arcs[{arc}] (sentence {sentence}, dependent {row + 1}, head {head})", array[arc])
+        row, head = divmod(int(arc - offsets[sentence]), int(lengths[sentence]) + 1)
+        if head != row + 1:
+            place = f"sentence {sentence}, dependent {row + 1}, head {head}"
+            _refuse(f"arcs[{arc}] ({place})", array[arc])
     return array
 
 
-def _too_large(array: NDArray[np.float64]) -> int | None:
-    """Return the first place of a score that is not finite or too large."""
-    if not array.size or (array.max() <= LARGEST and array.min() >= -LARGEST):
-        return None
-    return int((~(np.abs(array) <= LARGEST)).argmax())
+def _too_large(array: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of scores that are not finite or too large."""
+    if not array.size or (array.min() >= -LARGEST and array.max() <= LARGEST):
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(~(np.abs(array) <= LARGEST))
 
 
 def _refuse(place: str, score: float) -> None:

@@ -36,32 +36,18 @@ do not depend on c. Hence c need not be chosen, and costs no digits. O(n^2) in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import kernels
-from spmrl_bench.chart.arrays import arc_offsets, checked_arcs, checked_lengths, word_offsets
+from spmrl_bench.chart.arrays import arc_offsets, checked_arcs, checked_lengths, starts
 
 Scores = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DependencyTrees:
-    """The best dependency tree of each sentence of a batch."""
-
-    heads: NDArray[np.int32]
-    """[words] head of each word: 0 is the root, 1..n are the words of its sentence."""
-    offsets: NDArray[np.int64]
-    """[B + 1] first word of each sentence."""
-    scores: NDArray[np.float64]
-    """[B] score of each tree, the sum of its arcs from the first word to the last."""
-
-
 def decode_dependencies(
     arcs: ArrayLike, lengths: ArrayLike, *, projective: bool, threads: int | None = None
-) -> DependencyTrees:
+) -> NDArray[np.int32]:
     """Find the dependency tree of highest score of every sentence of a batch.
 
     Args:
@@ -69,11 +55,14 @@ def decode_dependencies(
             The score of a word as its own head may be anything. Sums are double.
         lengths, threads: as of :func:`spmrl_bench.chart.decode_spans`.
         projective: whether only trees without crossing arcs are searched.
+
+    Returns:
+        The head of each word [words]: 0 is the root, 1..n are the words of its sentence.
     """
     words = checked_lengths(lengths)
     scores = checked_arcs(arcs, words)
-    rows, offsets = arc_offsets(words), word_offsets(words)
-    heads, best = np.empty(int(offsets[-1]), dtype=np.int32), np.empty(len(words))
+    rows, offsets = arc_offsets(words), starts(words)
+    heads = np.empty(int(offsets[-1]), dtype=np.int32)
     kernel, size = kernels.load("_dependencies"), words.astype(np.float64)
     work = (size**3 / 2 if projective else 16 * size**2).sum()
     team = kernels.threads_for(kernel, threads, words, work)
@@ -81,12 +70,11 @@ def decode_dependencies(
         search = _projective_heads if projective else _spanning_heads
         for b, n in enumerate(words.tolist()):
             table = scores[rows[b] : rows[b + 1]].reshape(n, n + 1)
-            found = heads[offsets[b] : offsets[b + 1]] = search(table)
-            best[b] = sum((float(table[word, head]) for word, head in enumerate(found)), 0.0)
+            heads[offsets[b] : offsets[b + 1]] = search(table)
     else:
         order = np.argsort(-words, kind="stable")
-        kernel.decode(scores, words, rows, offsets, heads, best, order, team, projective)
-    return DependencyTrees(heads, offsets, best)
+        kernel.decode(scores, words, rows, offsets, heads, order, team, projective)
+    return heads
 
 
 # The twins of the kernels -----------------------------------------------------------------
