@@ -2,13 +2,11 @@
 
 A chart has one cell per span [i, j) of a sentence, 0 <= i < j <= n. Cells are packed: sentence
 after sentence, and within a sentence of n words row by row, (0,1) (0,2) ... (0,n) (1,2) ...
-(n-1,n). The full sentence is cell n - 1.
+(n-1,n). Scores of arcs are packed likewise: for each word 1..n as a dependent one row of n + 1
+columns, for its head: 0 for the root, 1..n for the words. The word's own column is not used.
 
-Scores of arcs are packed likewise: for each word 1..n as a dependent one row of n + 1 columns, for
-its head: 0 for the root, 1..n for the words. The column of the word itself is not used.
-
-Kernels trust their input, so what is public in this room checks all of it first. Offsets are
-int64 [B + 1]: sentence b owns ``offsets[b]:offsets[b + 1]``.
+``lengths`` [B] are the words of each sentence. Offsets are int64 [B + 1]: sentence b owns
+``offsets[b]:offsets[b + 1]``. Kernels trust their input, so all of it is checked here first.
 """
 
 from __future__ import annotations
@@ -27,36 +25,31 @@ LARGEST = 1e300
 
 
 def cell_index(i: Integers, j: Integers, n: Integers) -> Integers:
-    """Return the index of span [i, j) among the cells of its sentence of ``n`` words.
-
-    Numbers, or arrays that broadcast; the caller guarantees 0 <= i < j <= n.
-    """
+    """Return the index of span [i, j) among the cells of its sentence of ``n`` words; numbers, or
+    arrays that broadcast."""
     return i * n - i * (i - 1) // 2 + (j - i - 1)
 
 
 def starts(counts: ArrayLike) -> NDArray[np.int64]:
-    """Return where each of some runs begins that lie one after the other, and the end of the last.
-
-    Of words ``starts(lengths)`` says where those of each sentence begin.
-    """
+    """Return the offsets of runs that lie one after the other; ``starts(lengths)`` are of words."""
     first = np.zeros(np.size(counts) + 1, dtype=np.int64)
     np.cumsum(counts, out=first[1:])
     return first
 
 
 def cell_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first of the n(n + 1) / 2 cells of each sentence."""
+    """Return the offsets of cells, n(n + 1) / 2 of each sentence."""
     words = np.asarray(lengths, dtype=np.int64)
     return starts(words * (words + 1) // 2)
 
 
 def arc_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first of the n(n + 1) arcs of each sentence."""
+    """Return the offsets of arcs, n(n + 1) of each sentence."""
     return 2 * cell_offsets(lengths)
 
 
 def node_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first of the 2n - 1 nodes of each sentence's binary tree."""
+    """Return the offsets of the nodes of binary trees, 2n - 1 of each sentence."""
     return starts(2 * np.asarray(lengths, dtype=np.int64) - 1)
 
 
@@ -80,7 +73,7 @@ def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def checked(name: str, values: ArrayLike, dtype: type[Any], size: int | None = None) -> Any:
-    """Return an array as a contiguous vector of a type, int32 or float64, if it can be one."""
+    """Return an array as a contiguous vector of int32 or float64, if it can be one."""
     array, whole = np.asarray(values), dtype is np.int32
     wanted = "integers" if whole else "float64 or float32"
     right = array.dtype.kind in "iu" if whole else array.dtype in (np.float32, np.float64)

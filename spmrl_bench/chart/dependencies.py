@@ -21,8 +21,7 @@ Gabow, Galil, Spencer & Tarjan 1986). A path of components grows from word 1 bac
 component takes its best incoming arc; the component where that comes from becomes the last, or,
 if it is on the path already, all from there on form a cycle and are contracted into one
 component, whose incoming arcs are worth what they gain over the arcs that they would replace. Each
-of at most 2n - 1 components costs O(n): one search of its row of incoming arcs, and one merge of
-the row with others. Ties go to the lowest head, then to the lowest dependent.
+of at most 2n - 1 components costs O(n). Ties go to the lowest head, then to the lowest dependent.
 
 Arcs from the root take no part until all words are one component; then the best of them enters
 it, and one arc goes from each cycle, down to the words. This makes exactly one child of the root:
@@ -83,8 +82,7 @@ def decode_dependencies(
 def _projective_heads(arcs: Scores) -> list[int]:
     """Return the head of each word, given its arcs [n, n + 1]; here words count from 0.
 
-    Charts have a row for each word and a column for each width: parts
-    are found by the word where they begin, or by that where they end.
+    Charts are of words, where parts begin or where they end, and widths.
     """
     n = len(arcs)
     right_from, right_to, left_from, left_to = np.zeros((4, n, n))

@@ -1,8 +1,7 @@
-"""Transition-based dependency parsing, apart from any network: trees, actions and the beam.
+"""Transition-based dependency parsing: the actions that make a tree, and the beam that finds them.
 
-:class:`TransitionSystem` derives the actions of gold trees and the states before each of them,
-for training, and :func:`beam_search` asks for the scores of actions and finds the best tree. Words
-count from 1, and 0 is the root. Nothing here knows the words, the names of relations or a model.
+Words count from 1, and 0 is the root. Nothing here knows the words, the names of relations or a
+network: scores of actions are asked for.
 """
 
 from __future__ import annotations
