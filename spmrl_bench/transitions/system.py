@@ -99,8 +99,8 @@ class TransitionSystem:
         self._legal[0, 2, 1 + self.relations :] = table[:, 0]
 
     def legal(self, sizes: ArrayLike, fronts: ArrayLike, lengths: ArrayLike) -> Mask:
-        """Return which actions are legal, ``[..., actions]``, for sizes of stacks, with the root, and the
-        words b0 (``n + 1`` where none waits) of sentences of so many words."""
+        """Return which actions are legal, ``[..., actions]``, for sizes of stacks, with the root,
+        and the words b0 (``n + 1`` where none waits) of sentences of so many words."""
         return self._legal[np.less_equal(fronts, lengths).view(np.int8), np.minimum(sizes, 3)]
 
     def transitions(self, actions: ArrayLike) -> NDArray[np.integer]:
