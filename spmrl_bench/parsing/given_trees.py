@@ -106,14 +106,6 @@ class _Rejoined(NamedTuple):
         return line if line.endswith(b"\n") else line + self.stream.readline(most - len(line))
 
 
-class ReadTree(NamedTuple):
-    """What a parser reads of a tree, and how the words stand in the file."""
-
-    words: Sequence[str]
-    tags: Sequence[str]
-    spelt: Sequence[str]
-
-
 class TreeReader:
     """Takes from trees what a parser reads of them, which was trained on a treebank with these
     transforms, or None if they are not known."""
@@ -125,8 +117,8 @@ class TreeReader:
         self._structural = [each.apply for each in of_trees if not each.word]
         self._features = any(each.apply is strip_features for each in found)
 
-    def read(self, tree: Tree) -> ReadTree:
-        """Read a tree whose words stand as in its file."""
+    def read(self, tree: Tree) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        """Return words and tags of a tree as in its file, and how its words stand there."""
         tags = tuple(map(strip_features, tree.tags)) if self._features else tree.tags
         # The places of the words instead of the words themselves say which are left.
         numbers = tuple(map(str, range(len(tree))))
@@ -134,14 +126,12 @@ class TreeReader:
         words = tuple(map(_DECODE, tree.words))
         left = _through(self._steps, replace(tree, words=words, tags=tags))
         if left is None or places is None:
-            return ReadTree((), (), ())
-        return ReadTree(left.words, left.tags, [tree.words[int(k)] for k in places.words])
+            return (), (), ()
+        return left.words, left.tags, [tree.words[int(k)] for k in places.words]
 
 
 def _through(steps: Sequence[object], tree: Tree | None) -> Tree | None:
     """The tree after all transforms; None if no word is left."""
     for step in steps:
-        if tree is None or not len(tree):
-            return None
-        tree = step(tree)  # type: ignore[operator]
-    return tree if tree is not None and len(tree) else None
+        tree = step(tree) if tree else None  # type: ignore[operator]
+    return tree or None

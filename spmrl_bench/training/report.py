@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +22,6 @@ from spmrl_bench.training.schedule import Progress as State
 from spmrl_bench.training.schedule import unwritten
 
 LOG = "log.txt"
-_LAST = 4096  # bytes in which the last line is looked for
 
 
 def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> None:
@@ -38,9 +36,7 @@ def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> N
 def last_line(path: Path) -> str:
     """Return what a log said last, without its time; empty where nothing was said."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST))
-            lines = file.read().decode(errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     return lines[-1].partition(" ")[2] if lines else ""
