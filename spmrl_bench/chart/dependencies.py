@@ -134,29 +134,23 @@ def _spanning_heads(arcs: Scores) -> list[int]:
     values = arcs.copy()
     enters = np.repeat(np.arange(n), n + 1).reshape(n, n + 1)
     values[np.arange(n), np.arange(1, n + 1)] = -np.inf
-    row = list(range(n))
+    row, component = list(range(n)), list(range(n))  # of each component; of each word
     words = [[word] for word in range(n)]
-    component = list(range(n))  # of each word
-    parent = [-1] * n
-    taken: list[tuple[int, int]] = [(0, 0)] * n  # arc (head, dependent) into each component
-    path, on_path = [0], [True] + [False] * (n - 1)
-
+    parent: dict[int, int] = {}
+    taken: dict[int, tuple[int, int]] = {}  # arc (head, dependent) into each component
+    path = [0]
     while len(words[path[-1]]) < n:
         last = path[-1]
         head = 1 + int(values[row[last], 1:].argmax())
         taken[last] = head, int(enters[row[last], head])
         source = component[head - 1]
-        if not on_path[source]:
-            on_path[source] = True
+        if source not in path:
             path.append(source)
             continue
-        new, target = len(parent), row[last]
-        parent.append(-1)
-        taken.append((0, 0))
-        on_path.append(True)
+        new, target = len(row), row[last]
         row.append(target)
         words.append([])
-        while True:
+        while new not in path:
             part = path.pop()
             at = row[part]
             values[at] -= values[at, taken[part][0]]
@@ -168,23 +162,19 @@ def _spanning_heads(arcs: Scores) -> list[int]:
             parent[part] = new
             words[new] += words[part]
             if part == source:
-                break
+                path.append(new)
         for word in words[new]:
             component[word] = new
             values[target, word + 1] = -np.inf
-        path.append(new)
 
     taken[path[0]] = 0, int(enters[row[path[0]], 0])
     # An arc into a component replaces those that enter the parts of it that it goes into.
-    heads = [0] * n
-    entered = [False] * len(parent)
-    for each in range(len(parent) - 1, -1, -1):
-        if entered[each]:
-            continue
-        head, word = taken[each]
-        heads[word] = head
-        part = word
-        while part != each:
-            entered[part] = True
-            part = parent[part]
+    heads, entered = [0] * n, set[int]()
+    for each in reversed(range(len(row))):
+        if each not in entered:
+            head, part = taken[each]
+            heads[part] = head
+            while part != each:
+                entered.add(part)
+                part = parent[part]
     return heads

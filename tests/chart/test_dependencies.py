@@ -1,4 +1,4 @@
-"""Dependency decoding: both kernels return the same bits, and bad input is refused."""
+"""Dependency decoding: trees are sound at any length, and bad input is refused."""
 
 from __future__ import annotations
 
@@ -55,25 +55,6 @@ def test_a_tree_whose_arcs_are_by_far_the_best_is_found(kernel: str) -> None:
         planted.append(heads.tolist())
     found = trees_on(kernel, np.concatenate(arcs), lengths, projective=False)
     assert [heads for _, heads in found] == planted
-
-
-@every_kernel
-@kinds
-def test_every_word_may_want_the_root_but_one_gets_it(kernel: str, projective: bool) -> None:
-    arcs = np.array([[9, 0, 1, 0], [9, 2, 0, 0], [9.5, 0, 1, 0]]).ravel()
-    # 3 as the child of the root would give 9.5 + 1 + 1 or less, 1 gives 9 + 2 + 1.
-    assert trees_on(kernel, arcs, [3], projective)[0][1] == [0, 1, 2]
-
-
-@every_kernel
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_where_all_trees_are_equal(kernel: str, n: int) -> None:
-    """The lowest heads win, as far as the rules of the two searches reach."""
-    arcs = np.zeros(n * (n + 1))
-    chain = [*range(n)]
-    star = [0, *[1] * (n - 1)]
-    assert trees_on(kernel, arcs, [n], projective=True)[0][1] == chain
-    assert trees_on(kernel, arcs, [n], projective=False)[0][1] == star
 
 
 @kinds

@@ -1,4 +1,4 @@
-"""Joint decoding: all kernels return the same bits, on any batch, and bad input is refused."""
+"""Joint decoding: structures are legal at any length, and bad input is refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ import pytest
 
 from spmrl_bench.chart.joint import decode_joint
 from spmrl_bench.errors import NotFiniteError
-from tests.chart.batches import JointBatch, joint_on, random_joint, score_of, spans_of
-from tests.twins import kernels_of
-
-every_kernel = pytest.mark.parametrize("kernel", kernels_of("joint"))
+from tests.chart.batches import random_joint, score_of
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 20, 150])
@@ -20,36 +17,6 @@ def test_structures_are_legal_and_have_their_scores(n: int) -> None:
     batch = random_joint(np.random.default_rng(n), [n], ties=False)
     decoded = decode_joint(*batch)
     assert decoded.scores[0] == pytest.approx(score_of(decoded, batch), rel=1e-12)
-
-
-@every_kernel
-def test_one_word_must_carry_a_label(kernel: str) -> None:
-    decoded = joint_on(kernel, JointBatch(np.array([-3.0]), np.array([1.5, 9.0]), np.array([1])))
-    assert decoded.labelled.tolist() == [True]
-    assert decoded.heads.tolist() == [0]
-    assert decoded.scores.tolist() == [-1.5]
-
-
-@every_kernel
-def test_ties_prefer_low_roots_left_splits_and_the_empty_label(kernel: str) -> None:
-    batch = JointBatch(np.zeros(4 * (4 + 1) // 2), np.zeros(20), np.array([4]))
-    decoded = joint_on(kernel, batch)
-    chain = [(0, 4), (0, 1), (1, 4), (1, 2), (2, 4), (2, 3), (3, 4)]
-    assert spans_of(decoded.cells, 4) == chain
-    assert decoded.heads.tolist() == [0, 1, 2, 3]
-    assert decoded.labelled.tolist() == [True, False, True, False, True, False, False]
-
-
-@every_kernel
-def test_a_dependent_part_pays_for_its_label(kernel: str) -> None:
-    """[0, 2) would be a dependent of word 3, but its label costs more than another tree."""
-    values, arcs = np.zeros(6), np.full((3, 4), -10.0)
-    arcs[2, 0] = arcs[0, 2] = arcs[1, 3] = 0  # word 1 depends on 2, which depends on 3, the root
-    for cost, total in [(-4.0, -4.0), (-30.0, -10.0)]:
-        values[1] = cost
-        decoded = joint_on(kernel, JointBatch(values, arcs.ravel(), np.array([3])))
-        assert decoded.scores.tolist() == [total]
-        assert (1 in decoded.cells[decoded.labelled]) == (cost == -4.0)
 
 
 VALUES, ARCS = np.zeros(9), np.zeros(18)
