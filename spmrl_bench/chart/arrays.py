@@ -78,10 +78,8 @@ def checked(name: str, values: ArrayLike, dtype: type[Any], size: int | None = N
     wanted = "integers" if whole else "float64 or float32"
     right = array.dtype.kind in "iu" if whole else array.dtype in (np.float32, np.float64)
     if array.ndim != 1 or (array.size and not right):
-        raise ArrayError(
-            f"{name} has dtype {array.dtype} and shape {array.shape}; it must be a vector of "
-            f"{wanted}."
-        )
+        found = f"dtype {array.dtype} and shape {array.shape}"
+        raise ArrayError(f"{name} has {found}; it must be a vector of {wanted}.")
     if size is not None and len(array) != size:
         raise ArrayError(f"{name} has {len(array)} entries; the batch needs {size}.")
     if whole and array.size and not np.can_cast(array.dtype, np.int32):
@@ -114,10 +112,8 @@ def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.
 
 
 def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the scores of arcs as float64 [sum(n(n + 1))], none beyond :data:`LARGEST`.
-
-    Arcs from a word to itself may be anything.
-    """
+    """Return the scores of arcs as float64 [sum(n(n + 1))], none beyond :data:`LARGEST` but those
+    of a word to itself, which are read nowhere."""
     offsets = arc_offsets(lengths)
     array: NDArray[np.float64] = checked("arcs", arcs, np.float64, int(offsets[-1]))
     for arc in _too_large(array):

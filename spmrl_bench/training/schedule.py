@@ -17,6 +17,7 @@ from spmrl_bench.bounded_files import read_regular
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.files import read_folder
 from spmrl_bench.json_files import parsed_json
+from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.training.config import TrainConfig
 
 Count = Annotated[int, Field(ge=0)]
@@ -86,8 +87,7 @@ def progress_of_version(folder: Path) -> Progress | None:
     try:
         return Progress.model_validate(parsed_json(read_regular(path)))
     except ValidationError as error:
-        mistake = error.errors()[0]
-        raise incomplete(path, f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}") from None
+        raise incomplete(path, describe_mistake(Progress, error.errors()[0])) from None
     except (OSError, ValueError) as error:
         raise incomplete(path, getattr(error, "strerror", None) or error) from None
 

@@ -209,8 +209,7 @@ class Trainer:
             if saved.threads not in (None, threads):
                 self.report.say(
                     f"{self.report.title}: {saved.threads} threads until now, {threads or 'a GPU'} "
-                    "from here on, so sums differ in the last bits from those of an uninterrupted "
-                    "run"
+                    "from here on: the last bits of sums are not those of an uninterrupted run"
                 )
             saved.threads = threads
 
