@@ -29,8 +29,10 @@
 /* For the loops of a function with CLONES, to be compiled for each instruction set with it. */
 #define INLINED static inline __attribute__((always_inline))
 
-/* Threads of a parallel region that asks for no number, 0 without OpenMP. */
-static inline int openmp_team(void)
+/* Threads of a parallel region that asks for no number, 0 without OpenMP: as many as the variable
+   OMP_NUM_THREADS says, else as there are processors, unless the program has set another number, as
+   torch.set_num_threads does where both run on the same OpenMP library. */
+static inline int openmp_threads(void)
 {
 #ifdef _OPENMP
     return omp_get_max_threads();

@@ -87,8 +87,8 @@ def not_built(name: str) -> Iterator[None]:
 
 def bits(result: Any) -> list[bytes]:
     """All arrays of a result."""
-    names = getattr(type(result), "__slots__", None) or vars(result)
-    arrays = [getattr(result, name) for name in names]
+    names = getattr(type(result), "__slots__", ())
+    arrays = [getattr(result, name) for name in names] or [result]
     return [array.dtype.str.encode() + array.tobytes() for array in arrays
             if isinstance(array, np.ndarray)]  # fmt: skip
 

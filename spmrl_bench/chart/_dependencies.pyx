@@ -17,7 +17,7 @@ cdef extern from "_joins.h" nogil:
         const double *values, const int64_t *enters, double by,
         double *into, int64_t *into_enters, Py_ssize_t count,
     ) noexcept
-    int openmp_team() noexcept
+    cpdef int openmp_threads() noexcept
 
 cdef double NO_SCORE = float("-inf")
 
@@ -37,23 +37,12 @@ cdef enum:
     FACTS
 
 
-def openmp_threads() -> int:
-    """Return how many threads OpenMP would use here now; see ``_spans.pyx``."""
-    return openmp_team()
-
-
 def decode(
-    const double[::1] arcs,
-    const int32_t[::1] lengths,
-    const int64_t[::1] arc_offsets,
-    const int64_t[::1] word_offsets,
-    int32_t[::1] heads,
-    double[::1] best,
-    const int64_t[::1] order,
-    int threads,
-    bint projective,
+    const double[::1] arcs, const int32_t[::1] lengths,
+    const int64_t[::1] arc_offsets, const int64_t[::1] word_offsets,
+    int32_t[::1] heads, const int64_t[::1] order, int threads, bint projective,
 ):
-    """Write the heads and the score of the best tree of each sentence, projective or any."""
+    """Write the heads of the best tree of each sentence, projective or any."""
     cdef Py_ssize_t place, b, longest = lengths[order[0]] if order.shape[0] else 0
     cdef Py_ssize_t own = longest if projective else 0, other = longest - own
     # One of each for each thread; those of the other search are empty.
@@ -78,19 +67,6 @@ def decode(
                 arcs[arc_offsets[b] : arc_offsets[b + 1]], values[threadid()], enters[threadid()],
                 parts[threadid()], words[threadid()], heads[word_offsets[b] : word_offsets[b + 1]],
             )
-        best[b] = tree_score(arcs, arc_offsets[b], heads, word_offsets[b], lengths[b])
-
-
-cdef inline double tree_score(
-    const double[::1] arcs, Py_ssize_t first_arc,
-    const int32_t[::1] heads, Py_ssize_t first_word, Py_ssize_t n,
-) noexcept nogil:
-    """Sum of the arcs of a tree, from the first word to the last."""
-    cdef Py_ssize_t word
-    cdef double total = 0.0
-    for word in range(n):
-        total += arcs[first_arc + word * (n + 1) + heads[first_word + word]]
-    return total
 
 
 cdef inline Py_ssize_t join_at(
@@ -110,11 +86,8 @@ cdef inline Py_ssize_t join_at(
 
 
 cdef int projective_tree(
-    const double[::1] arcs,
-    double[:, :, ::1] charts,
-    double[:, ::1] tops,
-    int32_t[:, ::1] stack,
-    int32_t[::1] heads,
+    const double[::1] arcs, double[:, :, ::1] charts, double[:, ::1] tops,
+    int32_t[:, ::1] stack, int32_t[::1] heads,
 ) except -1 nogil:
     """Find the heads of one sentence."""
     cdef Py_ssize_t word, i, j, k, low, high, n = heads.shape[0], top = 0, waiting = 0
@@ -167,12 +140,8 @@ cdef inline Py_ssize_t push(
 
 
 cdef int spanning_tree(
-    const double[::1] arcs,
-    double[:, ::1] values,
-    int64_t[:, ::1] enters,
-    int32_t[:, ::1] parts,
-    int32_t[:, ::1] words,
-    int32_t[::1] heads,
+    const double[::1] arcs, double[:, ::1] values, int64_t[:, ::1] enters,
+    int32_t[:, ::1] parts, int32_t[:, ::1] words, int32_t[::1] heads,
 ) except -1 nogil:
     """Find the heads of one sentence."""
     cdef Py_ssize_t n = heads.shape[0]

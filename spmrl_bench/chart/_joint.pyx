@@ -16,31 +16,17 @@ cdef extern from "_joint.h" nogil:
     void fill_joint_chart(
         Py_ssize_t n, const double *values, const double *arcs, double *chart, double *dependents
     ) noexcept
-    int openmp_team() noexcept
+    cpdef int openmp_threads() noexcept
 
 cdef double NO_SCORE = float("-inf")
 
 
-def openmp_threads() -> int:
-    """Return how many threads OpenMP would use here now; see ``_spans.pyx``."""
-    return openmp_team()
-
-
 def decode(
-    const double[::1] values,
-    const double[::1] arcs,
-    const int32_t[::1] lengths,
-    const int64_t[::1] cell_offsets,
-    const int64_t[::1] arc_offsets,
-    const int64_t[::1] node_offsets,
-    const int64_t[::1] word_offsets,
-    int64_t[::1] cells,
-    uint8_t[::1] labelled,
-    int32_t[::1] node_heads,
-    int32_t[::1] heads,
-    double[::1] scores,
-    const int64_t[::1] order,
-    int threads,
+    const double[::1] values, const double[::1] arcs, const int32_t[::1] lengths,
+    const int64_t[::1] cell_offsets, const int64_t[::1] arc_offsets,
+    const int64_t[::1] node_offsets, const int64_t[::1] word_offsets,
+    int64_t[::1] cells, uint8_t[::1] labelled, int32_t[::1] heads, double[::1] scores,
+    const int64_t[::1] order, int threads,
 ):
     """Write the nodes, heads and score of the best structure of each sentence."""
     cdef Py_ssize_t place, b, longest = lengths[order[0]] if order.shape[0] else 0
@@ -57,37 +43,26 @@ def decode(
             &charts[threadid(), 0], &dependents[threadid(), 0],
         )
         scores[b] = best_structure(
-            lengths[b],
-            values[cell_offsets[b] : cell_offsets[b + 1]],
+            lengths[b], values[cell_offsets[b] : cell_offsets[b + 1]],
             arcs[arc_offsets[b] : arc_offsets[b + 1]],
-            charts[threadid()],
-            stack[threadid()],
-            cell_offsets[b],
+            charts[threadid()], stack[threadid()], cell_offsets[b],
             cells[node_offsets[b] : node_offsets[b + 1]],
             labelled[node_offsets[b] : node_offsets[b + 1]],
-            node_heads[node_offsets[b] : node_offsets[b + 1]],
             heads[word_offsets[b] : word_offsets[b + 1]],
         )
 
 
 cdef double best_structure(
-    Py_ssize_t n,
-    const double[::1] values,
-    const double[::1] arcs,
-    const double[::1] chart,
-    int32_t[:, ::1] stack,
-    Py_ssize_t first_cell,
-    int64_t[::1] cells,
-    uint8_t[::1] labelled,
-    int32_t[::1] node_heads,
-    int32_t[::1] heads,
+    Py_ssize_t n, const double[::1] values, const double[::1] arcs, const double[::1] chart,
+    int32_t[:, ::1] stack, Py_ssize_t first_cell,
+    int64_t[::1] cells, uint8_t[::1] labelled, int32_t[::1] heads,
 ) noexcept nogil:
-    """Write the nodes of one sentence's best structure in pre-order, and its heads; return its score."""
+    """Write the nodes of a sentence's best structure in pre-order, and heads; return its score."""
     cdef Py_ssize_t i, j, k, d, w, head, split, left, right, cell, node, dependent, root = 0
     cdef Py_ssize_t waiting = 1
     cdef bint required, dependent_left
-    cdef double score, loss, top = NO_SCORE, best
-    loss = min(values[n - 1], 0.0)  # the full sentence must have a label
+    cdef double score, best, top = NO_SCORE
+    cdef double loss = min(values[n - 1], 0.0)  # the full sentence must have a label
     for w in range(n):
         score = chart[(n - 1) * n + w] + loss + arcs[w * (n + 1)]
         if score > top:
@@ -105,7 +80,6 @@ cdef double best_structure(
         cell = cell_of(n, i, j)
         cells[node] = first_cell + cell
         labelled[node] = required or values[cell] > 0
-        node_heads[node] = <int32_t>head + 1
         if j - i == 1:
             continue
         split = i + 1

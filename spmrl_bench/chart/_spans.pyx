@@ -16,34 +16,18 @@ from libc.stdint cimport int32_t, int64_t
 
 cdef extern from "_joins.h" nogil:
     void fill_spans(double *inside, double *tops, Py_ssize_t n) noexcept
-    int openmp_team() noexcept
-
+    cpdef int openmp_threads() noexcept
 
 cdef double NO_SCORE = float("-inf")
 
 
-def openmp_threads() -> int:
-    """Return how many threads OpenMP would use here now, 0 where the kernel was built without it.
-
-    The number is that of the environment variable OMP_NUM_THREADS, else that of the processors,
-    unless the program has set another: ``torch.set_num_threads`` does where both run on the
-    same OpenMP library.
-    """
-    return openmp_team()
-
-
 def decode(
-    const double[::1] values,
-    const int32_t[::1] lengths,
-    const int64_t[::1] cell_offsets,
-    const int64_t[::1] node_offsets,
-    int64_t[::1] cells,
-    double[::1] scores,
-    const int64_t[::1] order,
-    int threads,
+    const double[::1] values, const int32_t[::1] lengths,
+    const int64_t[::1] cell_offsets, const int64_t[::1] node_offsets,
+    int64_t[::1] cells, double[::1] scores, const int64_t[::1] order, int threads,
 ):
     """Write the cells and the score of the best tree of each sentence."""
-    cdef Py_ssize_t place, b, n, longest = lengths[order[0]] if order.shape[0] else 0
+    cdef Py_ssize_t place, b, longest = lengths[order[0]] if order.shape[0] else 0
     # One of each for each thread.
     cdef double[:, ::1] inside = np.empty((threads, longest * (longest + 1) // 2))
     cdef double[:, ::1] tops = np.empty((threads, longest + 1))
@@ -52,21 +36,15 @@ def decode(
         order.shape[0], nogil=True, schedule="dynamic", chunksize=1, num_threads=threads
     ):
         b = order[place]
-        n = lengths[b]
         scores[b] = best_tree(
             values[cell_offsets[b] : cell_offsets[b + 1]], cell_offsets[b], inside[threadid()],
-            tops[threadid()], stack[threadid()], cells[node_offsets[b] : node_offsets[b + 1]], n,
+            tops[threadid()], stack[threadid()], cells[node_offsets[b] : node_offsets[b + 1]], lengths[b],
         )
 
 
 cdef double best_tree(
-    const double[::1] values,
-    Py_ssize_t first,
-    double[::1] inside,
-    double[::1] tops,
-    int32_t[:, ::1] stack,
-    int64_t[::1] cells,
-    Py_ssize_t n,
+    const double[::1] values, Py_ssize_t first, double[::1] inside, double[::1] tops,
+    int32_t[:, ::1] stack, int64_t[::1] cells, Py_ssize_t n,
 ) noexcept nogil:
     """Write the cells of one sentence's best tree in pre-order; return its score."""
     cdef Py_ssize_t cell, i, j, k, split, row, right, node, waiting = 1

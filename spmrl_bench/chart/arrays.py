@@ -2,13 +2,11 @@
 
 A chart has one cell per span [i, j) of a sentence, 0 <= i < j <= n. Cells are packed: sentence
 after sentence, and within a sentence of n words row by row, (0,1) (0,2) ... (0,n) (1,2) ...
-(n-1,n). The full sentence is cell n - 1.
+(n-1,n). Scores of arcs are packed likewise: for each word 1..n as a dependent one row of n + 1
+columns, for its head: 0 for the root, 1..n for the words. The word's own column is not used.
 
-Scores of arcs are packed likewise: for each word 1..n as a dependent one row of n + 1 columns, for
-its head: 0 for the root, 1..n for the words. The column of the word itself is not used.
-
-Kernels trust their input, so what is public in this room checks all of it first. Offsets are
-int64 [B + 1]: sentence b owns ``offsets[b]:offsets[b + 1]``.
+``lengths`` [B] are the words of each sentence. Offsets are int64 [B + 1]: sentence b owns
+``offsets[b]:offsets[b + 1]``. Kernels trust their input, so all of it is checked here first.
 """
 
 from __future__ import annotations
@@ -27,33 +25,32 @@ LARGEST = 1e300
 
 
 def cell_index(i: Integers, j: Integers, n: Integers) -> Integers:
-    """Return the index of span [i, j) among the cells of its sentence of ``n`` words.
-
-    Numbers, or arrays that broadcast; the caller guarantees 0 <= i < j <= n.
-    """
+    """Return the index of span [i, j) among the cells of its sentence of ``n`` words; numbers, or
+    arrays that broadcast."""
     return i * n - i * (i - 1) // 2 + (j - i - 1)
 
 
+def starts(counts: ArrayLike) -> NDArray[np.int64]:
+    """Return the offsets of runs that lie one after the other; ``starts(lengths)`` are of words."""
+    first = np.zeros(np.size(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=first[1:])
+    return first
+
+
 def cell_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first cell of each sentence; ``lengths`` [B], words of each."""
+    """Return the offsets of cells, n(n + 1) / 2 of each sentence."""
     words = np.asarray(lengths, dtype=np.int64)
-    return _starts(words * (words + 1) // 2)
-
-
-def node_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first node of each sentence's binary tree, which has 2n - 1."""
-    return _starts(2 * np.asarray(lengths, dtype=np.int64) - 1)
-
-
-def word_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first word of each sentence."""
-    return _starts(np.asarray(lengths, dtype=np.int64))
+    return starts(words * (words + 1) // 2)
 
 
 def arc_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
-    """Return the first of the n(n + 1) arcs of each sentence."""
-    words = np.asarray(lengths, dtype=np.int64)
-    return _starts(words * (words + 1))
+    """Return the offsets of arcs, n(n + 1) of each sentence."""
+    return 2 * cell_offsets(lengths)
+
+
+def node_offsets(lengths: ArrayLike) -> NDArray[np.int64]:
+    """Return the offsets of the nodes of binary trees, 2n - 1 of each sentence."""
+    return starts(2 * np.asarray(lengths, dtype=np.int64) - 1)
 
 
 def cell_spans(
@@ -69,33 +66,25 @@ def cell_spans(
     return np.repeat(row_sentence, row_cells), left, left + 1 + _within(row_cells)
 
 
-def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    offsets = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
-
-
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return 0, 1, ..., counts[0] - 1, 0, 1, ..., counts[1] - 1, and so on, flat."""
-    offsets = _starts(counts)
-    return np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+    first = starts(counts)
+    return np.arange(first[-1]) - np.repeat(first[:-1], counts)
 
 
 def checked(name: str, values: ArrayLike, dtype: type[Any], size: int | None = None) -> Any:
-    """Return an array as a contiguous vector of a type, int32 or float64, if it can be one."""
+    """Return an array as a contiguous vector of int32 or float64, if it can be one."""
     array, whole = np.asarray(values), dtype is np.int32
     wanted = "integers" if whole else "float64 or float32"
     right = array.dtype.kind in "iu" if whole else array.dtype in (np.float32, np.float64)
     if array.ndim != 1 or (array.size and not right):
-        raise ArrayError(
-            f"{name} has dtype {array.dtype} and shape {array.shape}; it must be a vector of "
-            f"{wanted}."
-        )
+        found = f"dtype {array.dtype} and shape {array.shape}"
+        raise ArrayError(f"{name} has {found}; it must be a vector of {wanted}.")
     if size is not None and len(array) != size:
         raise ArrayError(f"{name} has {len(array)} entries; the batch needs {size}.")
     if whole and array.size and not np.can_cast(array.dtype, np.int32):
-        low, high = int(array.min()), int(array.max())
-        if low < -(2**31) or high >= 2**31:
+        low, high = array.min(), array.max()
+        if not -(2**31) <= low <= high < 2**31:
             raise ArrayError(f"{name} ranges from {low} to {high}; it must fit 32-bit integers.")
     return np.ascontiguousarray(array, dtype=dtype)
 
@@ -107,45 +96,40 @@ def checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
         b = int((words < 1).argmax())
         raise ArrayError(f"lengths[{b}] is {words[b]}; a sentence has at least 1 word.")
     # Beyond this the numbers of cells and arcs, which are about the squares, would overflow.
-    if words.size and np.square(words, dtype=np.float64).sum() > 2.0**58:
+    if np.square(words, dtype=np.float64).sum() > 2.0**58:
         raise ArrayError(f"lengths has up to {words.max()} words; no chart is so large.")
     return words
 
 
 def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the scores of cells as float64 [cells], none of them beyond :data:`LARGEST`."""
-    cells = int(cell_offsets(lengths)[-1])
-    array: NDArray[np.float64] = checked("values", values, np.float64, cells)
-    if (cell := _too_large(array)) is not None:
+    array: NDArray[np.float64]
+    array = checked("values", values, np.float64, int(cell_offsets(lengths)[-1]))
+    for cell in _too_large(array):
         sentence, i, j = (int(place[cell]) for place in cell_spans(lengths))
         _refuse(f"values[{cell}] (sentence {sentence}, span [{i}, {j}))", array[cell])
     return array
 
 
 def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the scores of arcs as float64 [sum(n(n + 1))], none beyond :data:`LARGEST`.
-
-    Arcs from a word to itself may be anything.
-    """
+    """Return the scores of arcs as float64 [sum(n(n + 1))], none beyond :data:`LARGEST` but those
+    of a word to itself, which are read nowhere."""
     offsets = arc_offsets(lengths)
     array: NDArray[np.float64] = checked("arcs", arcs, np.float64, int(offsets[-1]))
-    if _too_large(array) is None:
-        return array
-    array = array.copy()
-    words = lengths.astype(np.int64)
-    array[np.repeat(offsets[:-1] + 1, words) + _within(words) * np.repeat(words + 2, words)] = 0
-    if (arc := _too_large(array)) is not None:
+    for arc in _too_large(array):
         sentence = int(np.searchsorted(offsets, arc, side="right")) - 1
-        row, head = divmod(arc - int(offsets[sentence]), int(lengths[sentence]) + 1)
-        _refuse(f"arcs[{arc}] (sentence {sentence}, dependent {row + 1}, head {head})", array[arc])
+        row, head = divmod(int(arc - offsets[sentence]), int(lengths[sentence]) + 1)
+        if head != row + 1:
+            place = f"sentence {sentence}, dependent {row + 1}, head {head}"
+            _refuse(f"arcs[{arc}] ({place})", array[arc])
     return array
 
 
-def _too_large(array: NDArray[np.float64]) -> int | None:
-    """Return the first place of a score that is not finite or too large."""
-    if not array.size or (array.max() <= LARGEST and array.min() >= -LARGEST):
-        return None
-    return int((~(np.abs(array) <= LARGEST)).argmax())
+def _too_large(array: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of scores that are not finite or too large."""
+    if not array.size or (array.min() >= -LARGEST and array.max() <= LARGEST):
+        return np.empty(0, dtype=np.int64)
+    return np.flatnonzero(~(np.abs(array) <= LARGEST))
 
 
 def _refuse(place: str, score: float) -> None:

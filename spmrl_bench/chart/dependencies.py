@@ -21,8 +21,7 @@ Gabow, Galil, Spencer & Tarjan 1986). A path of components grows from word 1 bac
 component takes its best incoming arc; the component where that comes from becomes the last, or,
 if it is on the path already, all from there on form a cycle and are contracted into one
 component, whose incoming arcs are worth what they gain over the arcs that they would replace. Each
-of at most 2n - 1 components costs O(n): one search of its row of incoming arcs, and one merge of
-the row with others. Ties go to the lowest head, then to the lowest dependent.
+of at most 2n - 1 components costs O(n). Ties go to the lowest head, then to the lowest dependent.
 
 Arcs from the root take no part until all words are one component; then the best of them enters
 it, and one arc goes from each cycle, down to the words. This makes exactly one child of the root:
@@ -36,32 +35,18 @@ do not depend on c. Hence c need not be chosen, and costs no digits. O(n^2) in t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import kernels
-from spmrl_bench.chart.arrays import arc_offsets, checked_arcs, checked_lengths, word_offsets
+from spmrl_bench.chart.arrays import arc_offsets, checked_arcs, checked_lengths, starts
 
 Scores = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DependencyTrees:
-    """The best dependency tree of each sentence of a batch."""
-
-    heads: NDArray[np.int32]
-    """[words] head of each word: 0 is the root, 1..n are the words of its sentence."""
-    offsets: NDArray[np.int64]
-    """[B + 1] first word of each sentence."""
-    scores: NDArray[np.float64]
-    """[B] score of each tree, the sum of its arcs from the first word to the last."""
-
-
 def decode_dependencies(
     arcs: ArrayLike, lengths: ArrayLike, *, projective: bool, threads: int | None = None
-) -> DependencyTrees:
+) -> NDArray[np.int32]:
     """Find the dependency tree of highest score of every sentence of a batch.
 
     Args:
@@ -69,11 +54,14 @@ def decode_dependencies(
             The score of a word as its own head may be anything. Sums are double.
         lengths, threads: as of :func:`spmrl_bench.chart.decode_spans`.
         projective: whether only trees without crossing arcs are searched.
+
+    Returns:
+        The head of each word [words]: 0 is the root, 1..n are the words of its sentence.
     """
     words = checked_lengths(lengths)
     scores = checked_arcs(arcs, words)
-    rows, offsets = arc_offsets(words), word_offsets(words)
-    heads, best = np.empty(int(offsets[-1]), dtype=np.int32), np.empty(len(words))
+    rows, offsets = arc_offsets(words), starts(words)
+    heads = np.empty(int(offsets[-1]), dtype=np.int32)
     kernel, size = kernels.load("_dependencies"), words.astype(np.float64)
     work = (size**3 / 2 if projective else 16 * size**2).sum()
     team = kernels.threads_for(kernel, threads, words, work)
@@ -81,12 +69,11 @@ def decode_dependencies(
         search = _projective_heads if projective else _spanning_heads
         for b, n in enumerate(words.tolist()):
             table = scores[rows[b] : rows[b + 1]].reshape(n, n + 1)
-            found = heads[offsets[b] : offsets[b + 1]] = search(table)
-            best[b] = sum((float(table[word, head]) for word, head in enumerate(found)), 0.0)
+            heads[offsets[b] : offsets[b + 1]] = search(table)
     else:
         order = np.argsort(-words, kind="stable")
-        kernel.decode(scores, words, rows, offsets, heads, best, order, team, projective)
-    return DependencyTrees(heads, offsets, best)
+        kernel.decode(scores, words, rows, offsets, heads, order, team, projective)
+    return heads
 
 
 # The twins of the kernels -----------------------------------------------------------------
@@ -95,8 +82,7 @@ def decode_dependencies(
 def _projective_heads(arcs: Scores) -> list[int]:
     """Return the head of each word, given its arcs [n, n + 1]; here words count from 0.
 
-    Charts have a row for each word and a column for each width: parts
-    are found by the word where they begin, or by that where they end.
+    Charts are of words, where parts begin or where they end, and widths.
     """
     n = len(arcs)
     right_from, right_to, left_from, left_to = np.zeros((4, n, n))
@@ -148,29 +134,23 @@ def _spanning_heads(arcs: Scores) -> list[int]:
     values = arcs.copy()
     enters = np.repeat(np.arange(n), n + 1).reshape(n, n + 1)
     values[np.arange(n), np.arange(1, n + 1)] = -np.inf
-    row = list(range(n))
+    row, component = list(range(n)), list(range(n))  # of each component; of each word
     words = [[word] for word in range(n)]
-    component = list(range(n))  # of each word
-    parent = [-1] * n
-    taken: list[tuple[int, int]] = [(0, 0)] * n  # arc (head, dependent) into each component
-    path, on_path = [0], [True] + [False] * (n - 1)
-
+    parent: dict[int, int] = {}
+    taken: dict[int, tuple[int, int]] = {}  # arc (head, dependent) into each component
+    path = [0]
     while len(words[path[-1]]) < n:
         last = path[-1]
         head = 1 + int(values[row[last], 1:].argmax())
         taken[last] = head, int(enters[row[last], head])
         source = component[head - 1]
-        if not on_path[source]:
-            on_path[source] = True
+        if source not in path:
             path.append(source)
             continue
-        new, target = len(parent), row[last]
-        parent.append(-1)
-        taken.append((0, 0))
-        on_path.append(True)
+        new, target = len(row), row[last]
         row.append(target)
         words.append([])
-        while True:
+        while new not in path:
             part = path.pop()
             at = row[part]
             values[at] -= values[at, taken[part][0]]
@@ -182,23 +162,19 @@ def _spanning_heads(arcs: Scores) -> list[int]:
             parent[part] = new
             words[new] += words[part]
             if part == source:
-                break
+                path.append(new)
         for word in words[new]:
             component[word] = new
             values[target, word + 1] = -np.inf
-        path.append(new)
 
     taken[path[0]] = 0, int(enters[row[path[0]], 0])
     # An arc into a component replaces those that enter the parts of it that it goes into.
-    heads = [0] * n
-    entered = [False] * len(parent)
-    for each in range(len(parent) - 1, -1, -1):
-        if entered[each]:
-            continue
-        head, word = taken[each]
-        heads[word] = head
-        part = word
-        while part != each:
-            entered[part] = True
-            part = parent[part]
+    heads, entered = [0] * n, set[int]()
+    for each in reversed(range(len(row))):
+        if each not in entered:
+            head, part = taken[each]
+            heads[part] = head
+            while part != each:
+                entered.add(part)
+                part = parent[part]
     return heads

@@ -33,7 +33,7 @@ from spmrl_bench.chart.arrays import (
     checked_lengths,
     checked_values,
     node_offsets,
-    word_offsets,
+    starts,
 )
 
 Scores = NDArray[np.float64]
@@ -49,14 +49,8 @@ class JointTrees:
     """[nodes] packed cell of each node, counted from the first cell of the batch."""
     labelled: NDArray[np.bool_]
     """[nodes] whether the node has the best label of its cell; if not, the empty one."""
-    node_heads: NDArray[np.int32]
-    """[nodes] head word of each node, from 1 in each sentence."""
     heads: NDArray[np.int32]
     """[words] head of each word, from 1; 0 is the root."""
-    offsets: NDArray[np.int64]
-    """[B + 1] first node of each sentence."""
-    word_offsets: NDArray[np.int64]
-    """[B + 1] first word of each sentence."""
     scores: NDArray[np.float64]
     """[B] score of each structure."""
 
@@ -80,55 +74,45 @@ def decode_joint(
     words = checked_lengths(lengths)
     inside = checked_values(values, words)
     table = checked_arcs(arcs, words)
-    offsets = cell_offsets(words), arc_offsets(words), node_offsets(words), word_offsets(words)
+    offsets = cell_offsets(words), arc_offsets(words), node_offsets(words), starts(words)
     count = int(offsets[2][-1])
-    found = JointTrees(
-        cells=np.empty(count, dtype=np.int64),
-        labelled=np.empty(count, dtype=np.bool_),
-        node_heads=np.empty(count, dtype=np.int32),
-        heads=np.empty(int(offsets[3][-1]), dtype=np.int32),
-        offsets=offsets[2],
-        word_offsets=offsets[3],
-        scores=np.empty(len(words)),
-    )
+    cells, labelled = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
+    heads, best = np.empty(int(offsets[3][-1]), dtype=np.int32), np.empty(len(words))
     kernel, work = kernels.load("_joint"), (words.astype(np.float64) ** 4).sum() / 12
     team = kernels.threads_for(kernel, threads, words, work)
     if kernel is None:
         for b, n in enumerate(words.tolist()):
-            cells, rows, nodes, own = (slice(*each[b : b + 2]) for each in offsets)
-            best = _decode(inside[cells], table[rows].reshape(n, n + 1))
-            found.scores[b], columns, found.heads[own] = best
-            of_nodes = zip(*columns, strict=True)
-            found.cells[nodes], found.labelled[nodes], found.node_heads[nodes] = of_nodes
-            found.cells[nodes] += cells.start
+            spans, rows, nodes, own = (slice(*each[b : b + 2]) for each in offsets)
+            found = _decode(inside[spans], table[rows].reshape(n, n + 1))
+            best[b], cells[nodes], labelled[nodes], heads[own] = found
+            cells[nodes] += spans.start
     else:
-        kernel.decode(
-            inside, table, words, *offsets, found.cells, found.labelled.view(np.uint8),
-            found.node_heads, found.heads, found.scores, np.argsort(-words, kind="stable"), team,
-        )  # fmt: skip
-    return found
+        order, marks = np.argsort(-words, kind="stable"), labelled.view(np.uint8)
+        kernel.decode(inside, table, words, *offsets, cells, marks, heads, best, order, team)
+    return JointTrees(cells, labelled, heads, best)
 
 
 # The twin of the kernel -------------------------------------------------------------------
 
 
-def _decode(values: Scores, arcs: Scores) -> tuple[float, list[tuple[int, bool, int]], list[int]]:
-    """Return the score, cell, labelled and head word of each node, and heads of one sentence."""
+def _decode(values: Scores, arcs: Scores) -> tuple[float, list[int], list[bool], list[int]]:
+    """Return the score of one sentence, cell and label of each node, and heads."""
     n = len(arcs)
     chart = _fill_chart(values, arcs)
     roots = chart[0, n] + min(values[n - 1], 0.0) + arcs[:, 0]
     root = int(roots.argmax())
-    nodes, heads = [], [0] * n
+    cells, labelled, heads = [], [], [0] * n
     waiting: list[_Node] = [(0, n, root, True)]
     while waiting:
         i, j, head, required = waiting.pop()
         cell = cell_index(i, j, n)
-        nodes.append((cell, required or bool(values[cell] > 0), head + 1))
+        cells.append(cell)
+        labelled.append(required or bool(values[cell] > 0))
         if j > i + 1:
             left, right = _best_parts(chart, values, arcs, i, j, head)
             heads[left[2] if right[2] == head else right[2]] = head + 1
             waiting += [right, left]
-    return float(roots[root]) + 0.0, nodes, heads  # + 0.0 turns a negative zero into zero
+    return float(roots[root]) + 0.0, cells, labelled, heads  # + 0.0 makes a negative zero zero
 
 
 def _fill_chart(values: Scores, arcs: Scores) -> Scores:

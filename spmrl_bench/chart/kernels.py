@@ -1,17 +1,16 @@
 """The compiled kernels of decoding, where they could be built, and how many threads they get.
 
-A kernel works without the GIL and makes its own threads where it was built with OpenMP. They then
-are the threads that torch multiplies with, if both were linked with the same OpenMP library, and
-obey the same settings.
+A kernel works without the GIL, and with threads of its own where it was built with OpenMP. If torch
+was linked with the same OpenMP library, they are the threads that it multiplies with.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
-import operator
 import os
 import warnings
+from numbers import Integral
 from types import ModuleType
 
 import numpy as np
@@ -19,8 +18,7 @@ from numpy.typing import NDArray
 
 from spmrl_bench.errors import ArrayError
 
-# Additions that take one thread about 50 microseconds, in which sleeping threads would hardly have
-# woken up.
+# Additions of about 50 microseconds, in which sleeping threads would hardly have woken up.
 WORTH_A_TEAM = 200_000
 
 # OpenMP ends the program where it cannot start as many as it was told.
@@ -67,19 +65,14 @@ def load(name: str) -> ModuleType | None:
 def threads_for(
     kernel: ModuleType | None, threads: int | None, lengths: NDArray[np.int32], work: float
 ) -> int:
-    """Return how many threads share the sentences of a batch.
+    """Return how many threads share the sentences of a batch: as many as asked for or, with None,
+    as OpenMP uses, but one where ``work``, the number of additions, is too little to share.
 
-    They are as many as asked for or, with None, as OpenMP uses, but one where ``work``, the number
-    of additions, is too little to share. A process that was forked gets one, since GNU OpenMP waits
-    for ever for threads that did not survive the fork.
+    A process that was forked gets one, since GNU OpenMP waits for ever for threads that did not
+    survive the fork.
     """
-    if threads is not None:
-        try:
-            threads = operator.index(threads)
-        except TypeError:
-            raise ArrayError(f"threads is {threads!r}; it must be a whole number.") from None
-        if threads < 1:
-            raise ArrayError(f"threads is {threads}; it must be at least 1, or None.")
+    if threads is not None and not (isinstance(threads, Integral) and threads >= 1):
+        raise ArrayError(f"threads is {threads!r}; it must be at least 1, or None.")
     if kernel is None or _forked or (threads is None and work < WORTH_A_TEAM):
         return 1
     team = kernel.openmp_threads() if threads is None else threads

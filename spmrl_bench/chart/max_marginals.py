@@ -1,18 +1,15 @@
 """What a chart would give up for a span: the best tree that has it, and the best one that has not.
 
-The *max-marginal* of a span is the score of the best tree that has a node there; the lead of the
-best tree over it is the cost of having the span. It is found for all spans at once by the inside
-and outside charts in the semiring of maxima (Goodman 1999, Semiring Parsing; for single decisions
-of a structure Taskar, Guestrin & Koller 2004, Max-Margin Markov Networks). Nothing is normalised,
-so scores that are trained by a margin are compared as they are.
+The *max-marginal* of a span is the score of the best tree that has a node there. It is found for
+all spans at once by the inside and outside charts in the semiring of maxima (Goodman 1999, Semiring
+Parsing). Nothing is normalised, so scores that are trained by a margin are compared as they are.
 
     inside(i, j)  = value(i, j) + max over i < k < j of inside(i, k) + inside(k, j)
     outside(i, j) = max over parents: value and outside of the parent, and inside of the sibling
     best with [i, j) = inside(i, j) + outside(i, j)
 
 Trees are binary: where a tree has no node [i, j), it has one that crosses it, so that the best tree
-without is the best with any span that does. All sentences of a batch are worked on at once, a
-width of spans at a time.
+without is the best with any span that does.
 """
 
 from __future__ import annotations
@@ -52,8 +49,7 @@ def max_marginals(values: ArrayLike, lengths: ArrayLike) -> MaxMarginals:
     """Return the score of the best tree with each span.
 
     Args:
-        values: float64 or float32 [cells], what a node over each span adds to a tree, such as the
-            score of its best label, the empty one among them.
+        values: float64 or float32 [cells], what a node over each span adds to a tree.
         lengths: integers [B], words of each sentence.
     """
     words = checked_lengths(lengths)
@@ -77,10 +73,7 @@ _Chart = NDArray[np.float64]
 
 
 def _inside(cells: _Chart) -> tuple[_Chart, _Chart]:
-    """Return inside scores by the left and by the right fencepost of a span, and its width.
-
-    In the two orders the parts of all spans of a width are slices.
-    """
+    """Return inside scores by either fencepost and the width, so that parts of spans are slices."""
     longest = cells.shape[1] - 1
     left, right = np.full_like(cells, -np.inf), np.full_like(cells, -np.inf)
     for width in range(1, longest + 1):
@@ -94,7 +87,7 @@ def _inside(cells: _Chart) -> tuple[_Chart, _Chart]:
 
 
 def _outside(cells: _Chart, left: _Chart, right: _Chart, words: NDArray[np.int32]) -> _Chart:
-    """Return outside scores by the left fencepost and the width, without the span's own value."""
+    """Return outside scores, without the span's own value, by the left fencepost and the width."""
     longest = cells.shape[1] - 1
     outside = np.full_like(cells, -np.inf)
     outside[np.arange(len(words)), 0, words] = 0.0

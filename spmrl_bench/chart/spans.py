@@ -29,17 +29,12 @@ from spmrl_bench.errors import ArrayError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpanTrees:
-    """The best tree of each sentence of a batch.
-
-    Sentence b owns the nodes ``offsets[b]:offsets[b + 1]``, 2n - 1 of them, in pre-order.
-    """
+    """The best tree of each sentence of a batch, 2n - 1 nodes in pre-order."""
 
     cells: NDArray[np.int64]
     """[nodes] packed cell of each node, counted from the first cell of the batch."""
     labels: NDArray[np.int32]
-    """[nodes] label of each node; 0 is the empty label."""
-    offsets: NDArray[np.int64]
-    """[B + 1] first node of each sentence."""
+    """[nodes]; 0 is the empty label."""
     scores: NDArray[np.float64]
     """[B] score of each tree, with the augmentation when gold labels were given."""
 
@@ -118,7 +113,7 @@ def decode_spans(
         order = np.argsort(-words, kind="stable")
         kernel.decode(inside, words, offsets, nodes, cells, scores, order, team)
     found = np.where(empty >= table, 0, best).astype(np.int32)[cells]
-    return SpanTrees(cells, found, nodes, scores)
+    return SpanTrees(cells, found, scores)
 
 
 # The twin of the kernel -------------------------------------------------------------------

@@ -240,9 +240,9 @@ class BiaffineParser(NeuralParser):
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
         scores = DependencyScores([each.dependencies for each in members], encoded)
         lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
-        trees = decode_dependencies(scores.arcs, lengths, projective=projective)
-        heads = np.split(trees.heads, trees.offsets[1:-1])
-        columns = heads, scores.relations(trees.heads), predicted_tags(encoded)
+        heads = decode_dependencies(scores.arcs, lengths, projective=projective)
+        rows = np.split(heads, np.cumsum(lengths)[:-1])
+        columns = rows, scores.relations(heads), predicted_tags(encoded)
         for row, relations, tags in zip(*columns, strict=True):
             yield Prediction(heads=row.tolist(), relations=relations, tags=tags)
 

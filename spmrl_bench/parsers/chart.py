@@ -27,7 +27,7 @@ from spmrl_bench.chart.arrays import (
     cell_offsets,
     cell_spans,
     node_offsets,
-    word_offsets,
+    starts,
 )
 from spmrl_bench.chart.max_marginals import max_marginals
 from spmrl_bench.chart.spans import best_labels as chart_labels
@@ -189,7 +189,7 @@ class SpanLayer(SpanScorer):
 def span_rows(lengths: NDArray[np.int32], device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the rows of both fenceposts of every packed chart cell, int64 ``[cells]``."""
     sentence, start, end = cell_spans(lengths)
-    first = word_offsets(lengths + 1)[sentence]
+    first = starts(lengths + 1)[sentence]
     return torch.from_numpy(first + start).to(device), torch.from_numpy(first + end).to(device)
 
 

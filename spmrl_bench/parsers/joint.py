@@ -112,7 +112,7 @@ class JointParser(NeuralParser):
             weight = self.config.span_weight
             trees = decode_joint(weight * values, (1 - weight) * scores.arcs, lengths)
             labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
-            words = np.split(trees.heads, trees.word_offsets[1:-1])
+            words = np.split(trees.heads, np.cumsum(lengths)[:-1])
             rows = self.scorer.rows(trees.cells, labels, lengths)
             pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
         relations = scores.relations(np.concatenate([heads for _, heads in pairs]))

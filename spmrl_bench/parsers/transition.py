@@ -34,16 +34,8 @@ from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.derivations import DerivationTrace
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.session import parse_stream
-from spmrl_bench.transitions import (
-    NONE,
-    TRANSITIONS,
-    BeamStep,
-    Derivation,
-    History,
-    Hypothesis,
-    TransitionSystem,
-    beam_search,
-)
+from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
+from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import EncodingName, decode_projective, encode_projective

@@ -1,11 +1,8 @@
 """What is written of a parse: its tree in brackets, its dependencies in CoNLL-U, or all in JSON.
 
 A sentence that was given up has no parse, and is written all the same, so that what comes out can
-be set beside what went in.
-
-JSON is for programs: one object on each line, line ``k`` for sentence ``k``, with the keys of
-:class:`ParseLine`. A key is left out where the parser does not find the layer, or found none for
-the sentence, so what is there is never null but for the tags of a sentence that was given up.
+be set beside what went in. JSON is for programs: one object on each line, line ``k`` for sentence
+``k``. A key is left out where the parser does not find the layer, or found none for the sentence.
 """
 
 from __future__ import annotations
@@ -84,10 +81,9 @@ def write_answer(
 ) -> str:
     """Return the text that answers a sentence; ``parse`` is None if it was given up.
 
-    One line in brackets (an empty line answers an empty line), where words that stood in brackets
-    stand as they stood there, or JSON. In CoNLL-U it is the lines of the input with other heads and
-    relations if the input was CoNLL-U, else rows of their own, with tags in ``tag_column`` if there
-    are any; none for a sentence without words.
+    One line in brackets, whose words are spelt as in brackets of the input, or JSON. In CoNLL-U the
+    lines of CoNLL-U in the input with other heads and relations, else rows with tags in
+    ``tag_column`` if there are any; none for a sentence without words.
 
     Raises:
         TreeError: the format cannot hold a word, a tag or a relation.
@@ -129,11 +125,8 @@ def _line(sentence: InputSentence, parse: Parse | None, too_long: bool) -> Parse
 
 
 def read_parse_lines(path: str | Path) -> Iterator[ParseLine]:
-    """Yield the objects of a file that ``--output json`` wrote.
-
-    Raises:
-        ReadError: the file cannot be read, or a line is not as declared, with its number.
-    """
+    """Yield the objects of a file that ``--output json`` wrote; raise a ReadError if it cannot be
+    read, or a line is not as declared, with its number."""
     check_readable([str(path)])
     with open(path, "rb") as stream:
         for number, line in stream_lines(stream, str(path)):

@@ -1,13 +1,12 @@
 """Parsing text of any size, one answer per sentence and in the same order.
 
-Text comes in windows. A window is answered as a whole, in this process or in one of several, and
-written before the next but few is read. What becomes of sentences that a parser cannot take, such
-as a table in one line, is declared beforehand, and they are counted.
+Text comes in windows, each of which is answered as a whole, in this process or in one of several.
+What becomes of sentences that a parser cannot take, such as a table in one line, is declared
+beforehand, and they are counted.
 
 Several processes are those of joblib, which notices when one of them is gone. ``joblib.Parallel``
-itself would read and parse on while nobody takes the answers, so the windows are handed to its
-executor one by one, at most two for each process ahead of the answers. No process outlives this
-one, however this one ends.
+would read and parse on while nobody takes the answers, so its executor gets the windows one by one,
+at most two for each process ahead of the answers. No process outlives this one.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ from spmrl_bench.trees.tree import NO_TAG
 
 OnLong = Literal["error", "skip", "flat"]
 
-#: Sentences of a window of which one of several processes gets one at a time: 3 % more work in
-#: batches that are less alike, but the processes come to their ends together.
+#: Sentences of a window where several processes get one each at a time: 3 % more work in batches
+#: that are less alike, but the processes come to their ends together.
 SHARED_WINDOW_SENTENCES = 250
 
 #: Sentences that are parsed together, all with tags or all without.
@@ -54,11 +53,10 @@ Window = Sequence[InputSentence]
 @dataclass(frozen=True)
 class ParseOptions:
     """How sentences are answered: one that the parser cannot take ends the answers (``error``), is
-    written without a parse (``skip``), or with the flattest one (``flat``). No ``output`` leaves it
-    to what the parser finds; ``tag_column`` is that of tags in CoNLL-U."""
+    written without a parse (``skip``), or with the flattest one (``flat``)."""
 
     on_long: OnLong = "error"
-    output: Output | None = None
+    output: Output | None = None  # None: what the parser finds
     tag_column: TagColumn = "xpos"
     max_tokens: int = MAX_TOKENS
 
@@ -68,7 +66,7 @@ class WindowResult(NamedTuple):
 
     texts: list[str]  # what is written of each sentence in front of the error, or of all
     long: list[str]  # place and problem of those that were too long
-    error: SpmrlError | None  # why there is no more
+    error: SpmrlError | None  # why there are no more
 
 
 class WorkerLostError(SpmrlError):
@@ -83,7 +81,7 @@ ParseWindows = Callable[[Iterable[Window]], Iterator[WindowResult]]
 class Counts:
     """Counts of a stream."""
 
-    sentences: int = 0  # whose texts have been yielded, and used by who asked for more
+    sentences: int = 0  # whose texts have been taken
     long: int = 0  # of these, too long for the parser
     first_long: str = ""  # place and problem of the first of them
 
@@ -105,25 +103,22 @@ class Worker:
         if options.on_long == "error":
             end = next((k for k, problem in enumerate(problems) if problem), end)
         fitting = [window[k] for k in range(end) if not problems[k]]
-        tags = [sentence.tags for sentence in fitting if sentence.tags is not None]
-        parses = self._session.parse([sentence.words for sentence in fitting], tags or None)
+        known = [sentence.tags for sentence in fitting if sentence.tags is not None]
+        parses = self._session.parse([sentence.words for sentence in fitting], known or None)
         result = WindowResult([], [], None)
         for sentence, problem in zip(window[:end], problems, strict=False):
-            words, place = sentence.words, sentence.place
-            parse = None
-            if not problem:
-                parse = next(parses)
-            elif options.on_long == "flat":
-                parse = self._parser.flat(words, sentence.tags or [NO_TAG] * len(words))
+            parse = None if problem else next(parses)
+            if problem and options.on_long == "flat":
+                tags = sentence.tags or [NO_TAG] * len(sentence.words)
+                parse = self._parser.flat(sentence.words, tags)
+            column, too_long = options.tag_column, bool(problem)
             try:
-                text = write_answer(
-                    sentence, parse, self._output, options.tag_column, too_long=bool(problem)
-                )
+                text = write_answer(sentence, parse, self._output, column, too_long=too_long)
             except TreeError as error:
-                return result._replace(error=TreeError(f"{place}: {error}"))
+                return result._replace(error=TreeError(f"{sentence.place}: {error}"))
             result.texts.append(text)
             if problem:
-                result.long.append(f"{place}: {problem}")
+                result.long.append(f"{sentence.place}: {problem}")
         if end == len(window):
             return result
         problem = f"{window[end].place}: {problems[end]}"
@@ -135,8 +130,8 @@ class Worker:
 def open_workers(
     folder: Path, device: str, options: ParseOptions, workers: int = 1
 ) -> Iterator[ParseWindows]:
-    """Give what answers windows with the parser of a folder (see :func:`load_parser`), in this
-    process or in several others, whose errors come with the first answer.
+    """Give what answers windows with the parser of a folder, in this process or in several others,
+    whose errors come with the first answer.
 
     Raises:
         CheckpointError: the folder holds no parser.
@@ -170,12 +165,8 @@ def parse_input(
 ) -> Iterator[list[str]]:
     """Yield texts that answer the sentences, in order, as many at a time as are ready.
 
-    Whatever is raised, all texts before the place have been yielded.
-
-    Args:
-        sentences: read no further than a few windows ahead.
-        counts: count as it goes.
-        window: sentences of a window at most.
+    The sentences are read a few windows ahead, of at most ``window`` sentences each; ``counts``
+    count as it goes. Whatever is raised, all texts before the place have been yielded.
 
     Raises:
         ReadError: as the sentences.
@@ -212,7 +203,7 @@ def parse_input(
 def _results(
     submit: Callable[[Window], Future[WindowResult]], most: int, source: Iterable[Window]
 ) -> Iterator[WindowResult]:
-    """A result for each window, in order, with at most so many windows ahead of the results."""
+    """Yield a result for each window, in order, with at most so many windows ahead of them."""
     waiting: deque[Future[WindowResult]] = deque()
     end: Exception | None = None  # why no more windows are taken
     source = iter(source)

@@ -3,9 +3,8 @@ r"""What a parser reads of trees that are given to it, and how their words were 
 Who parses a file of trees anew compares the two files, line by line and word by word. So a word
 comes out as it went in, with whatever escapes its file has (``\/``, ``-LRB-``, ``[``), while the
 parser reads the word that they stand for; and where every line closes the brackets that it opens,
-a line without a tree is a sentence without words, as it is to the scorer. What the parser has never
-seen as a word (traces), in tags (functions) or in words (a transliteration) it gets through the
-transforms of the treebank that it was trained on.
+a line without a tree is a sentence without words, as it is to the scorer. The transforms of the
+treebank that the parser was trained on take away what it has never seen, such as traces.
 """
 
 from __future__ import annotations
@@ -50,8 +49,7 @@ class Layout:
 def read_trees(
     stream: BinaryIO, path: str, layout: Layout, line: int = 1, sentence: int = 1
 ) -> Iterator[Tree]:
-    """Yield the trees of a UTF-8 stream, their words as they stand there; see above for blank
-    lines.
+    """Yield the trees of a UTF-8 stream, their words as they stand there.
 
     What a file has at first, a megabyte at most, shows the layout; as soon as a line leaves a
     bracket open, blank lines mean nothing. A stream of blank lines has no trees.
@@ -108,28 +106,19 @@ class _Rejoined(NamedTuple):
         return line if line.endswith(b"\n") else line + self.stream.readline(most - len(line))
 
 
-class ReadTree(NamedTuple):
-    """The words and tags of a tree, and how the words stand in the file."""
-
-    words: Sequence[str]
-    tags: Sequence[str]
-    spelt: Sequence[str]
-
-
 class TreeReader:
-    """Takes from trees what a parser reads of them."""
+    """Takes from trees what a parser reads of them, which was trained on a treebank with these
+    transforms, or None if they are not known."""
 
     def __init__(self, transforms: Sequence[str] | None) -> None:
-        """Take the names of the transforms of the treebank that the parser was trained on; None if
-        they are not known."""
         found = [transform_named(name) for name in (USUAL if transforms is None else transforms)]
         of_trees = [each for each in found if each.stage == "tree"]
         self._steps = [each.apply for each in of_trees]
         self._structural = [each.apply for each in of_trees if not each.word]
         self._features = any(each.apply is strip_features for each in found)
 
-    def read(self, tree: Tree) -> ReadTree:
-        """Return the words and tags of a tree whose words stand as in its file."""
+    def read(self, tree: Tree) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+        """Return words and tags of a tree as in its file, and how its words stand there."""
         tags = tuple(map(strip_features, tree.tags)) if self._features else tree.tags
         # The places of the words instead of the words themselves say which are left.
         numbers = tuple(map(str, range(len(tree))))
@@ -137,14 +126,12 @@ class TreeReader:
         words = tuple(map(_DECODE, tree.words))
         left = _through(self._steps, replace(tree, words=words, tags=tags))
         if left is None or places is None:
-            return ReadTree((), (), ())
-        return ReadTree(left.words, left.tags, [tree.words[int(k)] for k in places.words])
+            return (), (), ()
+        return left.words, left.tags, [tree.words[int(k)] for k in places.words]
 
 
 def _through(steps: Sequence[object], tree: Tree | None) -> Tree | None:
     """The tree after all transforms; None if no word is left."""
     for step in steps:
-        if tree is None or not len(tree):
-            return None
-        tree = step(tree)  # type: ignore[operator]
-    return tree if tree is not None and len(tree) else None
+        tree = step(tree) if tree else None  # type: ignore[operator]
+    return tree or None

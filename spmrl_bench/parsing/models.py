@@ -1,17 +1,15 @@
 """The parser of a model, wherever it is: in a run, in a folder of its own, or in a package.
 
-A saved parser is a folder with ``parser.json`` (kind, configuration, vocabulary) and the weights.
-Nothing is unpickled, so loading runs no code from the file. A package is such a folder with a
-description beside them, which is held to what it says.
+A saved parser is a folder with ``parser.json`` (kind, configuration, vocabulary) and the weights; a
+package has a description beside them. Nothing is unpickled, so loading runs no code from a file.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
@@ -22,8 +20,6 @@ from spmrl_bench.storage.files import read_folder, whole_folder
 from spmrl_bench.storage.json_files import read_json
 from spmrl_bench.training import BEST
 from spmrl_bench.treebanks.catalogue import load_manifest
-
-Result = TypeVar("Result")
 
 
 class Identity(NamedTuple):
@@ -44,14 +40,13 @@ def load_parser(model: str | Path, device: str = "auto") -> Parser:
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
-        CheckpointError: not a parser folder, an unknown kind, or weights that do not fit; of a
-            package, a :class:`~spmrl_bench.errors.PackageError` where it is not the one that was
-            made, or not to be had.
+        CheckpointError: not a parser folder, an unknown kind, or weights that do not fit.
+        PackageError: the package is not the one that was made, or not to be had.
         RecipeError: this machine has no such device.
     """
 
-    def load(place: Path, description: Description) -> Parser:
-        kind = _kind_of(place, description)
+    def load(place: Path) -> Parser:
+        kind, description = _opened(model, place, whole=True)
         parser = kind.parser_class.load(place, description)
         if kind.trained:
             from spmrl_bench.nn.device import choose_device
@@ -59,18 +54,14 @@ def load_parser(model: str | Path, device: str = "auto") -> Parser:
             parser = parser.to(choose_device(device)).eval()
         return parser
 
-    return _read_model(model, load, whole=True)
+    return read_folder(_folder_of(model), load)
 
 
 def identity(model: str | Path) -> Identity:
-    """Return which parser a model is, without loading it.
+    """Return which parser a model is, without loading it; raise as :func:`load_parser`."""
 
-    Raises:
-        CheckpointError: as :func:`load_parser`; of the weights, that they are missing.
-    """
-
-    def identified(place: Path, description: Description) -> Identity:
-        kind = _kind_of(place, description)
+    def identified(place: Path) -> Identity:
+        kind, description = _opened(model, place)
         names = ("parser.json", "weights.safetensors") if kind.trained else ("parser.json",)
         try:
             digests = [file_digest(place / name) for name in names]
@@ -79,7 +70,7 @@ def identity(model: str | Path) -> Identity:
         name = str(description.content["kind"])
         return Identity(name, kind, hashlib.sha256(" ".join(digests).encode()).hexdigest())
 
-    return _read_model(model, identified)
+    return read_folder(_folder_of(model), identified)
 
 
 def trained_transforms(folder: Path) -> list[str] | None:
@@ -105,31 +96,24 @@ def trained_transforms(folder: Path) -> list[str] | None:
     return None
 
 
-def _read_model(
-    model: str | Path, read: Callable[[Path, Description], Result], *, whole: bool = False
-) -> Result:
-    """What a function makes of the folder of a parser and of its description; if it needs the
-    whole, all files of a package are looked at first."""
-
-    def read_saved(place: Path) -> Result:
-        package = read_package(place)
-        if package is not None and whole:
-            check_files(place, package)
-        if package is None and not (place / "parser.json").exists():
-            raise CheckpointError(f"{model}: no trained parser here ({_advice(place)}")
-        return read(place, Description.read(place))
-
+def _folder_of(model: str | Path) -> Path:
     folder = located(model)
     best = folder / BEST
-    return read_folder(folder if whole_folder(best) is None else best, read_saved)
+    return folder if whole_folder(best) is None else best
 
 
-def _kind_of(place: Path, description: Description) -> Kind:
-    path = place / "parser.json"
+def _opened(model: str | Path, place: Path, *, whole: bool = False) -> tuple[Kind, Description]:
+    """Return kind and description of a parser; ``whole`` looks at all files of a package first."""
+    package, path = read_package(place), place / "parser.json"
+    if package is not None and whole:
+        check_files(place, package)
+    if package is None and not path.exists():
+        raise CheckpointError(f"{model}: no trained parser here ({_advice(place)}")
+    description = Description.read(place)
     if "kind" not in description.content:
         raise not_a_parser(path, "it names no kind")
     try:
-        return kind_named(str(description.content["kind"]), CheckpointError)
+        return kind_named(str(description.content["kind"]), CheckpointError), description
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from None
 

@@ -50,11 +50,8 @@ class InputSentence(NamedTuple):
 
 
 def check_readable(names: Iterable[str]) -> None:
-    """Find what is missing before anything is loaded; named pipes are left untouched.
-
-    Raises:
-        ReadError: a file is absent, a folder, or not to be read by this user.
-    """
+    """Raise a ReadError if a file is absent, a folder, or not to be read by this user; named pipes
+    are left untouched."""
     for name in names:
         if name == "-":
             continue
@@ -76,13 +73,8 @@ def read_input(
     tag_column: TagColumn = "xpos",
     transforms: Sequence[str] | None = None,
 ) -> Iterator[InputSentence]:
-    """Yield the sentences of several files, one after the other, as :func:`sentences_of`.
-
-    A path ``-`` stands for standard input, and so do no paths at all.
-
-    Raises:
-        ReadError: all files are empty; or as :func:`sentences_of`.
-    """
+    """Yield the sentences of several files, one after the other, as :func:`sentences_of`; raise a
+    ReadError if all are empty. ``-`` stands for standard input, and so do no names at all."""
     empty = True
     names = names or ("-",)
     for name in names:
@@ -146,8 +138,8 @@ def sentences_of(
 def watched(
     sentences: Iterable[InputSentence], warn: Callable[[str], None]
 ) -> Iterator[InputSentence]:
-    """Yield the same sentences, and tell ``warn`` once what is wrong with their text, if anything:
-    after :data:`LOOKED_AT` sentences with words, or after the last."""
+    """Yield the same sentences, and tell ``warn`` what is wrong with their text, if anything, after
+    :data:`LOOKED_AT` sentences with words or the last."""
     rest, first = iter(sentences), list[Sequence[str]]()
     for sentence in rest:
         yield sentence

@@ -1,8 +1,8 @@
 """Files of tensors (safetensors), believed only once they are what is expected.
 
-A file is mapped, so that reading it costs no memory before the numbers are used. The library makes
-sure that the tensors fill the file, so that nothing in it can ask for more than the file has. What
-it does not know is which tensors are meant, and whether their numbers are finite.
+A file is mapped, so reading it costs no memory before the numbers are used, and the library makes
+sure that the tensors fill it. What it does not know is which tensors are meant, and whether their
+numbers are finite.
 """
 
 from __future__ import annotations
@@ -40,11 +40,8 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def check_state(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Make sure that tensors have the names, types and shapes of others, and finite numbers.
-
-    Raises:
-        ValueError: they do not; the first that differs is named.
-    """
+    """Raise a ValueError, which names the first, where tensors have not the names, types and shapes
+    of others, or numbers that are not finite."""
     wrong = [
         f"tensor {name[:200]}: found {_described(found.get(name))}, expected "
         f"{_described(expected.get(name))}"

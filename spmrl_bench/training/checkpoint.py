@@ -1,9 +1,8 @@
 """The complete state of a training run on disk, so that it continues exactly where it was.
 
-A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's moments, of
-which plain gradient descent has none, and the average of the weights, if one is kept
-(``optimiser.safetensors``), and the schedule (``progress.json``). Folders are replaced atomically,
-so a kill at any moment leaves a whole checkpoint.
+A checkpoint is a folder: the parser as :meth:`Parser.save` writes it, the optimiser's moments and
+the average of the weights, if there are any (``optimiser.safetensors``), and the schedule
+(``progress.json``). Folders are replaced atomically, so a kill at any moment leaves a whole one.
 """
 
 from __future__ import annotations
@@ -15,13 +14,19 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from spmrl_bench.errors import CheckpointError, remedy
+from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.storage.files import put, read_folder, write_folder
 from spmrl_bench.storage.tensors import check_state, read_tensors
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.schedule import PROGRESS, Progress, incomplete, progress_of_version
+from spmrl_bench.training.schedule import (
+    PROGRESS,
+    Progress,
+    incomplete,
+    progress_of_version,
+    unwritten,
+)
 
 #: What Adam remembers of a weight.
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -35,8 +40,7 @@ def save_checkpoint(
     progress: Progress,
 ) -> None:
     """Replace the run's last checkpoint; ``means`` are average weights by name, if any are kept.
-    Raise a CheckpointError if it cannot be written; the one before it is kept.
-    """
+    Raise a CheckpointError if it cannot be written; the one before it is kept."""
     state = {f"average/{name}": mean for name, mean in means.items()}
     for name, parameter in parser.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
@@ -59,10 +63,7 @@ def _write(folder: Path, fill: Callable[[Path], None]) -> None:
     try:
         write_folder(folder, fill)
     except OSError as error:
-        raise CheckpointError(
-            f"{folder}: cannot be written ({error}); what was saved before is kept. "
-            f"{remedy(error)}, then give the same command again (without --fresh) to continue"
-        ) from None
+        raise unwritten(folder, error) from None
 
 
 def load_checkpoint(
@@ -101,7 +102,7 @@ def load_checkpoint(
 def _read_state(
     path: Path, parser: TrainedParser, moments: tuple[str, ...], means: Mapping[str, Tensor]
 ) -> dict[str, Tensor]:
-    """What the optimiser remembers, and the averages; an error if they are not of this parser."""
+    """Return moments and averages, raise a CheckpointError if they are not of this parser."""
     expected = {f"average/{name}": mean for name, mean in means.items()}
     for name, own in parser.named_parameters():
         expected |= {

@@ -1,15 +1,14 @@
 """What a training run says while it works.
 
-On a terminal one line is kept up to date; elsewhere (a log file, CI) each dev evaluation prints one
-plain line. All plain lines go into ``log.txt`` in the run folder too, with the time, and every
-event into ``events.jsonl``, for programs.
+On a terminal one line is kept up to date; elsewhere each dev evaluation prints a plain line. All
+plain lines go into ``log.txt`` in the run folder too, with the time, and every event into
+``events.jsonl``, for programs.
 """
 
 from __future__ import annotations
 
 import datetime
 import json
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -18,19 +17,16 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.storage.files import append
 from spmrl_bench.training.schedule import Progress as State
+from spmrl_bench.training.schedule import unwritten
 
-#: Name of the log.
 LOG = "log.txt"
-
-_LAST = 4096  # bytes in which the last line is looked for
 
 
 def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> None:
-    """Write what was said (at ``time``, or now) to the end of a log, further lines indented. Where
-    it cannot be written nothing happens: no training ends for want of a copy."""
+    """Write what was said at this time, or now, to the end of a log, further lines indented, if
+    that can be: no training ends for want of a copy."""
     when = time or datetime.datetime.now(datetime.UTC)
     lines = "\n  ".join(text.splitlines())
     with suppress(OSError):
@@ -40,9 +36,7 @@ def write_log(path: Path, text: str, time: datetime.datetime | None = None) -> N
 def last_line(path: Path) -> str:
     """Return what a log said last, without its time; empty where nothing was said."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST))
-            lines = file.read().decode(errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     return lines[-1].partition(" ")[2] if lines else ""
@@ -58,12 +52,12 @@ class Report:
     """Event log and progress display of one run; use as a context manager."""
 
     def __init__(self, run_dir: Path, title: str, score: str, console: Console) -> None:
-        """``title`` is what the run is called, ``score`` what its dev score is, such as ``F1``."""
+        """Report of a run with a ``title``, whose dev score is a ``score`` such as ``F1``."""
         self.path = run_dir / "events.jsonl"
         self.title, self.score, self.console = title, score, console
         self._live: Progress | None = None
         self._begun = False
-        self._held: list[tuple[datetime.datetime, str]] = []  # said before the first event
+        self._held: list[tuple[datetime.datetime, str]] = []  # not in the log yet
 
     def __enter__(self) -> Self:
         if self.console.is_terminal:
@@ -95,26 +89,21 @@ class Report:
         try:
             append(self.path, f"{line}\n".encode())
         except OSError as error:
-            raise CheckpointError(
-                f"{self.path}: cannot be written ({error.strerror}); the last checkpoint is kept. "
-                f"{remedy(error)}, then give the same command again (without --fresh) to continue"
-            ) from None
+            raise unwritten(self.path, error) from None
         self._begun = True
-        while self._held:
-            when, text = self._held.pop(0)
-            write_log(self.path.with_name(LOG), text, when)
+        self._log()
 
     def say(self, text: str) -> None:
         """Print a line, above the live line where there is one, and write it into the log."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
         self._log(text)
 
-    def _log(self, text: str) -> None:
+    def _log(self, *texts: str) -> None:
         """Until the first event the folder may be emptied, or stay what it is, so the log waits."""
-        if self._begun:
-            write_log(self.path.with_name(LOG), text)
-        else:
-            self._held.append((datetime.datetime.now(datetime.UTC), text))
+        self._held += [(datetime.datetime.now(datetime.UTC), text) for text in texts]
+        while self._begun and self._held:
+            when, text = self._held.pop(0)
+            write_log(self.path.with_name(LOG), text, when)
 
     def batch(self, state: State, batches: int, max_epochs: int) -> None:
         """Show that a batch is done."""

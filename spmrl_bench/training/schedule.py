@@ -1,5 +1,4 @@
-"""Learning rate and end of training as functions of a small saved state, which is read without
-weights or torch.
+"""Learning rate and end of training as functions of a small saved state, read without torch.
 
 The rate rises linearly over the first batches and then decays whenever a number of epochs pass
 without a better dev score (Kitaev & Klein 2018, appendix A), or a number of batches (Zhang et al.
@@ -14,10 +13,11 @@ from typing import Annotated
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from spmrl_bench.errors import CheckpointError
+from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.files import read_folder
 from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.training.config import TrainConfig
 
 Count = Annotated[int, Field(ge=0)]
@@ -87,10 +87,17 @@ def progress_of_version(folder: Path) -> Progress | None:
     try:
         return Progress.model_validate(parsed_json(read_regular(path)))
     except ValidationError as error:
-        mistake = error.errors()[0]
-        raise incomplete(path, f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}") from None
+        raise incomplete(path, describe_mistake(Progress, error.errors()[0])) from None
     except (OSError, ValueError) as error:
         raise incomplete(path, getattr(error, "strerror", None) or error) from None
+
+
+def unwritten(path: Path, error: OSError) -> CheckpointError:
+    """Return the error of a run that cannot write."""
+    return CheckpointError(
+        f"{path}: cannot be written ({error.strerror or error}); the last checkpoint is kept. "
+        f"{remedy(error)}, then give the same command again (without --fresh) to continue"
+    )
 
 
 def incomplete(path: Path, reason: object) -> CheckpointError:
@@ -111,11 +118,14 @@ def learning_rate(config: TrainConfig, progress: Progress) -> float:
 
 
 def warmup_steps(config: TrainConfig, progress: Progress) -> int:
-    """Return the steps of the warm-up that are done: batches as in the paper, or whole batches of
-    sentences as in its code, where the last batch of an epoch is not whole."""
+    """Return the steps of the warm-up that are done: batches, or whole batches of sentences."""
     if config.warmup_counts == "sentences":
         return progress.sentences // config.batch_size
     return progress.steps
+
+
+def _rising(config: TrainConfig, progress: Progress) -> bool:
+    return warmup_steps(config, progress) < config.warmup_batches
 
 
 def record_dev_score(progress: Progress, score: float) -> bool:
@@ -131,9 +141,8 @@ def record_dev_score(progress: Progress, score: float) -> bool:
 def end_evaluation(config: TrainConfig, progress: Progress) -> bool:
     """Go on after a dev evaluation that was noted; return whether the rate decayed by batches,
     which count from the best evaluation or the last decay, whichever was later."""
-    if config.decay_batches is None or warmup_steps(config, progress) < config.warmup_batches:
-        return False
-    if progress.steps - max(progress.best_step, progress.decay_step) < config.decay_batches:
+    since = progress.steps - max(progress.best_step, progress.decay_step)
+    if config.decay_batches is None or since < config.decay_batches or _rising(config, progress):
         return False
     progress.rate_factor *= config.decay_factor
     progress.decay_step = progress.steps
@@ -151,9 +160,8 @@ def end_epoch(config: TrainConfig, progress: Progress) -> bool:
     progress.epoch += 1
     progress.next_batch = 0
     progress.loss_sum = 0.0
-    if config.decay_batches is not None or progress.epochs_since_decay < config.decay_patience:
-        return False
-    if warmup_steps(config, progress) < config.warmup_batches:
+    waiting = progress.epochs_since_decay < config.decay_patience
+    if config.decay_batches is not None or waiting or _rising(config, progress):
         return False
     progress.rate_factor *= config.decay_factor
     progress.epochs_since_decay = 0

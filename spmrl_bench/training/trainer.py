@@ -1,11 +1,10 @@
 """The one training loop: batches, dev evaluations, decay, stopping, checkpoints.
 
 It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function that
-gives a parser's dev score, which is the same function that the final score uses.
+gives a parser's dev score.
 
-Random numbers need no state: each stream (weights, data order, UNK replacement, dropout,
-substitution) is a function of the seed and of where training is, so a resumed run draws what an
-uninterrupted one would, and using more numbers in one place does not shift another.
+Random numbers need no state: each stream is a function of the seed and of where training is, so a
+resumed run draws what an uninterrupted one would, and more numbers in one place shift no other.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import math
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -47,9 +46,9 @@ from spmrl_bench.training.schedule import (
     stopping_rule,
 )
 
-#: Told of each dev evaluation: how far training is (:func:`evaluation_point`) and the score in
-#: percent; says whether training is to end there. Of an evaluation that is done again, as its
-#: checkpoint was not written any more, it is told again.
+#: Told of each dev evaluation how far training is (:func:`evaluation_point`) and the score in
+#: percent, and again where the checkpoint behind it was not written any more; says whether training
+#: is to end there.
 Prune = Callable[[int, float], bool]
 
 
@@ -75,8 +74,8 @@ def seed_torch(seed: int, stream: Stream, *place: int) -> None:
 
 
 def make_optimiser(parser: TrainedParser, config: TrainConfig) -> torch.optim.Optimizer:
-    """Return Adam (Kingma & Ba 2015) or plain gradient descent, for all weights of a parser; each
-    group of weights has its ``share`` of the learning rate."""
+    """Return Adam (Kingma & Ba 2015) or plain gradient descent; each group of weights has its
+    ``share`` of the learning rate."""
     pretrained, rate = parser.pretrained_parameters(), config.learning_rate
     known = set(map(id, pretrained))
     others = [weight for weight in parser.parameters() if id(weight) not in known]
@@ -104,22 +103,23 @@ def limit_gradient(weights: Iterable[nn.Parameter], limit: float) -> float:
 
 
 class WeightAverage:
-    """A moving average of weights, by name, scored and kept in place of the last ones (Polyak &
-    Juditsky 1992).
+    """A moving average of weights, kept in place of the last ones (Polyak & Juditsky 1992).
 
-    After step ``t`` it is ``d * mean + (1 - d) * weights`` with
-    ``d = min(decay, (t + 1) / (t + 10))``, so that the random weights of the start are forgotten
-    soon however slow the decay is.
+    After step ``t`` it is ``d * mean + (1 - d) * weights`` with ``d = min(decay, (t + 1) / (t +
+    10))``, so that the random weights of the start are forgotten soon. Without a decay there is no
+    average, and the weights are the last ones.
     """
 
-    def __init__(self, module: nn.Module, decay: float) -> None:
+    def __init__(self, module: nn.Module, decay: float | None) -> None:
         self._decay = decay
-        self._weights = dict(module.named_parameters())
+        self._weights = {} if decay is None else dict(module.named_parameters())
         self.means = {name: weight.detach().clone() for name, weight in self._weights.items()}
 
     @torch.no_grad()
     def update(self, step: int) -> None:
         """Take in the weights after an optimiser step, the first of which is 1."""
+        if self._decay is None:
+            return
         share = 1 - min(self._decay, (step + 1) / (step + 10))
         torch._foreach_lerp_(list(self.means.values()), list(self._weights.values()), share)
 
@@ -153,7 +153,7 @@ class Trainer:
     run_dir: Path  # where checkpoints are
     report: Report
     substitute: Callable[[int, np.random.Generator], Sized] | None = None
-    """Makes a sentence of the one with this number, for ``config.substitution``."""
+    """Makes a sentence of the one with this number; ``config.substitution`` needs it."""
     prune: Prune | None = None
     progress: Progress = field(default_factory=Progress, init=False)
     _signal: int | None = field(default=None, init=False)  # that asked training to stop
@@ -167,9 +167,7 @@ class Trainer:
         # the activations, whose memory could then not be used again as a whole.
         for weight in self.parser.parameters():
             weight.grad = torch.zeros_like(weight)
-        decay = self.config.averaging
-        self.average = None if decay is None else WeightAverage(self.parser, decay)
-        self.means = {} if self.average is None else self.average.means
+        self.average = WeightAverage(self.parser, self.config.averaging)
         self._saved = time.monotonic()
 
     def fit(self) -> Progress:
@@ -178,8 +176,7 @@ class Trainer:
         Raises:
             TrainingError: the loss or a score is no longer a number.
             CheckpointError: the folder holds a checkpoint that does not fit.
-            Interrupted: Ctrl-C or SIGTERM; the checkpoint just written continues with the next
-                batch, or with the dev evaluation that was broken off or not begun.
+            Interrupted: Ctrl-C or SIGTERM; the checkpoint goes on from there.
         """
         self._resume()
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
@@ -195,7 +192,7 @@ class Trainer:
     def _resume(self) -> None:
         """Go on from the checkpoint of the folder, if it has one."""
         threads = torch.get_num_threads() if self.parser.device.type == "cpu" else None
-        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.means)
+        saved = load_checkpoint(self.run_dir, self.parser, self.optimiser, self.average.means)
         if saved is None:
             self.progress.threads = threads
             return
@@ -212,8 +209,7 @@ class Trainer:
             if saved.threads not in (None, threads):
                 self.report.say(
                     f"{self.report.title}: {saved.threads} threads until now, {threads or 'a GPU'} "
-                    "from here on, so sums differ in the last bits from those of an uninterrupted "
-                    "run"
+                    "from here on: the last bits of sums are not those of an uninterrupted run"
                 )
             saved.threads = threads
 
@@ -249,16 +245,14 @@ class Trainer:
         raise Interrupted(self._signal)
 
     def _sentences_of(self, epoch: int) -> Sequence[Sized]:
-        """The training sentences, a share of them with a constituent of another."""
-        share = self.config.substitution
-        if share is None:
+        """The training sentences, a share of them with a constituent exchanged."""
+        share, substitute = self.config.substitution, self.substitute
+        if share is None or substitute is None:
             return self.sentences
-        if self.substitute is None:
-            raise ValueError("train.substitution is set, but nothing makes new sentences")
         random = generator(self.seed, Stream.SUBSTITUTION, epoch)
         chosen = (random.random(len(self.sentences)) < share).tolist()
         return [
-            self.substitute(number, random) if replaced else sentence
+            substitute(number, random) if replaced else sentence
             for number, (sentence, replaced) in enumerate(zip(self.sentences, chosen, strict=True))
         ]
 
@@ -282,8 +276,7 @@ class Trainer:
         state.steps += 1
         state.sentences += len(batch)
         self._unsaved_steps += 1
-        if self.average is not None:
-            self.average.update(state.steps)
+        self.average.update(state.steps)
         state.next_batch = number + 1
         state.loss_sum += loss
         state.tokens += sum(map(len, batch))
@@ -322,7 +315,7 @@ class Trainer:
 
     def _score(self) -> float:
         state, begun = self.progress, time.perf_counter()
-        with nullcontext() if self.average is None else self.average.in_place():
+        with self.average.in_place():
             try:
                 self._scoring = True
                 if self._signal is not None:  # between the batch and now
@@ -345,12 +338,12 @@ class Trainer:
         on_gpu = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
         state.peak_memory_bytes = largest((state.peak_memory_bytes, peak_memory_bytes()))
         state.peak_gpu_memory_bytes = largest((state.peak_gpu_memory_bytes, on_gpu))
-        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.means, state)
+        save_checkpoint(self.run_dir, self.parser, self.optimiser, self.average.means, state)
         self._saved, self._unsaved_steps = time.monotonic(), 0
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        """Let the batch be finished and saved; Ctrl-C after that ends at once. A dev evaluation,
-        which may take long and changes nothing before its end, is broken off."""
+        """Let the batch be finished and saved, but break off a dev evaluation, which may take long
+        and changes nothing before its end; Ctrl-C after that ends at once."""
         if self._signal is None:
             self._signal = number
             hint = "; press Ctrl-C again to stop at once" if number == signal.SIGINT else ""

@@ -22,7 +22,7 @@ class States:
     """S states of sentences, all of them after equally many actions.
 
     Attributes:
-        lengths: int32 ``[S]``, words of the sentence of each state.
+        lengths: int32 ``[S]``, words of each sentence.
         stack: int32 ``[S, N + 1]``; what is above ``sizes`` means nothing.
         sizes: int32 ``[S]``, words on the stack, with the root.
         fronts: int32 ``[S]``, the words b0; ``n + 1`` where none waits.
@@ -48,7 +48,7 @@ class States:
 
     @property
     def pushed(self) -> Mask:
-        """bool ``[S, N + 1]``, as of :class:`History`."""
+        """As of :class:`History`, ``[S, N + 1]``."""
         return np.arange(self.stack.shape[1]) < self.fronts[:, None]
 
     def legal(self) -> Mask:
@@ -78,11 +78,11 @@ class States:
 
 
 class BeamStep(NamedTuple):
-    """Hypotheses whose next action is asked for, ``width`` of each sentence after each other."""
+    """Hypotheses whose next action is asked for, ``width`` of each sentence one after the other."""
 
     states: States
     legal: Mask
-    """``[S, actions]``, of the states."""
+    """``[S, actions]``"""
     last: NDArray[np.int64]
     """``[S]``, the actions before; :data:`NONE` at the first step."""
     parents: NDArray[np.int64]
@@ -112,7 +112,7 @@ def beam_search(
     """Return the best hypothesis of each sentence.
 
     Args:
-        lengths: integers ``[B]``, words of each sentence, at least one.
+        lengths: integers ``[B]``, words of each sentence.
         width: hypotheses that are kept of a sentence, at least 1.
         scorer: is asked once for each step, for all sentences that are not done, the longest first.
 
@@ -160,16 +160,11 @@ def beam_search(
 def _survivors(
     scores: NDArray[np.float64], log_probabilities: NDArray[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the best continuations of each sentence.
+    """Return the best continuations of each sentence: the hypotheses that they continue, their
+    actions, and their scores ``[B, width]``, the best first.
 
-    Args:
-        scores: ``[B, width]`` of the hypotheses, the best first; minus infinity for none.
-        log_probabilities: ``[B * width, actions]``, minus infinity where illegal.
-
-    Returns:
-        The hypothesis that each continues ``[B * width]``, its action, its score ``[B, width]``.
-        Where there are fewer than the beam holds, the best one stands in with a score of minus
-        infinity.
+    Scores are minus infinity where there is none, and of fewer continuations than the beam holds
+    the best one fills it; ``log_probabilities`` ``[B * width, actions]``, where they are illegal.
     """
     sentences, width = scores.shape
     total = (scores.reshape(-1, 1) + log_probabilities).reshape(sentences, -1)

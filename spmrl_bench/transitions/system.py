@@ -1,20 +1,17 @@
 """Arc-standard transitions: the actions that make a dependency tree, and the states on their way.
 
-A state has a stack of words, the topmost of which are called s0 and s1, and a buffer of those that
-wait, the first of which is called b0. At first the root (0) is on the stack, and the words 1..n
-wait. The transitions are those of Nivre (2004, Incrementality in Deterministic Dependency Parsing),
-in the form that works on the top of the stack:
+A state has a stack of words, s0 and s1 on top, and a buffer of those that wait, b0 in front. At
+first the root (0) is on the stack, and the words 1..n wait. The transitions are those of Nivre
+(2004, Incrementality in Deterministic Dependency Parsing), as they work on the top of the stack:
 
     SHIFT      b0 goes to the stack
     LEFT-ARC   s0 becomes the head of s1, a word, which is removed
     RIGHT-ARC  s1 becomes the head of s0, which is removed
 
-Every word is shifted once and gets its head once, so that all derivations have 2n actions. They
-make the projective trees with one word at the root, which is the last to get its head: earlier,
-the words that wait would be left without one.
-
-Words are shifted in their order. So a state is known by how many words have been shifted, and
-which have been removed.
+Every word is shifted once and gets its head once, so all derivations have 2n actions. They make the
+projective trees with one word at the root, which is the last to get its head: earlier, the words
+that wait would be left without one. Words are shifted in their order, so a state is known by how
+many have been shifted and which have been removed.
 
 An action is a transition with a relation 0..R-1, which must be permitted where the arc is: 0 is
 SHIFT, 1 + r is LEFT-ARC and 1 + R + r RIGHT-ARC with the relation r.
@@ -47,23 +44,20 @@ class Derivation(NamedTuple):
     actions: Numbers
     """``[2n]``"""
     removed_at: Numbers
-    """``[n + 1]``, how many actions have been done when a word is removed. Of the root, which
-    stays, the largest number there is."""
+    """``[n + 1]``, the actions done when a word is removed; of the root, which stays, the largest
+    number there is."""
 
 
 class History(NamedTuple):
-    """The states of B sentences before each of T actions.
-
-    Behind the last action of a sentence, its last state is repeated. N is the length of the
-    longest sentence.
-    """
+    """The states of B sentences of up to N words before each of T actions; behind the last of a
+    sentence, its last state is repeated."""
 
     actions: NDArray[np.int64]
     """``[B, T]``, :data:`NONE` behind the last."""
     pushed: Mask
-    """``[B, T, N + 1]``, for the root and words that have been shifted, removed ones among them."""
+    """``[B, T, N + 1]``, the root and words that have been shifted, removed ones among them."""
     removed: Mask
-    """``[B, T, N + 1]``, for words that have been removed, and beyond the sentence."""
+    """``[B, T, N + 1]``, words that have been removed, and what is beyond the sentence."""
     legal: Mask
     """``[B, T, actions]``, none in the last state."""
 
@@ -82,8 +76,7 @@ class TransitionSystem:
     """Arc-standard transitions whose arcs have relations.
 
     Attributes:
-        permitted: bool ``[R, 2]``, whether a relation may be at the root (column 0), and whether
-            it may be between words (column 1).
+        permitted: bool ``[R, 2]``, whether a relation may be at the root, and between words.
         relations: how many there are, R.
         actions: how many there are, 1 + 2R.
     """
@@ -106,13 +99,8 @@ class TransitionSystem:
         self._legal[0, 2, 1 + self.relations :] = table[:, 0]
 
     def legal(self, sizes: ArrayLike, fronts: ArrayLike, lengths: ArrayLike) -> Mask:
-        """Return which actions are legal, ``[..., actions]``.
-
-        Args:
-            sizes: ``[...]``, of stacks, with the root.
-            fronts: ``[...]``, the words b0; ``n + 1`` where none waits.
-            lengths: the numbers ``n`` of words.
-        """
+        """Return which actions are legal, ``[..., actions]``, for sizes of stacks, with the root,
+        and the words b0 (``n + 1`` where none waits) of sentences of so many words."""
         return self._legal[np.less_equal(fronts, lengths).view(np.int8), np.minimum(sizes, 3)]
 
     def transitions(self, actions: ArrayLike) -> NDArray[np.integer]:
@@ -140,9 +128,7 @@ class TransitionSystem:
                 place = "between words" if head else "at the root"
                 raise TreeError(f"word {word}: relation {relation} is not permitted {place}")
         head_of = [NONE, *heads]
-        missing = [0] * (n + 1)  # dependents that a word has not got yet
-        for head in heads:
-            missing[head] += 1
+        missing = np.bincount(heads, minlength=n + 1).tolist()  # dependents, not yet got
         actions: list[int] = []
         removed_at = [np.iinfo(np.int32).max] + [0] * n
         stack = [0]

@@ -1,4 +1,4 @@
-"""Decoding: both kernels return the same bits, on any batch, and bad input is refused."""
+"""Decoding: trees have their scores at any length, and bad input is refused."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spmrl_bench.chart import arrays
 from spmrl_bench.errors import NotFiniteError
-from tests.chart.charts import decode, random_batch
-from tests.twins import assert_same_bits
+from tests.chart.batches import decode, random_batch, spans_of
 
 augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 
@@ -20,8 +18,7 @@ augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmen
 def test_nodes_form_a_tree_that_has_the_score(gold: bool, n: int) -> None:
     batch = random_batch(np.random.default_rng(n), [n], 3, gold=gold, ties=False)
     decoded = decode(*batch)
-    _, left, right = arrays.cell_spans([n])
-    spans = list(zip(left[decoded.cells].tolist(), right[decoded.cells].tolist(), strict=True))
+    spans = spans_of(decoded.cells, n)
     assert len(spans) == 2 * n - 1
     waiting = [(0, n)]
     for node, (i, j) in enumerate(spans):
@@ -36,44 +33,6 @@ def test_nodes_form_a_tree_that_has_the_score(gold: bool, n: int) -> None:
         total += float(batch.scores[cell, label - 1]) if label else 0.0
         total += 1.0 if batch.gold is not None and label != batch.gold[cell] else 0.0
     assert decoded.scores[0] == pytest.approx(total, rel=1e-12)
-
-
-def test_one_word_takes_the_best_label_but_never_the_empty_one() -> None:
-    scores = np.array([[-3.0, -2.0, -2.0]], dtype=np.float32)
-    decoded = decode(scores, [1])
-    assert decoded.labels.tolist() == [2]
-    assert decoded.scores.tolist() == [-2.0]
-
-
-def test_ties_prefer_the_empty_label_and_the_leftmost_split() -> None:
-    scores = np.zeros((4 * (4 + 1) // 2, 2), dtype=np.float32)
-    decoded = decode(scores, [4])
-    assert decoded.labels.tolist() == [1, 0, 0, 0, 0, 0, 0]
-    _, left, right = arrays.cell_spans([4])
-    assert left[decoded.cells].tolist() == [0, 0, 1, 1, 2, 2, 3]
-    assert right[decoded.cells].tolist() == [4, 1, 4, 2, 4, 3, 4]
-
-
-def test_augmentation_counts_the_nodes_that_differ_from_gold() -> None:
-    """With scores of zero the best tree avoids gold labels wherever it can."""
-    gold = np.array([0, 0, 1, 0, 2, 0])
-    decoded = decode(np.zeros((6, 2), dtype=np.float32), [3], gold)
-    assert decoded.scores.tolist() == [5.0]
-    assert (decoded.labels != gold[decoded.cells]).all()
-
-
-def test_layout_and_integer_types_do_not_matter_and_input_stays() -> None:
-    batch = random_batch(np.random.default_rng(1), [3, 6], 4, gold=True, ties=True)
-    expected = decode(*batch)
-    before = batch.scores.copy()
-    found = decode(
-        np.asfortranarray(batch.scores), batch.lengths.tolist(), batch.gold.astype(np.uint8)
-    )
-    assert_same_bits(found, expected)
-    batch.scores.setflags(write=False)
-    batch.gold.setflags(write=False)
-    assert_same_bits(decode(*batch), expected)
-    assert np.array_equal(batch.scores, before)
 
 
 GOOD = np.zeros((9, 2), dtype=np.float32)

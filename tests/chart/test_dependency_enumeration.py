@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.chart import dependency_oracles as oracles
-from tests.chart.arcs import Scores, Shape, decode_on, random_arcs, random_batch, sentence_arcs
+from tests.chart.batches import Scores, Shape, packed_arcs, random_arcs, score_of_heads, trees_on
 from tests.reliability.tally import Tally
 from tests.twins import kernels_of, needs
 
@@ -21,12 +21,11 @@ kinds = pytest.mark.parametrize("projective", [False, True], ids=["any", "projec
 
 def check(kernel: str, arcs: Scores, lengths: list[int], projective: bool) -> None:
     """What is decoded is a tree, and none of all scores more."""
-    decoded = decode_on(kernel, arcs, lengths, projective)
-    for b, n in enumerate(lengths):
-        candidates = oracles.projective_trees(n) if projective else oracles.trees(n)
-        best = oracles.totals(sentence_arcs(arcs, lengths, b), candidates).max()
-        assert decoded.scores[b] == pytest.approx(best, rel=1e-12, abs=1e-12)
-        assert tuple(decoded.heads[slice(*decoded.offsets[b : b + 2])]) in candidates
+    for table, heads in trees_on(kernel, arcs, lengths, projective):
+        trees = oracles.projective_trees if projective else oracles.trees
+        best = oracles.totals(table, trees(len(heads))).max()
+        assert score_of_heads(table, heads) == pytest.approx(best, rel=1e-12, abs=1e-12)
+        assert tuple(heads) in trees(len(heads))
 
 
 @every_kernel
@@ -38,30 +37,25 @@ def test_decoding_is_the_best_of_all_trees(
     held = tally("R4", ARCS)
     for seed in range(4):
         held.add(len(LENGTHS))
-        check(
-            kernel, random_batch(np.random.default_rng(seed), LENGTHS, shape), LENGTHS, projective
-        )
+        arcs = packed_arcs(np.random.default_rng(seed), LENGTHS, shape)
+        check(kernel, arcs, LENGTHS, projective)
 
 
 @every_kernel
 def test_ties_of_projective_trees_go_by_the_rule(kernel: str) -> None:
     for seed in range(4):
-        arcs = random_batch(np.random.default_rng(seed), LENGTHS, "integers")
-        heads = decode_on(kernel, arcs, LENGTHS, projective=True).heads
-        expected = [
-            oracles.best_projective(sentence_arcs(arcs, LENGTHS, b)) for b in range(len(LENGTHS))
-        ]
-        assert heads.tolist() == [head for tree in expected for head in tree]
+        arcs = packed_arcs(np.random.default_rng(seed), LENGTHS, "integers")
+        for table, heads in trees_on(kernel, arcs, LENGTHS, projective=True):
+            assert tuple(heads) == oracles.best_projective(table)
 
 
 @every_kernel
 @shapes
 def test_spanning_trees_grow_by_the_rule(kernel: str, shape: Shape) -> None:
     lengths = [*LENGTHS, 9, 9, 14, 14]
-    arcs = random_batch(np.random.default_rng(3), lengths, shape)
-    heads = decode_on(kernel, arcs, lengths, projective=False).heads
-    expected = [oracles.grown_tree(sentence_arcs(arcs, lengths, b)) for b in range(len(lengths))]
-    assert heads.tolist() == [head for tree in expected for head in tree]
+    arcs = packed_arcs(np.random.default_rng(3), lengths, shape)
+    for table, heads in trees_on(kernel, arcs, lengths, projective=False):
+        assert tuple(heads) == oracles.grown_tree(table)
 
 
 def test_enumeration_knows_every_tree() -> None:
@@ -101,4 +95,4 @@ def test_ten_thousand_sentences(projective: bool, tally: Tally) -> None:
     for turn in range(400):
         lengths = rng.integers(1, 7, 25).tolist()
         held.add(len(lengths))
-        check("cython", random_batch(rng, lengths, get_args(Shape)[turn % 4]), lengths, projective)
+        check("cython", packed_arcs(rng, lengths, get_args(Shape)[turn % 4]), lengths, projective)

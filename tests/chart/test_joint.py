@@ -1,4 +1,4 @@
-"""Joint decoding: all kernels return the same bits, on any batch, and bad input is refused."""
+"""Joint decoding: structures are legal at any length, and bad input is refused."""
 
 from __future__ import annotations
 
@@ -7,84 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spmrl_bench.chart import arrays
 from spmrl_bench.chart.joint import decode_joint
 from spmrl_bench.errors import NotFiniteError
-from tests.chart.joint_charts import JointBatch, decode_on, one_sentence, random_batch, score_of
-from tests.twins import assert_same_bits, kernels_of, needs
-
-every_kernel = pytest.mark.parametrize("kernel", kernels_of("joint"))
-kinds = pytest.mark.parametrize("ties", [False, True], ids=["floats", "integers"])
+from tests.chart.batches import random_joint, score_of
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 20, 100])
+@pytest.mark.parametrize("n", [1, 2, 3, 20, 150])
 def test_structures_are_legal_and_have_their_scores(n: int) -> None:
-    batch = random_batch(np.random.default_rng(n), [n], ties=False)
+    batch = random_joint(np.random.default_rng(n), [n], ties=False)
     decoded = decode_joint(*batch)
     assert decoded.scores[0] == pytest.approx(score_of(decoded, batch), rel=1e-12)
-
-
-@every_kernel
-def test_one_word_must_carry_a_label(kernel: str) -> None:
-    decoded = decode_on(kernel, JointBatch(np.array([-3.0]), np.array([1.5, 9.0]), np.array([1])))
-    assert decoded.labelled.tolist() == [True]
-    assert decoded.heads.tolist() == [0]
-    assert decoded.node_heads.tolist() == [1]
-    assert decoded.scores.tolist() == [-1.5]
-
-
-@every_kernel
-def test_ties_prefer_low_roots_left_splits_and_the_empty_label(kernel: str) -> None:
-    batch = JointBatch(np.zeros(4 * (4 + 1) // 2), np.zeros(20), np.array([4]))
-    decoded = decode_on(kernel, batch)
-    _, left, right = arrays.cell_spans([4])
-    assert left[decoded.cells].tolist() == [0, 0, 1, 1, 2, 2, 3]
-    assert right[decoded.cells].tolist() == [4, 1, 4, 2, 4, 3, 4]
-    assert decoded.heads.tolist() == [0, 1, 2, 3]
-    assert decoded.node_heads.tolist() == [1, 1, 2, 2, 3, 3, 4]
-    assert decoded.labelled.tolist() == [True, False, True, False, True, False, False]
-
-
-@every_kernel
-def test_a_dependent_part_pays_for_its_label(kernel: str) -> None:
-    """[0, 2) would be a dependent of word 3, but its label costs more than another tree."""
-    values, arcs = np.zeros(6), np.full((3, 4), -10.0)
-    arcs[2, 0] = arcs[0, 2] = arcs[1, 3] = 0  # word 1 depends on 2, which depends on 3, the root
-    for cost, total in [(-4.0, -4.0), (-30.0, -10.0)]:
-        values[1] = cost
-        decoded = decode_on(kernel, JointBatch(values, arcs.ravel(), np.array([3])))
-        assert decoded.scores.tolist() == [total]
-        assert (1 in decoded.cells[decoded.labelled]) == (cost == -4.0)
-
-
-@needs("joint")
-def test_a_sentence_of_150_words() -> None:
-    batch = random_batch(np.random.default_rng(150), [150], ties=True)
-    found = decode_on("cython", batch)
-    assert found.scores[0] == score_of(found, batch)
-
-
-def test_layout_does_not_matter_and_input_stays() -> None:
-    batch = random_batch(np.random.default_rng(1), [3, 6], ties=True)
-    expected = decode_joint(*batch)
-    strided = JointBatch(np.repeat(batch.values, 2)[::2], np.repeat(batch.arcs, 3)[::3], [3, 6])
-    assert_same_bits(decode_joint(*strided), expected)
-    before = [array.copy() for array in batch]
-    for array in batch:
-        array.setflags(write=False)
-    assert_same_bits(decode_joint(*batch), expected)
-    assert all(map(np.array_equal, batch, before))
-
-
-@every_kernel
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
-def test_what_a_word_scores_as_its_own_head_is_not_looked_at(kernel: str, value: float) -> None:
-    batch = random_batch(np.random.default_rng(2), [3, 20], ties=True)
-    expected = decode_on("python", batch)
-    for b, n in enumerate([3, 20]):
-        table = one_sentence(batch, b).arcs.reshape(n, n + 1)
-        table[np.arange(n), np.arange(1, n + 1)] = value
-    assert_same_bits(decode_on(kernel, batch), expected)
 
 
 VALUES, ARCS = np.zeros(9), np.zeros(18)

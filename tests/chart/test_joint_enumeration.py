@@ -7,14 +7,13 @@ from math import comb
 import numpy as np
 import pytest
 
-from spmrl_bench.chart import arrays
-from tests.chart.joint_charts import (
+from tests.chart.batches import (
     JointBatch,
-    decode_on,
-    one_sentence,
-    random_batch,
+    joint_on,
+    of_sentence,
+    random_joint,
     score_of,
-    sentence_of,
+    spans_of,
 )
 from tests.chart.joint_enumeration import structures
 from tests.reliability.tally import Tally
@@ -27,20 +26,17 @@ SEEDS = {False: 19, True: 20}
 
 def check_against_enumeration(batch: JointBatch, kernel: str, *, ties: bool) -> None:
     """Every score is the best of all; of integers, the structure is the one that is preferred."""
-    decoded = decode_on(kernel, batch)
+    decoded = joint_on(kernel, batch)
     for b, n in enumerate(batch.lengths.tolist()):
-        alone, found = one_sentence(batch, b), sentence_of(decoded, batch, b)
+        alone, found = batch.sentence(b), of_sentence(decoded, batch.lengths, b)
         every = structures(n)
         scores = every.scores(alone.values, alone.arcs)
         assert found.scores[0] == pytest.approx(scores.max(), abs=1e-9)
         assert score_of(found, alone) == pytest.approx(scores.max(), abs=1e-9)
         if ties:
-            tree = every.trees[int(scores.argmax())]
-            _, left, right = arrays.cell_spans([n])
-            spans = zip(left[found.cells].tolist(), right[found.cells].tolist(), strict=True)
-            assert list(spans) == [(node.i, node.j) for node in tree]
-            assert found.node_heads.tolist() == [node.head for node in tree]
-            assert tuple(found.heads.tolist()) == every.heads[int(scores.argmax())]
+            best = int(scores.argmax())
+            assert spans_of(found.cells, n) == [(node.i, node.j) for node in every.trees[best]]
+            assert tuple(found.heads.tolist()) == every.heads[best]
 
 
 @pytest.mark.parametrize("ties", [False, True], ids=["floats", "integers"])
@@ -48,11 +44,10 @@ def check_against_enumeration(batch: JointBatch, kernel: str, *, ties: bool) -> 
 def test_decoding_is_the_best_of_all_structures(kernel: str, ties: bool, tally: Tally) -> None:
     """1,000 charts of each kind for the compiled kernel, 200 for the twin."""
     rng = np.random.default_rng(SEEDS[ties])
-    lengths = [1, 2, 2, *[3] * 4, *[4] * 6, *[5] * 17, *[6] * 20] * (
-        4 if kernel == "python" else 20
-    )
+    times = 4 if kernel == "python" else 20
+    lengths = [1, 2, 2, *[3] * 4, *[4] * 6, *[5] * 17, *[6] * 20] * times
     tally("R6", JOINT).add(len(lengths))
-    check_against_enumeration(random_batch(rng, lengths, ties=ties), kernel, ties=ties)
+    check_against_enumeration(random_joint(rng, lengths, ties=ties), kernel, ties=ties)
 
 
 def test_enumeration_knows_every_structure() -> None:
@@ -65,10 +60,10 @@ def test_enumeration_knows_every_structure() -> None:
 
 def test_random_charts_need_the_rules() -> None:
     """Otherwise the tests above would say nothing about ties, or labels of dependent parts."""
-    batch = random_batch(np.random.default_rng(SEEDS[True]), [6] * 100, ties=True)
+    batch = random_joint(np.random.default_rng(SEEDS[True]), [6] * 100, ties=True)
     tied = lawless = 0
     for b in range(100):
-        alone = one_sentence(batch, b)
+        alone = batch.sentence(b)
         scores = structures(6).scores(alone.values, alone.arcs)
         tied += int((scores == scores.max()).sum() > 1)
         lawless += int(structures(6).lawless_scores(alone.values, alone.arcs).max() > scores.max())
@@ -84,8 +79,8 @@ def test_five_thousand_charts(tally: Tally) -> None:
     rng = np.random.default_rng(2019)
     for turn in range(200):
         ties = bool(turn % 2)
-        batch = random_batch(rng, rng.integers(1, 8, 25).tolist(), ties=ties)
+        batch = random_joint(rng, rng.integers(1, 8, 25).tolist(), ties=ties)
         best.add(25)
         alike.add(25)
         check_against_enumeration(batch, "cython", ties=ties)
-        assert_same_bits(decode_on("cython", batch), decode_on("python", batch))
+        assert_same_bits(joint_on("cython", batch), joint_on("python", batch))

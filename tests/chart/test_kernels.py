@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,17 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
+from spmrl_bench.chart.arrays import arc_offsets, cell_offsets, node_offsets, starts
 from spmrl_bench.chart.dependencies import decode_dependencies
 from spmrl_bench.chart.joint import decode_joint
-from tests.chart import arcs, charts, joint_charts
-from tests.twins import (
-    THREADS,
-    assert_same_bits,
-    built,
-    check_fallback,
-    running_on,
-)
+from spmrl_bench.chart.spans import SpanTrees
+from tests.chart import batches
+from tests.chart.batches import of_sentence, part
+from tests.twins import THREADS, assert_same_bits, built, check_fallback, running_on
 
 Scores = tuple[Any, ...]
 
@@ -35,28 +30,28 @@ class Decoder(NamedTuple):
         scores: random ones of sentences of these lengths; full of ties, or with all different.
         decode: takes scores, lengths and ``threads``.
         sizes: how many scores of each array a batch has by its lengths, added up.
-        parts: of a result, the numbers that sentence ``b`` has.
+        parts: of a result, what sentence ``b`` has.
     """
 
     kernel: str
     scores: Callable[[np.random.Generator, Sequence[int], bool], Scores]
     decode: Callable[..., Any]
     sizes: tuple[Callable[[Sequence[int]], Any], ...]
-    parts: Callable[[Any, int, Sequence[int]], tuple[Any, ...]]
+    parts: Callable[[Any, int, Sequence[int]], Any]
 
 
 def _labels(gold: bool, columns: int) -> Decoder:
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
-        batch = charts.random_batch(rng, list(lengths), columns, gold=gold, ties=ties)
+        batch = batches.random_batch(rng, lengths, columns, gold=gold, ties=ties)
         return (batch.scores, batch.gold) if gold else (batch.scores,)
 
     def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
-        return charts.decode(own[0], lengths, *own[1:], threads=threads)
+        return batches.decode(own[0], lengths, *own[1:], threads=threads)
 
-    def parts(found: Any, b: int, lengths: Sequence[int]) -> tuple[Any, ...]:
-        nodes = slice(found.offsets[b], found.offsets[b + 1])
-        cells = found.cells[nodes] - cell_offsets(lengths)[b]
-        return cells.tolist(), found.labels[nodes].tolist(), found.scores[b]
+    def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
+        cells = part(found.cells, node_offsets, lengths, b) - cell_offsets(lengths)[b]
+        labels = part(found.labels, node_offsets, lengths, b)
+        return SpanTrees(cells, labels, found.scores[b : b + 1])
 
     return Decoder("labels", scores, decode, (cell_offsets,) * (1 + gold), parts)
 
@@ -65,29 +60,24 @@ def _arcs(projective: bool) -> Decoder:
     def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
         return decode_dependencies(*own, lengths, projective=projective, threads=threads)
 
-    def parts(found: Any, b: int, lengths: Sequence[int]) -> tuple[Any, ...]:
-        low, high = list(pairwise(found.offsets))[b]
-        return found.heads[low:high].tolist(), found.scores[b]
-
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
-        return (arcs.random_batch(rng, lengths, "integers" if ties else "nested"),)
+        return (batches.packed_arcs(rng, lengths, "integers" if ties else "nested"),)
+
+    def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
+        return part(found, starts, lengths, b)
 
     return Decoder("dependencies", scores, decode, (arc_offsets,), parts)
 
 
 def _joint() -> Decoder:
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
-        return joint_charts.random_batch(rng, list(lengths), ties=ties)[:2]
+        return batches.random_joint(rng, lengths, ties=ties)[:2]
 
     def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
         return decode_joint(*own, lengths, threads=threads)
 
-    def parts(found: Any, b: int, lengths: Sequence[int]) -> tuple[Any, ...]:
-        nodes = slice(found.offsets[b], found.offsets[b + 1])
-        words = slice(found.word_offsets[b], found.word_offsets[b + 1])
-        cells = found.cells[nodes] - cell_offsets(lengths)[b]
-        of_nodes = (cells, found.labelled[nodes], found.node_heads[nodes], found.heads[words])
-        return *(array.tolist() for array in of_nodes), found.scores[b]
+    def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
+        return of_sentence(found, lengths, b)
 
     return Decoder("joint", scores, decode, (cell_offsets, arc_offsets), parts)
 
@@ -174,24 +164,47 @@ def test_a_batch_decodes_like_its_sentences(name: str, lengths: list[int], seed:
     decoder = DECODERS[name]
     scores = decoder.scores(np.random.default_rng(seed), lengths, True)
     whole = decoder.decode(scores, lengths)
-    assert whole.offsets[0] == 0
     for b in range(len(lengths)):
-        own = []
-        for array, size in zip(scores, decoder.sizes, strict=True):
-            first, end = size(lengths)[b : b + 2]
-            own.append(array[first:end])
+        columns = zip(scores, decoder.sizes, strict=True)
+        own = tuple(part(array, size, lengths, b) for array, size in columns)
         with running_on("python"):
-            alone = decoder.decode(tuple(own), lengths[b : b + 1])
-        assert decoder.parts(whole, b, lengths) == decoder.parts(alone, 0, lengths[b : b + 1])
+            alone = decoder.decode(own, lengths[b : b + 1])
+        assert_same_bits(decoder.parts(whole, b, lengths), alone)
 
 
-@pytest.mark.parametrize("name", ["1 labels", *SEARCHES[2:]])
+@every_search
+def test_types_and_layout_do_not_matter_and_input_stays(name: str) -> None:
+    decoder, lengths = DECODERS[name], [3, 6]
+    scores = decoder.scores(np.random.default_rng(8), lengths, True)
+    expected = decoder.decode(scores, lengths)
+    others = [np.repeat(array, 2, axis=0)[::2] for array in scores]
+    before = list(map(np.copy, others))
+    for array in others:
+        array.base.setflags(write=False)
+        array.setflags(write=False)
+    assert_same_bits(decoder.decode(tuple(others), np.array(lengths, np.uint8)), expected)
+    assert list(map(np.ndarray.tobytes, others)) == list(map(np.ndarray.tobytes, before))
+
+
+@pytest.mark.parametrize("name", SEARCHES[2:])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
+def test_what_a_word_scores_as_its_own_head_is_not_looked_at(name: str, value: float) -> None:
+    decoder, lengths = DECODERS[name], [3, 20]
+    scores = decoder.scores(np.random.default_rng(2), lengths, True)
+    expected = decoder.decode(scores, lengths)
+    for b, n in enumerate(lengths):
+        table = part(scores[-1], arc_offsets, lengths, b).reshape(n, n + 1)
+        table[np.arange(n), np.arange(1, n + 1)] = value
+    for way in ("python", "cython"):
+        with running_on(way):
+            assert_same_bits(decoder.decode(scores, lengths), expected)
+
+
+@pytest.mark.parametrize("name", ["1 labels", "both layers"])
 def test_no_score_is_a_negative_zero(name: str) -> None:
     decoder = DECODERS[name]
-    zeros = tuple(
-        np.zeros_like(array) * -1.0
-        for array in decoder.scores(np.random.default_rng(1), [1], False)
-    )
+    drawn = decoder.scores(np.random.default_rng(1), [1], False)
+    zeros = tuple(np.zeros_like(array) * -1.0 for array in drawn)
     for way in ("python", "cython"):
         with running_on(way):
             assert not np.signbit(decoder.decode(zeros, [1]).scores[0])

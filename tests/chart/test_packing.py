@@ -33,8 +33,8 @@ def test_counts() -> None:
     assert [arrays.cell_index(0, n, n) for n in (1, 2, 9)] == [0, 1, 8]
     assert arrays.node_offsets([1, 2, 5]).tolist() == [0, 1, 4, 13]
     assert arrays.arc_offsets([1, 2, 5]).tolist() == [0, 2, 8, 38]
-    assert arrays.word_offsets([1, 2, 5]).tolist() == [0, 1, 3, 8]
-    for offsets in (arrays.cell_offsets, arrays.arc_offsets, arrays.word_offsets):
+    assert arrays.starts([1, 2, 5]).tolist() == [0, 1, 3, 8]
+    for offsets in (arrays.cell_offsets, arrays.arc_offsets, arrays.starts):
         assert offsets([]).tolist() == [0]
     assert [array.tolist() for array in arrays.cell_spans([])] == [[], [], []]
     lengths = np.full(3, 60_000, dtype=np.int32)  # which must not overflow

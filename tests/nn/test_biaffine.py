@@ -181,5 +181,4 @@ def test_packed_arcs_are_what_the_decoder_takes(scorer: BiaffineScorer, tokens: 
         for row, (_, _, n) in zip(arcs, plain_biaffine.words(LENGTHS), strict=True)
     ]
     assert packed.tolist() == [score for row in expected for score in row]
-    decoded = decode_dependencies(packed.astype(np.float32), WORDS, projective=False)
-    assert decoded.offsets.tolist() == [0, *np.cumsum(WORDS).tolist()]
+    assert len(decode_dependencies(packed, WORDS, projective=False)) == sum(WORDS)

@@ -14,7 +14,8 @@ from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.derivations import PLACES, DerivationTrace
 from spmrl_bench.parsers.ensemble import combine
 from spmrl_bench.parsers.transition import TransitionParser
-from spmrl_bench.transitions import NONE, TRANSITIONS, Hypothesis
+from spmrl_bench.transitions.beam import Hypothesis
+from spmrl_bench.transitions.system import NONE, TRANSITIONS
 from spmrl_bench.trees.parse import Parse
 from tests.builders import tiny
 from tests.parsers.test_transition_parser import crossing, parser_of, single_steps

@@ -44,7 +44,7 @@ def found(run: Path, trainer: Trainer) -> tuple[str | None, tuple[int, float] | 
     if (run / "best").exists() or hidden(run):
         best = best_weights(run)
         load_parser(run, "cpu")
-    progress = load_checkpoint(run, trainer.parser, trainer.optimiser, trainer.means)
+    progress = load_checkpoint(run, trainer.parser, trainer.optimiser, trainer.average.means)
     if progress is None:
         return best, None
     first = next(trainer.parser.parameters())

@@ -176,7 +176,7 @@ def test_dev_is_scored_with_the_average_and_training_goes_on_from_the_weights(
     assert weights(tmp_path / "averaged" / "last") == weights(tmp_path / "plain" / "last")
     best = copied(ChartParser.load(tmp_path / "averaged" / "best"))
     last = copied(ChartParser.load(tmp_path / "averaged" / "last"))
-    for name, mean in trainer.means.items():
+    for name, mean in trainer.average.means.items():
         assert (best[name] == seen[-1][name]).all()
         assert (best[name] == mean.numpy()).all()
     assert any((best[name] != last[name]).any() for name in best)

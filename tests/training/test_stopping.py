@@ -44,34 +44,24 @@ def test_training_that_is_asked_to_stop_saves_and_resumes(
 
 
 def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Path) -> None:
-    trainer = make_trainer(tmp_path)
-    save = trainer._save
+    for second, ends_by in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Interrupted)):
+        trainer = make_trainer(tmp_path / second.name)
+        save, step = trainer._save, trainer._step
 
-    def again(number: int) -> None:
-        signal.raise_signal(number)
-        save()
+        def asked(number: int, batch: list[Any], step: Any = step) -> None:
+            step(number, batch)
+            signal.raise_signal(signal.SIGTERM)
 
-    step = trainer._step
+        def asked_again(save: Any = save, second: int = second) -> None:
+            signal.raise_signal(second)
+            save()
 
-    def asked(number: int, batch: list[Any]) -> None:
-        step(number, batch)
-        signal.raise_signal(signal.SIGTERM)
-
-    trainer._step = asked
-    trainer._save = lambda: again(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        trainer.fit()
-    assert not isinstance(caught.value, Interrupted)
-    assert read_progress(tmp_path / "last") is None
-
-    trainer = make_trainer(tmp_path)
-    save, step = trainer._save, trainer._step
-    trainer._step = asked
-    trainer._save = lambda: again(signal.SIGTERM)
-    with pytest.raises(Interrupted):
-        trainer.fit()
-    saved = read_progress(tmp_path / "last")
-    assert saved.steps == 1
+        trainer._step, trainer._save = asked, asked_again
+        with pytest.raises(ends_by) as caught:
+            trainer.fit()
+        assert caught.type is ends_by
+        saved = read_progress(tmp_path / second.name / "last")
+        assert (saved and saved.steps) == (1 if second == signal.SIGTERM else None)
 
 
 def test_another_number_of_threads_is_said_in_a_line(

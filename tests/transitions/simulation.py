@@ -7,15 +7,13 @@ carried out, and a sequence is legal if it ends in a tree with one root. Words c
 from __future__ import annotations
 
 import functools
-from itertools import combinations, product
 from math import comb
 from typing import NamedTuple
 
 import numpy as np
 
 from spmrl_bench.trees.projective import projectivize
-
-Tree = tuple[int, ...]
+from tests.chart.dependency_oracles import Tree, crosses, projective_trees, trees
 
 
 class Configuration(NamedTuple):
@@ -60,25 +58,9 @@ def sequences(n: int) -> dict[str, Tree]:
     return found
 
 
-@functools.cache
 def all_trees(n: int) -> tuple[list[Tree], list[Tree]]:
     """All projective and all other trees over n words."""
-    projective: list[Tree] = []
-    others: list[Tree] = []
-    for heads in product(range(n + 1), repeat=n):
-        if heads.count(0) == 1 and all(_reaches_root(word, heads) for word in range(1, n + 1)):
-            arcs = [sorted(arc) for arc in enumerate(heads, start=1)]
-            crossed = any(
-                a < c < b < d or c < a < d < b for (a, b), (c, d) in combinations(arcs, 2)
-            )
-            (others if crossed else projective).append(heads)
-    return projective, others
-
-
-def _reaches_root(word: int, heads: Tree) -> bool:
-    for _ in heads:
-        word = heads[word - 1] if word else 0
-    return word == 0
+    return projective_trees(n), [tree for tree in trees(n) if crosses(tree)]
 
 
 def projective_count(n: int) -> int:

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import NotFiniteError
-from spmrl_bench.transitions import NONE, BeamStep, Hypothesis, TransitionSystem, beam_search
-from spmrl_bench.transitions.beam import States
+from spmrl_bench.transitions.beam import BeamStep, Hypothesis, States, beam_search
+from spmrl_bench.transitions.system import NONE, TransitionSystem
 from tests.transitions.test_system import every_walk, system_of
 
 

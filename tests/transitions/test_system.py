@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ArrayError, TreeError
-from spmrl_bench.transitions import NONE, TransitionSystem
 from spmrl_bench.transitions.beam import States
+from spmrl_bench.transitions.system import NONE, TransitionSystem
 from spmrl_bench.trees.projective import nonprojective_words
 from tests.reliability.tally import Tally
 from tests.transitions.simulation import (

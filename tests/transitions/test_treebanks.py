@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.transitions import TransitionSystem
+from spmrl_bench.transitions.system import TransitionSystem
 from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
