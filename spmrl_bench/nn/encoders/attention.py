@@ -65,7 +65,7 @@ class AttentionMask:
     relaxed: bool = False
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < 0:
+        if (self.window or 0) < 0:
             raise ValueError(f"window is {self.window}; it must be 0 or more, or None for none")
 
     def pairs(self, layout: Ragged) -> Tensor:
@@ -93,7 +93,17 @@ class AttentionMask:
 OPEN = AttentionMask()
 
 
-class AttentionHeads(nn.Module):
+class Heads(nn.Module):
+    """What heads of attention have, whatever their queries are of."""
+
+    def __init__(self, config: Any, d_model: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.d_kv, self.dropout = heads, config.d_kv, config.attention_dropout
+        scale = d_model if config.attention_scale == "d_model" else self.d_kv
+        self.factor = 1 / math.sqrt(scale)
+
+
+class AttentionHeads(Heads):
     """The heads of self-attention, each of which has a query for every token of a sentence.
 
     For head ``h`` the weight of token ``j`` at token ``i`` is
@@ -103,11 +113,7 @@ class AttentionHeads(nn.Module):
     """
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
-        super().__init__()
-        self.heads = heads
-        self.d_kv = config.d_kv
-        self.dropout = config.attention_dropout
-        self.factor = scale_of(config, d_model)
+        super().__init__(config, d_model, heads)
         self.project = LINEAR[matrices](d_model, 3 * heads * self.d_kv, bias=False)
 
     def contexts(
@@ -146,13 +152,7 @@ class AttentionHeads(nn.Module):
             both, values = weight[0].tensor_split([2 * self.heads * self.d_kv])
             parts = functional.linear(places, both), functional.linear(rows, values)
             joined = torch.cat(parts, dim=1)
-        padded = layout.pad(joined).unflatten(2, (3, self.heads, self.d_kv))
-        return padded.permute(2, 0, 3, 1, 4)
-
-
-def scale_of(config: Any, d_model: int) -> float:
-    """By what the products of queries and keys are multiplied."""
-    return 1 / math.sqrt(d_model if config.attention_scale == "d_model" else config.d_kv)
+        return layout.pad(joined).unflatten(2, (3, self.heads, self.d_kv)).permute(2, 0, 3, 1, 4)
 
 
 class SelfAttention(AttentionHeads):
@@ -197,8 +197,7 @@ class EncoderLayer(nn.Module):
         """``[tokens, d_model]`` to the same; ``limits`` as of :meth:`AttentionHeads.contexts`."""
         attended = self.attention(rows, layout, *limits)
         rows = self.attention_norm(rows + self.residual_dropout(attended, layout))
-        hidden = self.expand(rows).relu_()
-        contracted = self.contract(self.relu_dropout(hidden, layout))
+        contracted = self.contract(self.relu_dropout(self.expand(rows).relu_(), layout))
         return self.feed_forward_norm(rows + self.residual_dropout(contracted, layout))
 
 
@@ -284,7 +283,7 @@ class AttentionEncoder(Encoder):
 
     def __init__(self, config: Config, d_model: int, d_content: int, precision: Precision) -> None:
         super().__init__(config, d_model, d_content, precision)
-        self.matrices: Matrices = config.matrices
+        self.matrices = config.matrices
         self.max_tokens = config.max_positions
         self.stack_block = 2 if config.forward_features == "even" else d_model
         self.added = config.position == "added"
@@ -293,11 +292,12 @@ class AttentionEncoder(Encoder):
         self.factored = config.matrices == "factored" and not self.added
         self.attention_parts = PARTS if self.factored else ("combined",)
         self.fused = self.factored and config.layer_norm == "usual" and config.input_norm
-        self.position_only = frozenset(config.position_only_layers)
+        self.position_only = config.position_only_layers
         table = nn.Embedding if config.position_table == "learned" else SinusoidalPositions
         self.positions = table(config.max_positions, d_model if self.added else d_model // 2)
-        normed = config.input_norm
-        self.input_norm = layer_norm(d_model, config.layer_norm) if normed else nn.Identity()
+        self.input_norm: nn.Module = nn.Identity()
+        if config.input_norm:
+            self.input_norm = layer_norm(d_model, config.layer_norm)
         self.layers = nn.ModuleList(EncoderLayer(config, d_model) for _ in range(config.layers))
         if config.start == "version-0.2":  # which makes one layer and copies it, all its weights
             for layer in self.layers[1:]:
@@ -344,8 +344,7 @@ class AttentionEncoder(Encoder):
             self.bf16_weights = None
 
     def stack(self, content: Tensor, layout: Ragged) -> Tensor:
-        unmasked = all(mask == OPEN for mask in self.masks)
-        if self.fused and unmasked and kernels.usable(content, "encoder"):
+        if self.fused and {*self.masks} <= {OPEN} and kernels.usable(content, "encoder"):
             return encode(self, content, layout)
         return self._layer_by_layer(content, layout)[0]
 
@@ -365,17 +364,15 @@ class AttentionEncoder(Encoder):
     ) -> tuple[Tensor, list[Tensor]]:
         """The stack by operations of torch, and the attention weights of a part if asked."""
         position, weights = self.positions(layout.position), []
+        alone = {} if part == "combined" else {half: half == part for half in PARTS[:2]}
         joined = content + position if self.added else torch.cat((content, position), dim=1)
         rows = self.input_norm(joined)
         with autocast(self.precision, content.device):
             for number, (layer, mask) in enumerate(zip(self.layers, self.masks, strict=True)):
                 places = position if number in self.position_only else None
                 if part is not None:
-                    shown = mask
-                    if part != "combined":
-                        alone = {"content": part == "content", "position": part == "position"}
-                        shown = replace(mask, **alone)
                     attention: Any = layer.attention
+                    shown = replace(mask, **alone)
                     weights.append(attention.weights(rows, layout, shown, places))
                 rows = layer(rows, layout, mask, places)
         return rows.to(content.dtype), weights

@@ -31,24 +31,20 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn.encoders.attention import AttentionHeads, Scale, scale_of
+from spmrl_bench.nn.encoders.attention import AttentionHeads, Heads, Scale
 from spmrl_bench.nn.layers import LINEAR, Matrices, Norm, init_heads, layer_norm
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import Even, Positive, Rate, Settings
 
 
-class LabelHeads(nn.Module):
+class LabelHeads(Heads):
     """Heads with one learned query vector each.
 
     Factored maps have halves as in :class:`~spmrl_bench.nn.encoders.attention.AttentionHeads`.
     """
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
-        super().__init__()
-        self.heads = heads
-        self.d_kv = config.d_kv
-        self.dropout = config.attention_dropout
-        self.factor = scale_of(config, d_model)
+        super().__init__(config, d_model, heads)
         linear = LINEAR[matrices]
         self.query = nn.Parameter(torch.empty(heads, self.d_kv))
         self.key = linear(d_model, heads * self.d_kv, bias=False)
@@ -118,10 +114,8 @@ class FeedForward(nn.Module):
         self.norm = layer_norm(width, config.layer_norm)
 
     def forward(self, rows: Tensor, layout: Ragged) -> Tensor:
-        hidden = self.expand(rows).relu_()
-        contracted = self.contract(self.relu_dropout(hidden, layout))
-        result: Tensor = self.norm(rows + self.residual_dropout(contracted, layout))
-        return result
+        contracted = self.contract(self.relu_dropout(self.expand(rows).relu_(), layout))
+        return self.norm(rows + self.residual_dropout(contracted, layout))
 
 
 class LabelAttention(nn.Module):
@@ -249,8 +243,7 @@ class LabelAttention(nn.Module):
         """
         added = self._reduced(self.heads.contexts(rows, layout), layout).to(rows.dtype)
         own = self.reduce(rows).to(rows.dtype)
-        found: Tensor = self.norm(self._of_tokens(added, layout).add_(own[:, None]))
-        return found
+        return self.norm(self._of_tokens(added, layout).add_(own[:, None]))
 
     def weights(self, rows: Tensor, layout: Ragged) -> list[Tensor]:
         """Of each sentence of ``n`` tokens how much each head takes of each token, ``[heads, n]``.

@@ -74,8 +74,7 @@ class RecurrentEncoder(Encoder):
     def _dropped(self, rows: Tensor, layout: Ragged) -> Tensor:
         if self.masks == "token":
             return nn.functional.dropout(rows, self.dropout.p, self.training)
-        dropped: Tensor = self.dropout(rows, layout)
-        return dropped
+        return self.dropout(rows, layout)
 
     def _states(
         self, layer: RecurrentLayer, rows: Tensor, layout: Ragged, steps: Steps | None

@@ -254,8 +254,7 @@ class ActionDecoder(nn.Module):
 
     def _scored(self, embedded: Tensor, state: Tensor, context: Tensor) -> Tensor:
         read = torch.cat((embedded, self._dropped(state), self._dropped(context)), dim=-1)
-        result: Tensor = self.scores(self.hidden(read).tanh())
-        return result
+        return self.scores(self.hidden(read).tanh())
 
 
 def _gru(cell: nn.GRUCell, rows: Tensor, before: Tensor) -> Tensor:

@@ -128,8 +128,7 @@ def packed_arcs(scores: Tensor, layout: Ragged) -> Tensor:
 
 def _product(linear: nn.Linear, rows: Tensor) -> Tensor:
     """``linear(rows)``, computed for as many rows as :func:`rounded_rows` says."""
-    result: Tensor = linear(with_rounded_rows(rows))
-    return result[: len(rows)]
+    return linear(with_rounded_rows(rows))[: len(rows)]
 
 
 def _within(layout: Ragged) -> Tensor:
