@@ -47,16 +47,13 @@ class Baseline(Parser):
         return self
 
     def parse(
-        self,
-        sentences: Iterable[Words],
-        tags: Iterable[Words] | None = None,
-        *,
-        max_tokens: int = MAX_TOKENS,
+        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None, **_: Any
     ) -> Iterator[Parse]:
-        def predictions(window: Iterable[tuple[Words, Words | None]]) -> Iterator[Prediction]:
-            return (self.predict(*each) if each[0] else Prediction() for each in window)
-
-        return parse_stream(sentences, tags, predictions)
+        return parse_stream(
+            sentences,
+            tags,
+            lambda window: (self.predict(*each) if each[0] else Prediction() for each in window),
+        )
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.predict(words, tags).parse(words, tags)
@@ -169,7 +166,7 @@ class AttachNeighbour(Baseline):
 
 
 def body_end(words: Words) -> int:
-    """Return the end without final words of no letter or digit; all, if there are no others."""
+    """Return where final words of no letter or digit begin; the end, if there are no others."""
     end = len(words)
     while end and not any(character.isalnum() for character in words[end - 1]):
         end -= 1

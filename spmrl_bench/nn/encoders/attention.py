@@ -156,10 +156,7 @@ class AttentionHeads(Heads):
 
 
 class SelfAttention(AttentionHeads):
-    """Multi-head attention over the tokens of a sentence; the heads are joined by a matrix.
-
-    With ``start = "released"`` the map back stays as :class:`torch.nn.Linear` begins.
-    """
+    """Multi-head attention over the tokens of a sentence; the heads are joined by a matrix."""
 
     def __init__(self, config: AttentionEncoder.Config, d_model: int) -> None:
         heads, d_kv = config.heads, config.d_kv
@@ -169,9 +166,9 @@ class SelfAttention(AttentionHeads):
             bound = math.sqrt(3) * UNIFORM_DEVIATION
             for weight in self.parameters():
                 nn.init.uniform_(weight, -bound, bound)
-            return
-        init_heads(self.project, heads, d_kv)
-        if config.start == "usual":
+        else:
+            init_heads(self.project, heads, d_kv)
+        if config.start == "usual":  # else the map back stays as torch begins it
             init_heads(self.output, heads, d_kv, back=True)
 
     def forward(self, *given: Any) -> Tensor:
@@ -204,15 +201,11 @@ class EncoderLayer(nn.Module):
 class AttentionEncoder(Encoder):
     """A stack of layers over content and position.
 
-    The position starts as one vector per place in the sentence, learned (standard normal at first,
-    as in the released code) or sinusoidal; START is place 0, so a sentence of ``n`` words needs
-    ``n + 2`` rows of the table. It is concatenated to the content, as the second half of a token
-    vector, or added to it, both of full width then. Concatenated with factored matrices it is the
-    factored encoder (Kitaev & Klein 2018, section 4), added with full ones the unfactored one
-    (section 3).
-
-    In position-only layers (section 3) queries and keys come from the rows of the position table
-    alone, before they are added to the content and normalised.
+    A position concatenated, with factored matrices, makes the factored encoder (Kitaev & Klein
+    2018, section 4), one added, with full ones, the unfactored one (section 3). A learned table is
+    standard normal at first, as in the released code; START is place 0. In position-only layers
+    (section 3) queries and keys come from the rows of the table alone, as they are before they are
+    added to the content and normalised.
     """
 
     class Config(Settings):
@@ -288,7 +281,7 @@ class AttentionEncoder(Encoder):
         self.stack_block = 2 if config.forward_features == "even" else d_model
         self.added = config.position == "added"
         self.content_width = d_content
-        # Whether content and position stay apart; the kernels are made for this.
+        # Whether content and position stay apart, for which the kernels are made.
         self.factored = config.matrices == "factored" and not self.added
         self.attention_parts = PARTS if self.factored else ("combined",)
         self.fused = self.factored and config.layer_norm == "usual" and config.input_norm
@@ -312,7 +305,7 @@ class AttentionEncoder(Encoder):
 
     @contextmanager
     def limited(self, masks: Mapping[int, AttentionMask]) -> Iterator[None]:
-        """As of :class:`Encoder`; other layers see all, without any nothing changes."""
+        """Other layers see all; without any nothing changes."""
         for number, mask in masks.items():
             if not 0 <= number < len(self.layers):
                 raise UnsupportedError(f"layer {number}: {_known(len(self.layers))}")
@@ -335,8 +328,7 @@ class AttentionEncoder(Encoder):
 
     @contextmanager
     def cached_weights(self) -> Iterator[None]:
-        # Rounded weights cannot be kept for longer: fused optimisers change weights without
-        # leaving a trace in their version number.
+        # For no longer: fused optimisers change weights but not their version number.
         self.bf16_weights = {}
         try:
             yield
@@ -350,7 +342,7 @@ class AttentionEncoder(Encoder):
 
     @torch.no_grad()
     def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
-        """As of :class:`Encoder`; of content or position as if a head had nothing else to go by."""
+        """Of content or position as if a head had nothing else to go by."""
         if part != "combined":
             self._check_factored()
         _, found = self._layer_by_layer(content, layout, part)
@@ -362,7 +354,7 @@ class AttentionEncoder(Encoder):
     def _layer_by_layer(
         self, content: Tensor, layout: Ragged, part: Part | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """The stack by operations of torch, and the attention weights of a part if asked."""
+        """The stack by operations of torch, and the attention weights of a part if asked for."""
         position, weights = self.positions(layout.position), []
         alone = {} if part == "combined" else {half: half == part for half in PARTS[:2]}
         joined = content + position if self.added else torch.cat((content, position), dim=1)

@@ -76,7 +76,7 @@ class LabelHeads(Heads):
 
 
 class SplitLinear(nn.Module):
-    """Two linear maps side by side, of the first features and of the last ones, with biases."""
+    """Two linear maps side by side, of the first and of the last features."""
 
     def __init__(self, inputs: tuple[int, int], outputs: tuple[int, int]) -> None:
         super().__init__()
@@ -121,9 +121,8 @@ class FeedForward(nn.Module):
 class LabelAttention(nn.Module):
     """Label attention and a feed-forward layer, on top of an encoder's stack.
 
-    Two switches lead from label attention to plain self-attention (section 4.3): heads with query
-    matrices, and outputs that are added up by a matrix of all heads,
-    ``LayerNorm(x + O [c_1 ... c_heads])``. With both the layer is one of self-attention.
+    Two switches lead to plain self-attention (section 4.3): query matrices, and outputs that are
+    added up, ``LayerNorm(x + O [c_1 ... c_heads])``.
 
     Attributes:
         d_out: width of its tokens.
@@ -166,8 +165,8 @@ class LabelAttention(nn.Module):
         def problem(self, d_model: int, matrices: Matrices | None, heads: int | None) -> str:
             """Return why label attention cannot be on an encoder, '' where it can.
 
-            ``matrices`` are those of its layers, None where they mix content and position, and
-            ``heads`` how many there would be, None where nobody knows yet.
+            ``matrices`` are of its layers, None where they mix content and position; ``heads`` is
+            None where nobody knows yet how many there would be.
             """
             if self.matrices == "factored" and matrices is None:
                 return (
@@ -190,11 +189,7 @@ class LabelAttention(nn.Module):
     def __init__(
         self, config: Config, d_model: int, labels: int, matrices: Matrices | None = "factored"
     ) -> None:
-        """Random weights on an encoder of these ``matrices``, see :meth:`Config.problem`.
-
-        Raises:
-            RecipeError: there are no labels to have heads for, or there is such a problem.
-        """
+        """Random weights; RecipeError if there are no labels to have heads for, or a problem."""
         super().__init__()
         heads = config.heads or labels
         if not heads:
@@ -208,12 +203,13 @@ class LabelAttention(nn.Module):
         self.concatenated = config.outputs == "concatenated"
         self.d_out = heads * config.d_proj if self.concatenated else d_model
         self.d_block = config.d_proj if self.concatenated else None
-        linear, d_kv = LINEAR[matrices], config.d_kv
+        d_kv = config.d_kv
         kind = LabelHeads if config.queries == "vectors" else AttentionHeads
         self.heads: LabelHeads | AttentionHeads = kind(config, d_model, heads, matrices)
         if isinstance(self.heads, AttentionHeads):
             init_heads(self.heads.project, heads, d_kv)
-        self.output = linear(d_kv if self.concatenated else heads * d_kv, d_model, bias=False)
+        inputs = d_kv if self.concatenated else heads * d_kv
+        self.output = LINEAR[matrices](inputs, d_model, bias=False)
         if self.concatenated:
             self.reduce = nn.Linear(d_model, config.d_proj, bias=False)
         else:
@@ -252,9 +248,7 @@ class LabelAttention(nn.Module):
         sums to 1.
         """
         pairs = zip(self.heads.weights(rows, layout), layout.lengths.tolist(), strict=True)
-        if isinstance(self.heads, LabelHeads):
-            return [weights[:, :n] for weights, n in pairs]
-        return [weights[:, :n, :n] for weights, n in pairs]
+        return [weights[..., :n][:, :n] for weights, n in pairs]
 
     def _of_tokens(self, found: Tensor, layout: Ragged) -> Tensor:
         """``[tokens, ...]`` from what was found for each, or for each sentence."""
