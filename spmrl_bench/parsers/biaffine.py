@@ -1,10 +1,9 @@
 """The biaffine parser of Dozat & Manning 2017: dependencies, learnt and read off encoded tokens.
 
 Every word chooses its head among the other words and the root (START), by biaffine scores of all
-pairs of a sentence, and a relation to it, by biaffine scores of the pair (Dozat & Manning 2017). In
-training both are classifications of single words. Which arcs make a tree the layer does not know;
-the relations are chosen for these arcs afterwards, for a root among those that were seen at a root
-in training, for other words among those seen at these.
+pairs of a sentence, and a relation to it, by biaffine scores of the pair. In training both are
+classifications of single words. Which arcs make a tree the layer does not know; the relations are
+chosen afterwards, for a root among those seen at roots in training, for other words among theirs.
 """
 
 from __future__ import annotations
@@ -82,10 +81,9 @@ class DependencyLayer(nn.Module):
         dropout: Rate
         """Dropout of the vectors of dependents and heads."""
         arc_loss_weight: Annotated[float, Field(gt=0)] = 1.0
-        """Weight of the loss of heads beside the other losses; 0.5 in the released codes of Zhou &
-        Zhao 2019 and Mrini et al. 2020."""
+        """Weight of the loss of heads; 0.5 in the codes of Zhou & Zhao 2019, Mrini et al. 2020."""
         relation_loss_weight: Annotated[float, Field(gt=0)] = 1.0
-        """Weight of the loss of relations beside the other losses; 0.5 in the same codes."""
+        """Weight of the loss of relations; 0.5 in the same codes."""
 
     def __init__(self, config: Config, width: int, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -121,10 +119,9 @@ class DependencyLayer(nn.Module):
     ) -> list[list[Margin]]:
         """Return the words whose head or relation differs, in the order of the sentence.
 
-        The probability of a labelled arc is that of the head times that of the relation to it. The
-        margin of a word is the logarithm of the odds of the predicted arc against the gold one. A
-        tree is made of the scores of all words, so that now and then it has an arc against which
-        the word itself would have chosen the gold one; its margin is negative.
+        The margin of a word is the logarithm of the odds of the predicted labelled arc against the
+        gold one. A tree is made of the scores of all words, so that now and then a margin is
+        negative: the word itself would have chosen the gold arc.
         """
         layout, scorer = encoded.batch.layout, self.scorer
         projected = scorer.project(encoded.tokens, layout)

@@ -3,12 +3,11 @@
 The label scores of a span come from the difference of its two fenceposts
 (:mod:`spmrl_bench.nn.scorers.spans`). The best tree is the binary one with the highest sum of label
 scores, found by a chart (:mod:`spmrl_bench.chart`); the empty label, which scores 0, stands for no
-constituent. Training is max-margin (Kitaev & Klein 2018): the tree is searched with every wrong
-label one point better, and the loss is its lead over the gold tree.
+constituent. Training is max-margin: the tree is searched with every wrong label one point better,
+and the loss is its lead over the gold tree.
 
-In training and parsing a chart of label scores is never held as a whole: blocks of cells are
-scored, and of each cell the best label and its score are kept. Of scores on a GPU only these travel
-to the CPU.
+A chart of label scores is never held as a whole: blocks of cells are scored, and of each cell the
+best label and its score are kept, which alone travel from a GPU to the CPU.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class SpanLayer(SpanScorer):
         return self.blocks(posts, *span_rows(batch.lengths, posts.device))
 
     def gold(self, rows: Sequence[LabeledSpan], n: int) -> SpanGold:
-        """Return the labelled spans of ``n`` words as learnt; TreeError if a label is unknown."""
+        """Return labelled spans of ``n`` words as learnt; TreeError if a label is unknown."""
         for *_, label in rows:
             if label not in self.label_ids:
                 raise TreeError(f"label {'+'.join(label)} is not in the parser's vocabulary")
@@ -107,12 +106,10 @@ class SpanLayer(SpanScorer):
         shown = wrong & (predicted.labels != EMPTY)
         missed = right != EMPTY
         missed[predicted.cells[~wrong]] = False
-        found = predicted.cells[shown], predicted.labels[shown]
-        columns = zip(found, (np.flatnonzero(missed), right[missed]), strict=True)
-        cells, labels = (
-            torch.from_numpy(np.concatenate(pair)).to(posts.device) for pair in columns
-        )
-        chosen = self.chosen_scores(posts, start[cells], end[cells], labels.long())
+        found = np.stack((predicted.cells[shown], predicted.labels[shown]))
+        columns = np.concatenate((found, (np.flatnonzero(missed), right[missed])), axis=1)
+        cells, labels = torch.from_numpy(columns).to(posts.device)
+        chosen = self.chosen_scores(posts, start[cells], end[cells], labels)
         count = int(shown.sum())
         return chosen[:count].sum() - chosen[count:].sum() + int(wrong.sum())
 

@@ -2,10 +2,9 @@
 
 The sequence-to-sequence parser of Zhang, Liu, Li, Zhou & Chen 2017 (D17-1175): a sentence is
 encoded, and a decoder with attention writes the actions of arc-standard transitions, of which only
-the legal ones get a probability. Attention knows which words are on the stack and which have left
-it. Training trees are made projective by an encoding that the parser learns with the relations, and
-what it answers is decoded (:mod:`spmrl_bench.trees.projective`); the paper says nothing of
-crossing arcs. Each sentence has one root.
+the legal ones get a probability. Training trees are made projective by an encoding that the parser
+learns with the relations, and what it answers is decoded (:mod:`spmrl_bench.trees.projective`); the
+paper says nothing of crossing arcs. Each sentence has one root.
 
 The parse is the best sequence of actions that a beam finds. Of several parsers the probabilities of
 the actions are averaged at every step, as in the paper.
@@ -76,8 +75,7 @@ class TransitionParser(NeuralParser):
         beam: Annotated[int, Field(ge=1, le=1000)] = 8
         """Hypotheses that are kept of each sentence in parsing; 1 is greedy search."""
         nonprojective: EncodingName = "head+path"
-        """How crossing arcs are learnt: lifted and lost (``projectivise``), or with an encoding in
-        the relations from which they come back (Nivre & Nilsson 2005)."""
+        """How crossing arcs are learnt: lifted and lost, or encoded (Nivre & Nilsson 2005)."""
 
         @property
         def free(self) -> frozenset[str]:
@@ -102,12 +100,6 @@ class TransitionParser(NeuralParser):
     # Training -------------------------------------------------------------------------
 
     def gold(self, example: Parse) -> Derivation:
-        """Return the actions of its tree.
-
-        Raises:
-            TreeError: there are no dependencies, several roots, or a relation that is not in the
-                vocabulary, or not where it is.
-        """
         try:
             if example.dependencies is None:
                 raise TreeError("no dependencies to learn")
@@ -148,7 +140,7 @@ class TransitionParser(NeuralParser):
         return scores.masked_fill(~legal, -torch.inf), chosen, history
 
     def sources(self, tokens: Tensor, batch: Batch, order: NDArray[np.integer]) -> Sources:
-        """Return the encoded words of the sentences in an order, without START and STOP."""
+        """Return the encoded words of the sentences in an order."""
         rectangle = batch.layout.pad(tokens)[:, 1:-1]
         chosen = torch.from_numpy(order.astype(np.int64)).to(rectangle.device)
         return self.decoder.attention.sources(rectangle.index_select(0, chosen))
@@ -173,10 +165,8 @@ class TransitionParser(NeuralParser):
     # Parsing --------------------------------------------------------------------------
 
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        for best, tags in zip(
-            self.hypotheses(encoded, members), predicted_tags(encoded), strict=True
-        ):
-            yield self._prediction(best, tags)
+        found = self.hypotheses(encoded, members)
+        yield from map(self._prediction, found, predicted_tags(encoded))
 
     @torch.no_grad()
     def hypotheses(self, group: Sequence[Encoded], members: Sequence[Self]) -> list[Hypothesis]:
@@ -211,7 +201,6 @@ class TransitionParser(NeuralParser):
         return beam_search(self.system, lengths, self.config.beam, expected)
 
     def _prediction(self, best: Hypothesis, tags: list[str] | None) -> Prediction:
-        """Return the tree that actions make, with its crossing arcs, and predicted tags."""
         names = [self.names[relation] for relation in best.relations.tolist()]
         blank = [""] * len(names)
         tree = DependencyTree.build(blank, blank, best.heads.tolist(), names)
@@ -219,9 +208,7 @@ class TransitionParser(NeuralParser):
         return Prediction(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
-        """Return the tree in which every word hangs from the first, and that from the root."""
-        relations = (self.names[column.argmax()] for column in self.system.permitted.T)
-        tree = chain(words, tags, *relations)
+        tree = chain(words, tags, *(self.names[k] for k in self.system.permitted.argmax(axis=0)))
         return Parse.of(dependencies=decode_projective(tree, self.config.nonprojective))
 
     # Margins --------------------------------------------------------------------------
@@ -232,12 +219,11 @@ class TransitionParser(NeuralParser):
     ) -> list[list[Margin]]:
         """Charge the odds of actions to words.
 
-        Probabilities are those of actions, each of which depends on all before it; arcs have none.
-        So the parser is led along the actions of the gold tree. Where it would do something else,
-        the logarithm of the odds of its action against the gold one is charged to the words that
-        get their head by either of the two, and the margin of a word is the largest charge. It
-        need not be the probability with which a beam, on other ways, comes to another arc; of a
-        word that is never charged, and where no actions make the gold tree, it is 0.
+        The parser is led along the actions of the gold tree. Where it would do something else, the
+        logarithm of the odds of its action against the gold one is charged to the words that get
+        their head by either of the two, and the margin of a word is the largest charge. A beam may
+        come to another arc on other ways; of a word that is never charged, and where no actions
+        make the gold tree, it is 0.
         """
         trees = trees_of(gold)
         derivations, made = zip(*map(self._nearest, trees), strict=True)
@@ -272,8 +258,8 @@ class TransitionParser(NeuralParser):
         try:
             return self.system.derive(tree.heads.tolist(), relations), True
         except TreeError:  # several roots
-            chain = [at_root, *[between] * (len(tree) - 1)]
-            return self.system.derive(range(len(tree)), chain), False
+            relations = [at_root, *[between] * (len(tree) - 1)]
+            return self.system.derive(range(len(tree)), relations), False
 
     # Derivations ----------------------------------------------------------------------
 

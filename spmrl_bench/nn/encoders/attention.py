@@ -242,13 +242,9 @@ class AttentionEncoder(Encoder):
         input_norm: bool = True
         """Whether a layer norm stands before the first layer, as in the released code."""
         start: Start = "usual"
-        """Random weights of attention: Xavier normal over the tensors of all heads; ``released``:
-        the map from the heads back is uniform, as in the code of 2018; ``version-0.2``: all uniform
-        with standard deviation 0.02, and all layers alike, as in version 0.2 of the code."""
+        """Random weights of attention: Xavier normal, or those of a version of the code."""
         forward_features: Literal["even", "first"] = "even"
-        """Of a token vector, for span vectors: the even ones (the paper), or the ``first`` half, as
-        in the released code where the position is added: a span then takes the CharLSTM's states of
-        each direction from one side only."""
+        """Forward part of a token vector: the even features, or the first half (released code)."""
         window: Annotated[int, Field(ge=0)] | None = None
         """Largest distance of two tokens that see each other, in all layers; without it any."""
         relaxed_window: bool = False

@@ -155,8 +155,7 @@ class LabelAttention(nn.Module):
         matrices: Matrices | None = None
         """Matrices of queries, keys and values; without it, as of the encoder's layers."""
         feed_forward: Literal["usual", "released", "none"] = "usual"
-        """A feed-forward layer over all features, ``released`` for that of the code of Mrini et
-        al., where the last ``d_model / 2`` have matrices of their own, or ``none``."""
+        """Over all features, with matrices of the last ``d_model / 2`` (their code), or none."""
         attention_scale: Scale = "d_kv"
         """As of the encoder ``attention``."""
         layer_norm: Norm = "usual"
