@@ -1,9 +1,8 @@
 """Parsers that know a treebank's most useful facts and nothing of the sentence.
 
-A baseline says what a score is worth without a parser. It has no weights: what it counted in the
-training sentences fits into its description. Both leave final punctuation to the root, as treebanks
-have it; the rest of a sentence is its body. Of what is counted the most frequent is taken, and of
-several the first seen.
+A baseline has no weights: what it counted in the training sentences fits into its description.
+Both leave final punctuation to the root, as treebanks have it; the rest of a sentence is its body.
+Of what is counted the most frequent is taken, and of several the first seen.
 """
 
 from __future__ import annotations
@@ -74,15 +73,13 @@ class Baseline(Parser):
 class RightBranching(Baseline):
     """Every suffix of the body, of two words or more, is a constituent.
 
-    Sentence, body and shorter suffixes have the labels that such spans have most often in training;
-    the body is left out where it mostly is no constituent.
+    Sentence, body and shorter suffixes have the labels that such spans have most often in training,
+    which may be none.
     """
 
     kind = "right-branching"
 
     class Counts(BaseModel):
-        """Labels."""
-
         whole: Chain
         body: Chain
         inner: Chain
@@ -114,17 +111,14 @@ class RightBranching(Baseline):
 class AttachNeighbour(Baseline):
     """Every word hangs from its neighbour, and final punctuation from the root.
 
-    From the left or the right one: the side on which more words of training have their head. The
-    root is the word at that end of the body. A word's relation is the one that words with its tag
-    have most often, without tags the most frequent of all.
+    The neighbour is on the side on which more words of training have their head, and the root at
+    that end of the body. A word's relation is the one that words with its tag have most often.
     """
 
     kind = "attach-neighbour"
     reads_tags = True
 
     class Counts(BaseModel):
-        """Where heads are, and relations."""
-
         side: Literal["left", "right"]
         root: Relation
         any: Relation

@@ -261,7 +261,7 @@ def _best_labels(blocks: Iterable[Tensor], gold: NDArray[np.int32] | None = None
 
 
 def label_maxima(scores: Tensor, gold: NDArray[np.int32] | None) -> BestLabels:
-    """Return the same of a block on a GPU."""
+    """Return the best labels of a block on a GPU."""
     table = scores.double()  # as in the chart: the same sums are equal then
     if gold is not None:
         label = torch.arange(1, scores.shape[1] + 1, device=scores.device)

@@ -36,7 +36,6 @@ class Encoder(nn.Module, ABC):
     """A stack of layers over the tokens of sentences, and perhaps label attention on top.
 
     Attributes:
-        Config: class of its settings.
         any_width: whether it takes a content of another width than :meth:`d_content`.
         matrices: those of its layers; None where content and position have no halves of their own.
         stack_block: width of a block of the features of the stack.

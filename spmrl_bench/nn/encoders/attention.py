@@ -83,7 +83,7 @@ class AttentionMask:
         return keys & seen[:, None]
 
     def queries(self, query: Tensor) -> Tensor:
-        """Queries ``[..., d_kv]`` of two halves, without those whose product does not count."""
+        """Queries ``[..., d_kv]``, zero in the half whose product does not count."""
         if self.content and self.position:
             return query
         halves = zip(query.chunk(2, dim=-1), (self.content, self.position), strict=True)
@@ -121,8 +121,7 @@ class AttentionHeads(Heads):
     ) -> Tensor:
         """What each head finds for each token, ``[tokens, heads, d_kv]``.
 
-        Queries and keys are of ``places`` if given, rows of the position table, and values of
-        ``rows`` all the same; with full matrices only.
+        Queries and keys are of ``places`` if given, rows of the position table; full matrices only.
         """
         query, key, value = self._padded(rows, layout, places)
         p = self.dropout if self.training else 0.0
@@ -134,10 +133,7 @@ class AttentionHeads(Heads):
     def weights(
         self, rows: Tensor, layout: Ragged, mask: AttentionMask = OPEN, places: Tensor | None = None
     ) -> Tensor:
-        """The weights by which :meth:`contexts` averages, ``[sentences, heads, longest, longest]``.
-
-        What lies beyond a sentence is of no interest.
-        """
+        """Weights by which :meth:`contexts` averages, ``[sentences, heads, longest, longest]``."""
         with torch.autocast(rows.device.type, enabled=False):
             query, key, _ = self._padded(rows, layout, places)
             logits = mask.queries(query) @ key.transpose(2, 3) * self.factor
@@ -259,11 +255,10 @@ class AttentionEncoder(Encoder):
                     "forward_features = 'first' needs position = 'added'; where the position is "
                     "concatenated, the first half of a token vector is its content"
                 )
-            if not self.position_only_layers:
-                return self
-            if (absent := max(self.position_only_layers)) >= self.layers:
+            if (absent := max(self.position_only_layers, default=-1)) >= self.layers:
                 raise ValueError(f"position_only_layers: layer {absent}; {_known(self.layers)}")
-            if (self.position, self.matrices) != ("added", "full"):
+            unfactored = (self.position, self.matrices) == ("added", "full")
+            if self.position_only_layers and not unfactored:
                 raise ValueError(
                     "position_only_layers needs position = 'added' and matrices = 'full'; a "
                     "factored encoder is kept from its content by a mask"
@@ -302,14 +297,14 @@ class AttentionEncoder(Encoder):
     @contextmanager
     def limited(self, masks: Mapping[int, AttentionMask]) -> Iterator[None]:
         """Other layers see all; without any nothing changes."""
+        trained, numbers = self.masks, range(len(self.layers))
         for number, mask in masks.items():
-            if not 0 <= number < len(self.layers):
-                raise UnsupportedError(f"layer {number}: {_known(len(self.layers))}")
+            if number not in numbers:
+                raise UnsupportedError(f"layer {number}: {_known(len(numbers))}")
             if not (mask.content and mask.position):
                 self._check_factored(f"layer {number}: ")
-        trained = self.masks
         if masks:
-            self.masks = tuple(masks.get(number, OPEN) for number in range(len(self.layers)))
+            self.masks = tuple(masks.get(number, OPEN) for number in numbers)
         try:
             yield
         finally:

@@ -1,10 +1,9 @@
 """Label attention: heads that each see a sentence in one way of their own.
 
-A head of self-attention has a query for every token, and what all heads find is mixed by a
-matrix. A head of label attention (Mrini et al. 2020, section 2) has one learned query vector, and
-what it finds in the sentence is added to every token. The heads are not mixed: each gives a token
-features of its own, so that one can tell which head said what about a span. With as many heads as
-a treebank has labels each may become that of a label.
+A head of label attention (Mrini et al. 2020, section 2) has one learned query vector, and what it
+finds in the sentence is added to every token. The heads are not mixed: each gives a token features
+of its own, so that one can tell which head said what about a span. With as many heads as a treebank
+has labels each may become that of a label.
 
 For head ``h`` with query ``q_h`` and matrices ``K_h`` and ``V_h`` over the tokens ``x_t``::
 
@@ -95,9 +94,7 @@ class FeedForward(nn.Module):
     The ``last`` of the features, if any, have maps of their own, of half of the hidden layer.
     """
 
-    def __init__(
-        self, config: LabelAttention.Config, width: int, matrices: Matrices, last: int
-    ) -> None:
+    def __init__(self, config: Any, width: int, matrices: Matrices, last: int) -> None:
         super().__init__()
         d_ff = config.d_ff
         self.expand: nn.Module
@@ -241,10 +238,9 @@ class LabelAttention(nn.Module):
         return self.norm(self._of_tokens(added, layout).add_(own[:, None]))
 
     def weights(self, rows: Tensor, layout: Ragged) -> list[Tensor]:
-        """Of each sentence of ``n`` tokens how much each head takes of each token, ``[heads, n]``.
+        """Of each sentence how much each head takes of each token, ``[heads, n]``.
 
-        With query matrices ``[heads, n, n]``, for each token with its query. The last dimension
-        sums to 1.
+        With query matrices ``[heads, n, n]``, for each token with its query.
         """
         pairs = zip(self.heads.weights(rows, layout), layout.lengths.tolist(), strict=True)
         return [weights[..., :n][:, :n] for weights, n in pairs]
@@ -255,23 +251,17 @@ class LabelAttention(nn.Module):
         return found.index_select(0, layout.sentence) if per_sentence else found
 
     def _reduced(self, contexts: Tensor, layout: Ragged) -> Tensor:
-        """Contexts ``[places, heads, d_kv]`` through ``R O`` to ``[places, heads, d_proj]``.
-
-        A place is a sentence, or with query matrices a token.
-        """
+        """Contexts ``[..., heads, d_kv]`` of sentences or tokens through ``R O``."""
         p = self.output_dropout.p if self.training else 0.0
         if p == 0:
             matrices = [matrix[0] for matrix in self.output.head_matrices(1)]
             pairs = zip(self.reduce.weight.chunk(len(matrices), dim=1), matrices, strict=True)
             return functional.linear(contexts, torch.cat([r @ o for r, o in pairs], dim=1))
         # Between O and R features are dropped, for each head and sentence others.
-        places, heads, _ = contexts.shape
-        d_model = self.reduce.in_features
-        shape = (len(layout.lengths), heads, d_model)
+        shape = (len(layout.lengths), contexts.shape[1], self.reduce.in_features)
         masks = contexts.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
         if isinstance(self.heads, LabelHeads):
-            dropped = self.output(contexts.flatten(0, 1)).view(places, heads, d_model) * masks
-            return self.reduce(dropped)
+            return self.reduce(self.output(contexts.flatten(0, 1)).view(shape) * masks)
 
         def of_head(context: Tensor, mask: Tensor) -> Tensor:
             masked = self.output(context) * mask.index_select(0, layout.sentence)

@@ -19,11 +19,9 @@ it (``r``), and looks several times, each time knowing what it saw before. With 
     a^m_t = softmax over the words that have not been removed (e^m_t)
     c^m   = sum_t a^m_t h_t                                    c = [c^1; ...; c^l]
 
-``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Without ``s``, ``r`` and
-with one layer this is the attention of Bahdanau et al. 2015.
-
-Dropout is that of Zaremba et al. 2014: on what each layer reads and what leaves the last, never on
-what a layer passes on to its own next step. Nothing here knows what an action does.
+``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Dropout is that of Zaremba
+et al. 2014: on what each layer reads and what leaves the last, never on what a layer passes on to
+its own next step. Nothing here knows what an action does.
 """
 
 from __future__ import annotations
@@ -80,8 +78,7 @@ class StackAttention(nn.Module):
     def forward(self, states: Tensor, sources: Sources, stacks: Stacks) -> tuple[Tensor, Tensor]:
         """Return contexts ``[B, K, d_out]`` and weights ``[B, K, layers, N]``.
 
-        ``states`` are of the decoder, ``[B, K, d_hidden]``. In each at least one word must not have
-        been removed.
+        In each of the ``states`` ``[B, K, d_hidden]`` at least one word must not have been removed.
         """
         contexts, weights = list[Tensor](), list[Tensor]()
         for layer in self.queries:
@@ -153,10 +150,7 @@ class ActionDecoder(nn.Module):
     def forward(
         self, last: Tensor, steps: Tensor, sources: Sources, stacks: Stacks, dtype: torch.dtype
     ) -> Tensor:
-        """Return the scores of all steps of known sequences, ``[steps in all, actions]``.
-
-        Those of the first step of every sentence come first, then those of the second of every
-        sentence that has one, and so on.
+        """Return the scores of known sequences, ``[steps in all, actions]``, all first steps first.
 
         Args:
             last: int64 ``[B, T]``, the action before each step.
