@@ -194,7 +194,8 @@ class TransitionParser(NeuralParser):
             for member, decoder, columns in zip(members, decoders, columns_of, strict=True):
                 given = columns[step.last].to(member.device), parents.to(member.device)
                 scores = decoder.step(*given, member.stacks(pushed, removed)).double().cpu()
-                scores = scores.index_select(1, columns[:-1])
+                if member.names != self.names:
+                    scores = scores.index_select(1, columns[:-1])
                 means.append(scores.masked_fill(~legal, -torch.inf).log_softmax(dim=1))
             return (reduce(torch.logaddexp, means) - np.log(len(members))).numpy()
 
