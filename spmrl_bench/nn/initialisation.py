@@ -24,7 +24,7 @@ GATES = {nn.LSTM: 4, nn.LSTMCell: 4, nn.GRU: 3, nn.GRUCell: 3}
 def initialise(
     module: nn.Module, rule: Initialisation, kept: Collection[nn.Parameter] = ()
 ) -> None:
-    """Draw the weights of a module and all its parts anew, in place; nothing if ``usual``.
+    """Draw the weights of a module anew, in place; nothing if ``usual``.
 
     Each matrix is drawn with its own rows and columns, the gates of an LSTM or GRU one by one;
     of more than two axes the last two count. Rows of an embedding that are zero stay so, biases

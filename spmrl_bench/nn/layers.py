@@ -39,12 +39,13 @@ class FactoredLinear(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """``[tokens, inputs]`` to ``[tokens, outputs]``."""
-        return torch.cat(self._halves(rows), dim=1)
+        return self.to_heads(rows, 1).flatten(1)
 
     def to_heads(self, rows: Tensor, heads: int) -> Tensor:
         """``[tokens, inputs]`` to ``[tokens, heads, outputs / heads]``, each head in two halves."""
-        halves = [half.view(len(rows), heads, -1) for half in self._halves(rows)]
-        return torch.cat(halves, dim=2)
+        content, position = rows.chunk(2, dim=1)
+        halves = self.content(content), self.position(position)
+        return torch.cat([half.view(len(rows), heads, -1) for half in halves], dim=2)
 
     def from_heads(self, per_head: Tensor) -> Tensor:
         """``[tokens, heads, inputs / heads]`` to ``[tokens, outputs]``."""
@@ -53,12 +54,8 @@ class FactoredLinear(nn.Module):
 
     def head_matrices(self, heads: int) -> tuple[Tensor, ...]:
         """The weights of a map to heads, for each half ``[heads, width of it, inputs / 2]``."""
-        weights = (self.content.weight, self.position.weight)
-        return tuple(weight.unflatten(0, (heads, -1)) for weight in weights)
-
-    def _halves(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        content, position = rows.chunk(2, dim=1)
-        return self.content(content), self.position(position)
+        halves = (self.content, self.position)
+        return tuple(half.weight.unflatten(0, (heads, -1)) for half in halves)
 
 
 class FullLinear(nn.Linear):
@@ -95,20 +92,16 @@ def init_heads(linear: Linear, heads: int, d_kv: int, *, back: bool = False) -> 
         nn.init.normal_(weight, std=math.sqrt(2 / (width * kv + heads * (width if back else kv))))
 
 
-class ReleasedLayerNorm(nn.Module):
+class ReleasedLayerNorm(nn.LayerNorm):
     """``(x - mean) / (s + 0.001) * weight + bias``, ``s`` the unbiased standard deviation.
 
     Of the code released with Kitaev & Klein 2018; weights trained with it work with no other norm.
     """
 
-    eps = 1e-3
-
     def __init__(self, width: int) -> None:
-        super().__init__()
         if width < 2:
             raise ValueError(f"width is {width}; an unbiased deviation needs 2 features or more")
-        self.weight = nn.Parameter(torch.ones(width))
-        self.bias = nn.Parameter(torch.zeros(width))
+        super().__init__(width, eps=1e-3)
 
     def forward(self, rows: Tensor) -> Tensor:
         """``[tokens, width]`` to the same shape, in the numbers of the weights."""
@@ -120,8 +113,7 @@ class ReleasedLayerNorm(nn.Module):
         return centred / (deviation + self.eps) * self.weight + self.bias
 
 
-def layer_norm(width: int, form: Norm = "usual") -> nn.LayerNorm | ReleasedLayerNorm:
-    """The layer norm of this form over ``width`` features."""
+def layer_norm(width: int, form: Norm = "usual") -> nn.LayerNorm:
     return ReleasedLayerNorm(width) if form == "released" else nn.LayerNorm(width)
 
 
@@ -144,7 +136,6 @@ class SinusoidalPositions(nn.Module):
                 f"max_positions = {places} makes a sinusoidal table of more than {LARGEST_TABLE} "
                 f"numbers; of this width it can have {LARGEST_TABLE // width} rows"
             )
-        self.embedding_dim = width
         angles = np.arange(places)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
         table = np.stack((np.sin(angles), np.cos(angles)), axis=2, dtype=np.float32)
         self.register_buffer(

@@ -37,16 +37,11 @@ class Ragged:
         """The layout of sentences with these lengths, in this order."""
         sentence = np.repeat(np.arange(len(lengths)), lengths)
         position = np.arange(len(sentence)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        first, second, third = (
-            torch.from_numpy(x).to(device) for x in (lengths, sentence, position)
-        )
-        return cls(first, second, third, int(lengths.max()))
+        first, second, third = map(torch.from_numpy, (lengths, sentence, position))
+        return cls(first.to(device), second.to(device), third.to(device), int(lengths.max()))
 
     def pad(self, rows: Tensor, sentences: int | None = None, longest: int | None = None) -> Tensor:
-        """``[tokens, features]`` to ``[sentences, longest, features]``, zero where empty.
-
-        ``sentences`` and ``longest`` may be larger than those of this layout.
-        """
+        """``[tokens, features]`` to ``[sentences, longest, features]`` or more, 0 elsewhere."""
         high, wide = sentences or len(self.lengths), longest or self.longest
         flat = rows.new_zeros(high * wide, rows.shape[1])
         return flat.index_copy(0, self.cells(wide), rows).view(high, wide, -1)

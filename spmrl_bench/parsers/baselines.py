@@ -1,9 +1,8 @@
 """Parsers that know a treebank's most useful facts and nothing of the sentence.
 
-A baseline says what a score is worth without a parser. It has no weights: what it counted in the
-training sentences fits into its description. Both leave final punctuation to the root, as treebanks
-have it; the rest of a sentence is its body. Of what is counted the most frequent is taken, and of
-several the first seen.
+A baseline has no weights: what it counted in the training sentences fits into its description.
+Both leave final punctuation to the root, as treebanks have it; the rest of a sentence is its body.
+Of what is counted the most frequent is taken, and of several the first seen.
 """
 
 from __future__ import annotations
@@ -47,16 +46,13 @@ class Baseline(Parser):
         return self
 
     def parse(
-        self,
-        sentences: Iterable[Words],
-        tags: Iterable[Words] | None = None,
-        *,
-        max_tokens: int = MAX_TOKENS,
+        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None, **_: Any
     ) -> Iterator[Parse]:
-        def predictions(window: Iterable[tuple[Words, Words | None]]) -> Iterator[Prediction]:
-            return (self.predict(*each) if each[0] else Prediction() for each in window)
-
-        return parse_stream(sentences, tags, predictions)
+        return parse_stream(
+            sentences,
+            tags,
+            lambda window: (self.predict(*each) if each[0] else Prediction() for each in window),
+        )
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.predict(words, tags).parse(words, tags)
@@ -77,15 +73,13 @@ class Baseline(Parser):
 class RightBranching(Baseline):
     """Every suffix of the body, of two words or more, is a constituent.
 
-    Sentence, body and shorter suffixes have the labels that such spans have most often in training;
-    the body is left out where it mostly is no constituent.
+    Sentence, body and shorter suffixes have the labels that such spans have most often in training,
+    which may be none.
     """
 
     kind = "right-branching"
 
     class Counts(BaseModel):
-        """Labels."""
-
         whole: Chain
         body: Chain
         inner: Chain
@@ -117,17 +111,14 @@ class RightBranching(Baseline):
 class AttachNeighbour(Baseline):
     """Every word hangs from its neighbour, and final punctuation from the root.
 
-    From the left or the right one: the side on which more words of training have their head. The
-    root is the word at that end of the body. A word's relation is the one that words with its tag
-    have most often, without tags the most frequent of all.
+    The neighbour is on the side on which more words of training have their head, and the root at
+    that end of the body. A word's relation is the one that words with its tag have most often.
     """
 
     kind = "attach-neighbour"
     reads_tags = True
 
     class Counts(BaseModel):
-        """Where heads are, and relations."""
-
         side: Literal["left", "right"]
         root: Relation
         any: Relation
@@ -169,7 +160,7 @@ class AttachNeighbour(Baseline):
 
 
 def body_end(words: Words) -> int:
-    """Return the end without final words of no letter or digit; all, if there are no others."""
+    """Return where final words of no letter or digit begin; the end, if there are no others."""
     end = len(words)
     while end and not any(character.isalnum() for character in words[end - 1]):
         end -= 1

@@ -1,15 +1,15 @@
 """The biaffine parser of Dozat & Manning 2017: dependencies, learnt and read off encoded tokens.
 
 Every word chooses its head among the other words and the root (START), by biaffine scores of all
-pairs of a sentence, and a relation to it, by biaffine scores of the pair (Dozat & Manning 2017). In
-training both are classifications of single words. Which arcs make a tree the layer does not know;
-the relations are chosen for these arcs afterwards, for a root among those that were seen at a root
-in training, for other words among those seen at these.
+pairs of a sentence, and a relation to it, by biaffine scores of the pair. In training both are
+classifications of single words. Which arcs make a tree the layer does not know; the relations are
+chosen afterwards, for a root among those seen at roots in training, for other words among theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -38,6 +38,26 @@ class DependencyGold(NamedTuple):
     relations: NDArray[np.int64]
 
 
+def relation_rows(tree: DependencyTree, ids: Mapping[str, int]) -> list[int]:
+    """Return the index of the relation of each word; TreeError if one is unknown."""
+    if unknown := [name for name in tree.relations if name not in ids]:
+        raise TreeError(f"relation {unknown[0]} is not in the parser's vocabulary")
+    return [ids[name] for name in tree.relations]
+
+
+def relation_places(vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """Return where relations may be, ``[relations, 2]``, at the root and at other words."""
+    seen = np.array([*vocabulary.relations.values()], dtype=bool).reshape(-1, 2)
+    return np.where(seen.any(axis=0), seen, True)  # where none was seen, all
+
+
+def chain(words: Words, tags: Words, from_root: str, between: str) -> DependencyTree:
+    """Return the tree in which every word hangs from the first, and that from the root."""
+    others = len(words) - 1
+    heads, relations = [0, *[1] * others], [from_root, *[between] * others]
+    return DependencyTree.build(words, tags, heads, relations)
+
+
 def dependency_vocabulary(examples: Sequence[Parse]) -> Vocabulary:
     """Return the inventories of sentences; TreeError if none of them has dependencies."""
     vocabulary = Vocabulary.of(examples)
@@ -61,39 +81,26 @@ class DependencyLayer(nn.Module):
         dropout: Rate
         """Dropout of the vectors of dependents and heads."""
         arc_loss_weight: Annotated[float, Field(gt=0)] = 1.0
-        """Weight of the loss of heads beside the other losses; 0.5 in the released codes of Zhou &
-        Zhao 2019 and Mrini et al. 2020."""
+        """Weight of the loss of heads; 0.5 in the codes of Zhou & Zhao 2019, Mrini et al. 2020."""
         relation_loss_weight: Annotated[float, Field(gt=0)] = 1.0
-        """Weight of the loss of relations beside the other losses; 0.5 in the same codes."""
+        """Weight of the loss of relations; 0.5 in the same codes."""
 
     def __init__(self, config: Config, width: int, vocabulary: Vocabulary) -> None:
-        """Random weights, for encoded tokens of a width."""
         super().__init__()
         self.config = config
-        self.relation_ids = vocabulary.relation_ids
-        self.names = list(vocabulary.relations)
-        seen = np.array([*vocabulary.relations.values()], dtype=bool).reshape(-1, 2)
-        of_root, of_words = np.where(seen.any(axis=0), seen, True).T
-        legal = torch.from_numpy(np.stack((of_words, of_root)))
-        self.scorer = BiaffineScorer(config, width, legal)
+        self.relation_ids, self.names = vocabulary.relation_ids, list(vocabulary.relations)
+        legal = relation_places(vocabulary)[:, ::-1].T.copy()
+        self.scorer = BiaffineScorer(config, width, torch.from_numpy(legal))
 
     def gold(self, example: Parse) -> DependencyGold:
-        """Return what is learnt of a sentence, as :meth:`BiaffineParser.gold`."""
-        tree = example.dependencies
-        if tree is None:
+        if (tree := example.dependencies) is None:
             begun = first_words(example.words)
             raise TreeError(f"no dependencies to learn (the sentence begins: {begun})")
-        for name in tree.relations:
-            if name not in self.relation_ids:
-                raise TreeError(f"relation {name} is not in the parser's vocabulary")
-        rows = [self.relation_ids[name] for name in tree.relations]
+        rows = relation_rows(tree, self.relation_ids)
         return DependencyGold(tree.heads.astype(np.int64), np.array(rows, dtype=np.int64))
 
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[DependencyGold]) -> Tensor:
-        """Return the sum over words of the weighted cross-entropies of head and relation.
-
-        ``tokens`` are encoded, ``[tokens, width]``.
-        """
+        """Return the sum over words of the weighted cross-entropies of head and relation."""
         columns = map(np.concatenate, zip(*gold, strict=True))
         heads, relations = (torch.from_numpy(column).to(tokens.device) for column in columns)
         config, layout, scorer = self.config, batch.layout, self.scorer
@@ -103,11 +110,8 @@ class DependencyLayer(nn.Module):
         return config.arc_loss_weight * of_heads + config.relation_loss_weight * of_relations
 
     def flat(self, words: Words, tags: Words) -> DependencyTree:
-        """Return the tree in which every word hangs from the first, and that from the root."""
         between, from_root = (self.names[row.int().argmax()] for row in self.scorer.legal)
-        others = len(words) - 1
-        heads, relations = [0, *[1] * others], [from_root, *[between] * others]
-        return DependencyTree.build(words, tags, heads, relations)
+        return chain(words, tags, from_root, between)
 
     @torch.no_grad()
     def margins(
@@ -115,17 +119,15 @@ class DependencyLayer(nn.Module):
     ) -> list[list[Margin]]:
         """Return the words whose head or relation differs, in the order of the sentence.
 
-        The probability of a labelled arc is that of the head times that of the relation to it. The
-        margin of a word is the logarithm of the odds of the predicted arc against the gold one. A
-        tree is made of the scores of all words, so that now and then it has an arc against which
-        the word itself would have chosen the gold one; its margin is negative.
+        The margin of a word is the logarithm of the odds of the predicted labelled arc against the
+        gold one. A tree is made of the scores of all words, so that now and then a margin is
+        negative: the word itself would have chosen the gold arc.
         """
         layout, scorer = encoded.batch.layout, self.scorer
         projected = scorer.project(encoded.tokens, layout)
         of_arcs = scorer.arc_scores(projected, layout).float().log_softmax(dim=1)
 
-        def log_probabilities(parses: Sequence[Parse]) -> Tensor:
-            trees = [tree for parse in parses if (tree := parse.dependencies) is not None]
+        def log_probabilities(trees: Sequence[DependencyTree]) -> Tensor:
             heads = torch.from_numpy(np.concatenate([tree.heads for tree in trees]))
             heads = heads.to(of_arcs.device).long()
             ids = [self.relation_ids.get(name, -1) for tree in trees for name in tree.relations]
@@ -139,16 +141,14 @@ class DependencyLayer(nn.Module):
             chosen = torch.where((relations < 0) | (chosen == -torch.inf), second, chosen)
             return of_arcs.gather(1, heads[:, None]).squeeze(1) + chosen
 
-        margins = log_probabilities(predicted) - log_probabilities(gold)
-        rows = margins.split(encoded.batch.lengths.tolist())
-        return [
-            arc_margins(right, own, row.tolist(), self.relation_ids)
-            for right, own, row in zip(gold, predicted, rows, strict=True)
-        ]
+        trees = trees_of(gold), trees_of(predicted)
+        of_gold, of_predicted = map(log_probabilities, trees)
+        rows = (of_predicted - of_gold).split(encoded.batch.lengths.tolist())
+        return arc_margins(*trees, [row.tolist() for row in rows], self.relation_ids)
 
 
 class DependencyScores:
-    """The mean scores of the dependencies of encoded sentences.
+    """The mean scores of the same sentences, as encoded for each layer, of the same relations.
 
     Attributes:
         arcs: float64 ``[sum of n (n + 1)]``, packed as in :mod:`spmrl_bench.chart.arrays`: of
@@ -157,7 +157,6 @@ class DependencyScores:
 
     @torch.no_grad()
     def __init__(self, layers: Sequence[DependencyLayer], encoded: Sequence[Encoded]) -> None:
-        """Scores of the same sentences, as encoded for each layer, whose relations are the same."""
         self._layout = layout = encoded[0].batch.layout
         self._members = [
             (layer, layer.scorer.project(each.tokens, layout))
@@ -177,31 +176,37 @@ class DependencyScores:
         total = []
         for layer, projected in self._members:
             scores = layer.scorer.relation_scores(projected, self._layout, chosen)
-            columns = [layer.relation_ids[name] for name in names]
-            total.append(scores[:, torch.tensor(columns, device=scores.device)])
-        rows = iter(torch.stack(total).mean(dim=0).argmax(dim=1).tolist())
-        lengths = self._layout.lengths.tolist()
-        return [[names[next(rows)] for _ in range(tokens - 2)] for tokens in lengths]
+            total.append(scores[:, [layer.relation_ids[name] for name in names]])
+        best = map(names.__getitem__, torch.stack(total).mean(dim=0).argmax(dim=1).tolist())
+        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
+
+
+def trees_of(parses: Iterable[Parse]) -> list[DependencyTree]:
+    return [tree for parse in parses if (tree := parse.dependencies) is not None]
 
 
 def arc_margins(
-    gold: Parse, predicted: Parse, margins: Sequence[float], known: Container[str]
-) -> list[Margin]:
-    """Return the words of a sentence whose head or relation differs, of the margins of all words.
+    gold: Sequence[DependencyTree],
+    predicted: Sequence[DependencyTree],
+    margins: Iterable[Sequence[float]],
+    known: Container[str],
+) -> list[list[Margin]]:
+    """Return the words of each sentence whose head or relation differs, of the margins of all.
 
     ``known`` are the parser's relations.
     """
-    right, own = gold.dependencies, predicted.dependencies
-    if right is None or own is None:
-        return []
-    columns = zip(
-        right.relations, own.relations, right.heads.tolist(), own.heads.tolist(), strict=True
-    )
-    return [
-        Margin("dependencies", k, k + 1, name, found, margins[k], name in known, head, found_head)
-        for k, (name, found, head, found_head) in enumerate(columns)
-        if (name, head) != (found, found_head)
-    ]
+    results = []
+    for pair, row in zip(zip(gold, predicted, strict=True), margins, strict=True):
+        arcs = (zip(tree.relations, tree.heads.tolist(), strict=True) for tree in pair)
+        words = enumerate(zip(*arcs, row, strict=False))
+        results.append(
+            [
+                Margin("dependencies", k, k + 1, name, found, margin, name in known, head, own)
+                for k, ((name, head), (found, own), margin) in words
+                if (name, head) != (found, own)
+            ]
+        )
+    return results
 
 
 class BiaffineParser(NeuralParser):

@@ -3,18 +3,17 @@
 The label scores of a span come from the difference of its two fenceposts
 (:mod:`spmrl_bench.nn.scorers.spans`). The best tree is the binary one with the highest sum of label
 scores, found by a chart (:mod:`spmrl_bench.chart`); the empty label, which scores 0, stands for no
-constituent. Training is max-margin (Kitaev & Klein 2018): the tree is searched with every wrong
-label one point better, and the loss is its lead over the gold tree.
+constituent. Training is max-margin: the tree is searched with every wrong label one point better,
+and the loss is its lead over the gold tree.
 
-In training and parsing a chart of label scores is never held as a whole: blocks of cells are
-scored, and of each cell the best label and its score are kept. Of scores on a GPU only these travel
-to the CPU.
+A chart of label scores is never held as a whole: blocks of cells are scored, and of each cell the
+best label and its score are kept, which alone travel from a GPU to the CPU.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,13 +21,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spmrl_bench.chart.arrays import (
-    cell_index,
-    cell_offsets,
-    cell_spans,
-    node_offsets,
-    starts,
-)
+from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
 from spmrl_bench.chart.max_marginals import max_marginals
 from spmrl_bench.chart.spans import best_labels as chart_labels
 from spmrl_bench.chart.spans import decode_spans
@@ -62,7 +55,6 @@ class SpanLayer(SpanScorer):
     """Scores of labelled spans over the encoder, in a parser's labels."""
 
     def __init__(self, config: SpanScorer.Config, encoder: Encoder, vocabulary: Vocabulary) -> None:
-        """Random weights, for what an encoder gives."""
         super().__init__(config, encoder.d_out, len(vocabulary.labels))
         self.d_block = encoder.d_block
         self.labels = vocabulary.labels
@@ -83,7 +75,7 @@ class SpanLayer(SpanScorer):
         return self.blocks(posts, *span_rows(batch.lengths, posts.device))
 
     def gold(self, rows: Sequence[LabeledSpan], n: int) -> SpanGold:
-        """Return the labelled spans of ``n`` words as learnt; TreeError if a label is unknown."""
+        """Return labelled spans of ``n`` words as learnt; TreeError if a label is unknown."""
         for *_, label in rows:
             if label not in self.label_ids:
                 raise TreeError(f"label {'+'.join(label)} is not in the parser's vocabulary")
@@ -96,10 +88,9 @@ class SpanLayer(SpanScorer):
         """Return the sum over sentences of the lead of the augmented best tree over the gold tree.
 
         The lead is ``s(predicted) + errors - s(gold)``, where errors counts the nodes of the
-        predicted binary tree (empty ones too) whose label differs from the cell's gold label. It
-        is never negative, because the gold tree competes with no errors. Cells on which both
-        trees agree cancel, so only the others are scored with a gradient; None when there are no
-        others. ``tokens`` are encoded, ``[tokens, width]``.
+        predicted binary tree (empty ones too) whose label differs from the cell's gold label.
+        Cells on which both trees agree cancel, so only the others are scored with a gradient; None
+        when there are no others.
         """
         posts = self.projected_posts(tokens, batch.layout)
         start, end = span_rows(batch.lengths, posts.device)
@@ -115,12 +106,10 @@ class SpanLayer(SpanScorer):
         shown = wrong & (predicted.labels != EMPTY)
         missed = right != EMPTY
         missed[predicted.cells[~wrong]] = False
-        found = predicted.cells[shown], predicted.labels[shown]
-        columns = zip(found, (np.flatnonzero(missed), right[missed]), strict=True)
-        cells, labels = (
-            torch.from_numpy(np.concatenate(pair)).to(posts.device) for pair in columns
-        )
-        chosen = self.chosen_scores(posts, start[cells], end[cells], labels.long())
+        found = np.stack((predicted.cells[shown], predicted.labels[shown]))
+        columns = np.concatenate((found, (np.flatnonzero(missed), right[missed])), axis=1)
+        cells, labels = torch.from_numpy(columns).to(posts.device)
+        chosen = self.chosen_scores(posts, start[cells], end[cells], labels)
         count = int(shown.sum())
         return chosen[:count].sum() - chosen[count:].sum() + int(wrong.sum())
 
@@ -132,10 +121,10 @@ class SpanLayer(SpanScorer):
         ``cells`` and ``labels`` are of all nodes of the trees of a batch, 2n - 1 of each sentence.
         """
         _, start, end = cell_spans(lengths)
-        columns = start[cells].tolist(), end[cells].tolist(), labels.tolist()
-        nodes = list(zip(*columns, strict=True))
-        for low, high in pairwise(node_offsets(lengths).tolist()):
-            yield [(i, j, self.labels[label]) for i, j, label in nodes[low:high] if label != EMPTY]
+        nodes = zip(start[cells].tolist(), end[cells].tolist(), labels.tolist(), strict=True)
+        for n in lengths.tolist():
+            tree = islice(nodes, 2 * n - 1)
+            yield [(i, j, self.labels[label]) for i, j, label in tree if label != EMPTY]
 
     @torch.no_grad()
     def margins(
@@ -145,11 +134,9 @@ class SpanLayer(SpanScorer):
 
         The margin of a span is the score of the best tree less that of the best tree which decides
         the span as gold does: has it with the label of gold or, where gold has no constituent, has
-        no label there. Both come from the max-marginals of the chart, so that the rest of the tree
-        may change with the span, as it would if the parser was told to follow gold here. A phrase
-        that is attached elsewhere makes two or three spans differ, and each has the whole margin of
-        that attachment. Trees may be predicted by another search than that for the best labels,
-        which alone is asked here.
+        no label there. The rest of the tree may change with the span: a phrase that is attached
+        elsewhere makes two or three spans differ, and each has the whole margin of that attachment.
+        Only the search for the best labels is asked, even where trees are predicted by another.
         """
         lengths = encoded.batch.lengths
         offsets = cell_offsets(lengths)
@@ -170,16 +157,16 @@ class SpanLayer(SpanScorer):
                 row, best = scores[cell].numpy(), float(chart.best[k])
                 unlabelled = float(chart.with_span[cell] - values[cell])
                 known = not right or right in columns
-                if right:
-                    # Of an unknown label no more is known than that it is not the parser's.
-                    others = sorted({*range(len(row))}.difference(columns.get(own, ())))
-                    chosen = columns[right] if known else others or slice(None)
-                    alternative = unlabelled + float(row[chosen].max())
-                else:
+                if not right:
                     of_none = max([0.0, *row[columns.get((), [])].tolist()])
                     alternative = max(chart.without(k, i, j), unlabelled + of_none)
                     # A sentence that is to have no label has no tree: it costs all that it brings.
                     alternative = alternative if np.isfinite(alternative) else best
+                elif known:
+                    alternative = unlabelled + float(row[columns[right]].max())
+                else:  # no more is known than that it is not the parser's
+                    others = np.delete(row, columns.get(own, []))
+                    alternative = unlabelled + float((others if len(others) else row).max())
                 texts = "+".join(right), "+".join(own)
                 margin = max(0.0, best - alternative)
                 results[k].append(Margin("constituents", i, j, *texts, margin, known))
@@ -198,21 +185,18 @@ def best_labels(
 ) -> BestLabels:
     """Return the best label but the empty one of each packed cell, by the mean of some layers.
 
+    Of a cell with a score that is not finite the value is NaN.
+
     Args:
         layers: with the same labels in any order; that of the first counts, and settles ties.
         encoded: the same sentences, as encoded for each layer.
         masked: labels that some cells cannot have.
-
-    Returns:
-        Its score, NaN if one of the cell is not finite, and the label.
     """
-    if len(layers) == 1:
-        blocks = layers[0].label_scores(encoded[0])
-    else:
-        blocks = _mean_scores(layers, encoded)
-    return _best_labels(
-        blocks if masked is None else _masked(blocks, encoded[0].batch.lengths, masked)
-    )
+    single = len(layers) == 1
+    blocks = layers[0].label_scores(encoded[0]) if single else _mean_scores(layers, encoded)
+    if masked is not None:
+        blocks = _masked(blocks, encoded[0].batch.lengths, masked)
+    return _best_labels(blocks)
 
 
 def _mean_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Iterator[Tensor]:
@@ -233,7 +217,7 @@ def _mean_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Ite
 def _masked(
     blocks: Iterable[Tensor], lengths: NDArray[np.int32], masked: MaskedLabels
 ) -> Iterator[Tensor]:
-    """Yield the blocks, in which masked labels are below all others."""
+    """Yield the blocks with masked labels below all others."""
     sentence, start, end = cell_spans(lengths)
     places = end - start == 1, end - start == lengths[sentence]
     done = 0
@@ -260,8 +244,7 @@ def _differing(gold: Parse, predicted: Parse) -> Iterator[tuple[int, int, Label,
 
 def _best_labels(blocks: Iterable[Tensor], gold: NDArray[np.int32] | None = None) -> BestLabels:
     """Return the best labels of blocks of cells; with ``gold`` as loss augmentation says."""
-    found = []
-    done = 0
+    found, done = [], 0
     for block in blocks:
         own = None if gold is None else gold[done : done + len(block)]
         done += len(block)
@@ -278,10 +261,7 @@ def _best_labels(blocks: Iterable[Tensor], gold: NDArray[np.int32] | None = None
 
 
 def label_maxima(scores: Tensor, gold: NDArray[np.int32] | None) -> BestLabels:
-    """Return the best label of each cell as of :func:`spmrl_bench.chart.best_labels`, on a GPU.
-
-    Of a cell with a score that is not finite the value is NaN.
-    """
+    """Return the best labels of a block on a GPU."""
     table = scores.double()  # as in the chart: the same sums are equal then
     if gold is not None:
         label = torch.arange(1, scores.shape[1] + 1, device=scores.device)

@@ -1,7 +1,7 @@
 """What a parser that writes actions looks at before each action of the parse that it finds.
 
-What attention takes of the words means something only beside the state in which it looks: which
-words are on the stack, which wait, and which have been removed.
+Attention means something only beside the state in which it looks: which words are on the stack,
+which wait, and which have been removed.
 """
 
 from __future__ import annotations

@@ -4,10 +4,8 @@ The two trees of a sentence are one structure (:mod:`spmrl_bench.trees.head_driv
 those that the parser finds: the head word of each constituent is one of its words, and the only one
 whose head is outside. As *joint spans* the best structure is searched by the scores of labels and
 arcs together, which the parameter lambda weighs; as *division spans* the labels alone say where
-heads are, and arcs are not scored but for their relations.
-
-In training the two layers know nothing of each other: trees are searched by the scores of labels
-alone, and words choose their heads one by one. So they do for the margins.
+heads are, and arcs are not scored but for their relations. In training, and for margins, the two
+layers know nothing of each other.
 """
 
 from __future__ import annotations
@@ -60,8 +58,7 @@ class JointParser(NeuralParser):
         dependencies: DependencyLayer.Config
         """Scores of arcs and relations."""
         structure: Literal["joint", "division"] = "joint"
-        """How constituents and heads are one structure: joint spans, or division spans, whose
-        labels say where the head is (Zhou & Zhao 2019, section 3)."""
+        """Joint spans, or division spans, whose labels say where heads are (Zhou & Zhao 2019)."""
         span_weight: Annotated[float, Field(ge=0, le=1)] = 0.5
         """Weight of the scores of labels in parsing (lambda); the scores of arcs have the rest."""
 

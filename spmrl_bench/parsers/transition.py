@@ -2,10 +2,9 @@
 
 The sequence-to-sequence parser of Zhang, Liu, Li, Zhou & Chen 2017 (D17-1175): a sentence is
 encoded, and a decoder with attention writes the actions of arc-standard transitions, of which only
-the legal ones get a probability. Attention knows which words are on the stack and which have left
-it. Training trees are made projective by an encoding that the parser learns with the relations, and
-what it answers is decoded (:mod:`spmrl_bench.trees.projective`); the paper says nothing of
-crossing arcs. Each sentence has one root.
+the legal ones get a probability. Training trees are made projective by an encoding that the parser
+learns with the relations, and what it answers is decoded (:mod:`spmrl_bench.trees.projective`); the
+paper says nothing of crossing arcs. Each sentence has one root.
 
 The parse is the best sequence of actions that a beam finds. Of several parsers the probabilities of
 the actions are averaged at every step, as in the paper.
@@ -15,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -29,7 +28,14 @@ from spmrl_bench.nn.kernels.decoder import BeamDecoder
 from spmrl_bench.nn.scorers.actions import ActionDecoder, Sources, Stacks, StepwiseDecoder
 from spmrl_bench.parsers.base import Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
-from spmrl_bench.parsers.biaffine import arc_margins, dependency_vocabulary
+from spmrl_bench.parsers.biaffine import (
+    arc_margins,
+    chain,
+    dependency_vocabulary,
+    relation_places,
+    relation_rows,
+    trees_of,
+)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.derivations import DerivationTrace
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
@@ -39,20 +45,6 @@ from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, Histor
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import EncodingName, decode_projective, encode_projective
-
-
-class TeacherForced(NamedTuple):
-    """What a parser expects of the next action along the gold actions of a batch."""
-
-    scores: Tensor
-    """``[steps, actions]``, minus infinity where an action is not legal."""
-    gold: Tensor
-    """int64 ``[steps]``, the gold actions."""
-    history: History
-    places: tuple[NDArray[np.integer], NDArray[np.integer]]
-    """Row and column of the history where each step is."""
-    order: NDArray[np.integer]
-    """The sentence of the batch that each row of the history is of."""
 
 
 class TransitionParser(NeuralParser):
@@ -75,18 +67,15 @@ class TransitionParser(NeuralParser):
         beam: Annotated[int, Field(ge=1, le=1000)] = 8
         """Hypotheses that are kept of each sentence in parsing; 1 is greedy search."""
         nonprojective: EncodingName = "head+path"
-        """How crossing arcs are learnt: lifted and lost (``projectivise``), or with an encoding in
-        the relations from which they come back (Nivre & Nilsson 2005)."""
+        """How crossing arcs are learnt: lifted and lost, or encoded (Nivre & Nilsson 2005)."""
 
         @property
         def free(self) -> frozenset[str]:
             return frozenset({"beam"})
 
     def add_layers(self) -> None:
-        relations = self.vocabulary.relations
-        self.names = list(relations)
-        seen = np.array([*relations.values()], dtype=bool).reshape(-1, 2)
-        self.system = TransitionSystem(np.where(seen.any(axis=0), seen, True))
+        self.names = list(self.vocabulary.relations)
+        self.system = TransitionSystem(relation_places(self.vocabulary))
         self.decoder = ActionDecoder(self.config.decoder, self.encoder.d_out, self.system.actions)
         self.add_tagger()
 
@@ -103,41 +92,35 @@ class TransitionParser(NeuralParser):
     # Training -------------------------------------------------------------------------
 
     def gold(self, example: Parse) -> Derivation:
-        """Return the actions of its tree.
-
-        Raises:
-            TreeError: there are no dependencies, several roots, or a relation that is not in the
-                vocabulary, or not where it is.
-        """
-        ids = self.vocabulary.relation_ids
         try:
             if example.dependencies is None:
                 raise TreeError("no dependencies to learn")
             tree = encode_projective(example.dependencies, self.config.nonprojective)
-            if unknown := [name for name in tree.relations if name not in ids]:
-                raise TreeError(f"relation {unknown[0]} is not in the parser's vocabulary")
-            return self.system.derive(tree.heads.tolist(), [ids[name] for name in tree.relations])
+            relations = relation_rows(tree, self.vocabulary.relation_ids)
+            return self.system.derive(tree.heads.tolist(), relations)
         except TreeError as error:
             begun = first_words(example.words)
             raise TreeError(f"{error} (the sentence begins: {begun})") from None
 
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[Derivation]) -> Tensor:
         """Return the sum over actions of their cross-entropy among the legal ones."""
-        forced = self.teacher_forced(tokens, batch, gold)
-        return torch.nn.functional.cross_entropy(forced.scores, forced.gold, reduction="sum")
+        scores, chosen, _ = self.teacher_forced(tokens, batch, gold)
+        return torch.nn.functional.cross_entropy(scores, chosen, reduction="sum")
 
     def teacher_forced(
         self, tokens: Tensor, batch: Batch, gold: Sequence[Derivation]
-    ) -> TeacherForced:
-        """Return the scores of all actions in the states that gold derivations lead through."""
-        order = np.argsort(-batch.lengths, kind="stable")  # the longest first
+    ) -> tuple[Tensor, Tensor, History]:
+        """Return what is expected of the next action along gold derivations, the longest first.
+
+        Scores ``[steps, actions]``, minus infinity where an action is not legal, and int64
+        ``[steps]``, the gold actions: first those of all first steps; and the states.
+        """
+        order = _longest_first(batch)
         history = self.system.history([gold[place] for place in order])
         actions = history.actions
-        last = np.concatenate((np.full((len(gold), 1), NONE), actions[:, :-1]), axis=1)
-        steps = torch.from_numpy(2 * batch.lengths[order].astype(np.int64))
         scores = self.decoder(
-            self._last(last),
-            steps,
+            self._last(np.insert(actions[:, :-1], 0, NONE, axis=1)),
+            torch.from_numpy(2 * batch.lengths[order].astype(np.int64)),
             self.sources(tokens, batch, order),
             self.stacks(history.pushed, history.removed),
             kernels.matmul_dtype(self.config.precision),
@@ -146,11 +129,10 @@ class TransitionParser(NeuralParser):
         legal = torch.from_numpy(history.legal[row, number]).to(self.device)
         chosen = torch.from_numpy(actions[row, number]).to(self.device)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        scores = scores.masked_fill(~legal, -torch.inf)
-        return TeacherForced(scores, chosen, history, (row, number), order)
+        return scores.masked_fill(~legal, -torch.inf), chosen, history
 
     def sources(self, tokens: Tensor, batch: Batch, order: NDArray[np.integer]) -> Sources:
-        """Return the encoded words of the sentences in an order, without START and STOP."""
+        """Return the encoded words of the sentences in an order."""
         rectangle = batch.layout.pad(tokens)[:, 1:-1]
         chosen = torch.from_numpy(order.astype(np.int64)).to(rectangle.device)
         return self.decoder.attention.sources(rectangle.index_select(0, chosen))
@@ -168,23 +150,20 @@ class TransitionParser(NeuralParser):
         return Stacks(torch.from_numpy(pushed[..., 1:]).to(self.device).float(), hidden)
 
     def _last(self, actions: NDArray[np.integer]) -> Tensor:
-        """Actions as the decoder reads them; none is the start."""
-        known = np.where(actions < 0, self.system.actions, actions)
-        return torch.from_numpy(known.astype(np.int64)).to(self.device)
+        """Actions as the decoder reads them; none, -1, is the last, the start."""
+        known = actions.astype(np.int64) % (self.system.actions + 1)
+        return torch.from_numpy(known).to(self.device)
 
     # Parsing --------------------------------------------------------------------------
 
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        for best, tags in zip(
-            self.hypotheses(encoded, members), predicted_tags(encoded), strict=True
-        ):
-            yield self._prediction(best, tags)
+        found = self.hypotheses(encoded, members)
+        yield from map(self._prediction, found, predicted_tags(encoded))
 
     @torch.no_grad()
     def hypotheses(self, group: Sequence[Encoded], members: Sequence[Self]) -> list[Hypothesis]:
         """Return the best actions for each sentence, as each of the members has encoded it."""
-        lengths = group[0].batch.lengths
-        order = np.argsort(-lengths, kind="stable")  # of the search
+        lengths, order = group[0].batch.lengths, _longest_first(group[0].batch)
         decoders: list[BeamDecoder | StepwiseDecoder] = []
         for member, encoded in zip(members, group, strict=True):
             sources = member.sources(encoded.tokens, encoded.batch, order)
@@ -193,7 +172,8 @@ class TransitionParser(NeuralParser):
                 decoders.append(BeamDecoder(member.decoder, sources, dtype))
             else:
                 decoders.append(StepwiseDecoder(member.decoder, sources))
-        columns_of = [_columns(self, member) for member in members]
+        # The member's action for each of this parser's, and for none at last.
+        columns_of = [torch.from_numpy(_columns(self, member)) for member in members]
 
         def expected(step: BeamStep) -> NDArray[np.float64]:
             """Return the mean of what the members expect of the next action."""
@@ -204,21 +184,16 @@ class TransitionParser(NeuralParser):
             legal, parents = torch.from_numpy(step.legal), torch.from_numpy(step.parents)
             means: list[Tensor] = []
             for member, decoder, columns in zip(members, decoders, columns_of, strict=True):
-                last = step.last
-                if columns is not None:
-                    last = np.where(last < 0, last, columns[np.maximum(last, 0)])
-                scores = decoder.step(
-                    member._last(last), parents.to(member.device), member.stacks(pushed, removed)
-                ).double()
-                if columns is not None:
-                    scores = scores[:, torch.from_numpy(columns).to(scores.device)]
-                means.append(scores.cpu().masked_fill(~legal, -torch.inf).log_softmax(dim=1))
+                given = columns[step.last].to(member.device), parents.to(member.device)
+                scores = decoder.step(*given, member.stacks(pushed, removed)).double().cpu()
+                if member.names != self.names:
+                    scores = scores.index_select(1, columns[:-1])
+                means.append(scores.masked_fill(~legal, -torch.inf).log_softmax(dim=1))
             return (reduce(torch.logaddexp, means) - np.log(len(members))).numpy()
 
         return beam_search(self.system, lengths, self.config.beam, expected)
 
     def _prediction(self, best: Hypothesis, tags: list[str] | None) -> Prediction:
-        """Return the tree that actions make, with its crossing arcs, and predicted tags."""
         names = [self.names[relation] for relation in best.relations.tolist()]
         blank = [""] * len(names)
         tree = DependencyTree.build(blank, blank, best.heads.tolist(), names)
@@ -226,11 +201,7 @@ class TransitionParser(NeuralParser):
         return Prediction(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
-        """Return the tree in which every word hangs from the first, and that from the root."""
-        from_root, between = (self.names[column.argmax()] for column in self.system.permitted.T)
-        others = len(words) - 1
-        heads, relations = [0, *[1] * others], [from_root, *[between] * others]
-        tree = DependencyTree.build(words, tags, heads, relations)
+        tree = chain(words, tags, *(self.names[k] for k in self.system.permitted.argmax(axis=0)))
         return Parse.of(dependencies=decode_projective(tree, self.config.nonprojective))
 
     # Margins --------------------------------------------------------------------------
@@ -239,33 +210,31 @@ class TransitionParser(NeuralParser):
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
     ) -> list[list[Margin]]:
-        """Return the words of each sentence whose head or relation differs.
+        """Charge the odds of actions to words.
 
-        Probabilities are those of actions, each of which depends on all before it; arcs have none.
-        So the parser is led along the actions of the gold tree. Where it would do something else,
-        the logarithm of the odds of its action against the gold one is charged to the words that
-        get their head by either of the two, and the margin of a word is the largest charge. It
-        need not be the probability with which a beam, on other ways, comes to another arc; of a
-        word that is never charged, and where no actions make the gold tree, it is 0.
+        The parser is led along the actions of the gold tree. Where it would do something else, the
+        logarithm of the odds of its action against the gold one is charged to the words that get
+        their head by either of the two, and the margin of a word is the largest charge. A beam may
+        come to another arc on other ways; of a word that is never charged, and where no actions
+        make the gold tree, it is 0.
         """
-        trees = [parse.dependencies for parse in gold if parse.dependencies is not None]
+        trees = trees_of(gold)
         derivations, made = zip(*map(self._nearest, trees), strict=True)
-        forced = self.teacher_forced(encoded.tokens, encoded.batch, derivations)
-        scores = forced.scores.float().log_softmax(dim=1)
+        scores, chosen, history = self.teacher_forced(encoded.tokens, encoded.batch, derivations)
+        scores = scores.float().log_softmax(dim=1)
         best, preferred = scores.max(dim=1)
-        margins = (best - scores.gather(1, forced.gold[:, None]).squeeze(1)).cpu().numpy()
-        s0, s1, _ = forced.history.tops()
+        margins = (best - scores.gather(1, chosen[:, None]).squeeze(1)).cpu().numpy()
+        s0, s1, _ = history.tops()
         dependents = np.stack((np.zeros_like(s0), s1, s0))  # by transition; of SHIFT the root
-        rows, steps = forced.places
-        charges = np.zeros((len(trees), forced.history.pushed.shape[2]))
-        for actions in (forced.gold, preferred):
+        steps, rows = (history.actions.T != NONE).nonzero()
+        sentences = _longest_first(encoded.batch)[rows]
+        charges = np.zeros((len(trees), history.pushed.shape[2]))
+        for actions in (chosen, preferred):
             words = dependents[self.system.transitions(actions.cpu().numpy()), rows, steps]
-            np.maximum.at(charges, (forced.order[rows], words), margins)
+            np.maximum.at(charges, (sentences, words), margins)
         charges[~np.array(made)] = 0
-        return [
-            arc_margins(right, own, charge[1:].tolist(), self.vocabulary.relation_ids)
-            for right, own, charge in zip(gold, predicted, charges, strict=True)
-        ]
+        known = self.vocabulary.relation_ids
+        return arc_margins(trees, trees_of(predicted), charges[:, 1:].tolist(), known)
 
     def _nearest(self, gold: DependencyTree) -> tuple[Derivation, bool]:
         """Return the derivation of a tree, or of a chain if it has none, and which of the two.
@@ -282,25 +251,26 @@ class TransitionParser(NeuralParser):
         try:
             return self.system.derive(tree.heads.tolist(), relations), True
         except TreeError:  # several roots
-            chain = [at_root, *[between] * (len(tree) - 1)]
-            return self.system.derive(range(len(tree)), chain), False
+            relations = [at_root, *[between] * (len(tree) - 1)]
+            return self.system.derive(range(len(tree)), relations), False
 
     # Derivations ----------------------------------------------------------------------
 
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
         if not words:
             raise SpmrlError("a sentence without words has no attention to show")
+        given = [words], None if tags is None else [tags]
         traces: list[DerivationTrace] = []
 
-        def predict(window: Sequence[tuple[Words, Words | None]]) -> Iterator[Prediction]:
+        def predict(_: object) -> Iterator[Prediction]:
             # While the encoded sentence is there nothing is dropped at random.
-            for encoded in self.encoded([words], None if tags is None else [tags]):
+            for encoded in self.encoded(*given):
                 (best,) = self.hypotheses([encoded], [self])
                 found = self._prediction(best, encoded.tags[0])
                 traces.append(self._trace(encoded, best, found.parse(words, tags)))
                 yield found
 
-        list(parse_stream([words], None if tags is None else [tags], predict))
+        list(parse_stream(*given, predict))
         return traces[0]
 
     @torch.no_grad()
@@ -313,14 +283,13 @@ class TransitionParser(NeuralParser):
         history = self.system.history([best.derivation])
         sources = self.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))
         stacks = self.stacks(history.pushed, history.removed)
-        lasts = self._last(np.concatenate(([NONE], actions[:-1])))
+        lasts = self._last(np.insert(actions[:-1], 0, NONE)).view(-1, 1, 1)
+        befores = zip(*(part.split(1, dim=1) for part in stacks), strict=True)
         state, scores, weights = self.decoder.start(1, 1), [], []
-        for number, last in enumerate(lasts.view(-1, 1, 1)):
-            before = Stacks(*(part[:, number : number + 1] for part in stacks))
-            step = self.decoder.step(last, state, sources, before)
-            state = step.state
-            scores.append(step.scores[0, 0].double().cpu())
-            weights.append(step.weights[0, 0].float().cpu())
+        for last, before in zip(lasts, befores, strict=True):
+            found, state, seen = self.decoder.step(last, state, sources, Stacks(*before))
+            scores.append(found[0, 0].double().cpu())
+            weights.append(seen[0, 0].float().cpu())
         legal = torch.from_numpy(history.legal[0])
         expected = torch.stack(scores).masked_fill(~legal, -torch.inf).softmax(dim=1).numpy()
         arcs = np.full((len(actions), 2), NONE, dtype=np.int32)
@@ -344,9 +313,11 @@ class TransitionParser(NeuralParser):
         )
 
 
-def _columns(first: TransitionParser, member: TransitionParser) -> NDArray[np.int64] | None:
-    """Return the member's action for each of the first parser; None where they are alike."""
-    if member.names == first.names:
-        return None
+def _longest_first(batch: Batch) -> NDArray[np.int64]:
+    return np.argsort(-batch.lengths, kind="stable")
+
+
+def _columns(first: TransitionParser, member: TransitionParser) -> NDArray[np.int64]:
     relations = np.array([member.vocabulary.relation_ids[name] for name in first.names])
-    return np.concatenate(([0], 1 + relations, 1 + len(relations) + relations))
+    count = len(relations)
+    return np.concatenate(([0], 1 + relations, 1 + count + relations, [1 + 2 * count]))

@@ -135,7 +135,7 @@ class SpanHeads:
             return functional.pad(scorer.second(hidden), (1, 0))
 
 
-def _held_norm(norm: nn.LayerNorm | ReleasedLayerNorm, rows: Tensor) -> Tensor:
+def _held_norm(norm: nn.LayerNorm, rows: Tensor) -> Tensor:
     """A layer norm whose deviations are numbers through which no gradient goes."""
     centred = rows - rows.mean(dim=-1, keepdim=True)
     squares = centred.detach().square().sum(dim=-1, keepdim=True)

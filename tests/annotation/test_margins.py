@@ -190,9 +190,9 @@ def log_odds(parser: Any, gold: Parse, word: int) -> float:
     (encoded,) = parser.encoded([gold.words], None, 2000)
     derivation = parser.gold(gold)
     with torch.no_grad():
-        forced = parser.teacher_forced(encoded.tokens, encoded.batch, [derivation])
+        forced, _, _ = parser.teacher_forced(encoded.tokens, encoded.batch, [derivation])
     step = derivation.removed_at[word + 1] - 1
-    scores = forced.scores[step].double().log_softmax(dim=0)
+    scores = forced[step].double().log_softmax(dim=0)
     return float(scores.max() - scores[derivation.actions[step]])
 
 

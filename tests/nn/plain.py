@@ -69,7 +69,7 @@ def randomise(module: nn.Module, seed: int, scale: float = 0.5) -> None:
             )
 
 
-def layer_norm(vector: Rows, norm: nn.LayerNorm | ReleasedLayerNorm) -> Rows:
+def layer_norm(vector: Rows, norm: nn.LayerNorm) -> Rows:
     """One vector, normalised over all its coordinates."""
     mean = sum(vector) / len(vector)
     if isinstance(norm, ReleasedLayerNorm):

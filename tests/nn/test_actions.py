@@ -79,21 +79,21 @@ def test_a_step_is_torchs_gru_over_action_and_context(monkeypatch: pytest.Monkey
     sources = own.attention.sources(words)
     state = torch.randn(2, 1, 1, D_STATE).double()
     last = torch.tensor([[3]])
-    step = own.step(last, state, sources, stacks)
+    scores, after, seen = own.step(last, state, sources, stacks)
     context, weights = own.attention(state[-1], sources, stacks)
     first = own.cells[0](torch.cat((own.embedding.weight[3], context[0, 0]))[None], state[0, 0])
     second = own.cells[1](first, state[1, 0])
-    assert torch.allclose(step.state[:, 0], torch.stack((first, second)))
-    assert torch.equal(step.weights, weights)
+    assert torch.allclose(after[:, 0], torch.stack((first, second)))
+    assert torch.equal(seen, weights)
     read = torch.cat((own.embedding.weight[3], second[0], context[0, 0]))
-    assert torch.allclose(step.scores[0, 0], own.scores(own.hidden(read).tanh()))
+    assert torch.allclose(scores[0, 0], own.scores(own.hidden(read).tanh()))
     # Zaremba et al. 2014: never on what a layer passes on to its own next step.
     monkeypatch.setattr(torch.nn.functional, "dropout", lambda rows, p, training: 0 * rows)
-    dropped = own.train().step(last, state, sources, stacks)
+    scores, after, _ = own.train().step(last, state, sources, stacks)
     reads = torch.zeros(1, 3 + own.attention.d_out).double(), torch.zeros(1, D_STATE).double()
     expected = [own.cells[k](reads[k], state[k, 0]) for k in range(2)]
-    assert torch.allclose(dropped.state[:, 0], torch.stack(expected))
-    assert torch.allclose(dropped.scores[0, 0], own.scores(own.hidden.bias.tanh()))
+    assert torch.allclose(after[:, 0], torch.stack(expected))
+    assert torch.allclose(scores[0, 0], own.scores(own.hidden.bias.tanh()))
 
 
 @pytest.mark.parametrize("layers", [1, 3])
@@ -106,9 +106,8 @@ def test_known_sequences_are_step_after_step(layers: int) -> None:
     state, one_by_one = own.start(3, 1), []
     for t in range(8):
         now = Stacks(*(part[:, t : t + 1] for part in stacks))
-        step = own.step(last[:, t : t + 1], state, sources, now)
-        state = step.state
-        one_by_one.append(step.scores[:, 0])
+        found, state, _ = own.step(last[:, t : t + 1], state, sources, now)
+        one_by_one.append(found[:, 0])
     assert torch.allclose(scores, torch.stack(one_by_one)[number, sentence], atol=1e-12)
 
 

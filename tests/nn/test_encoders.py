@@ -113,7 +113,7 @@ def test_which_features_meet(position: str, matrices: Matrices) -> None:
     (by_first,) = torch.autograd.grad(first.square().sum(), rows)
     assert bool(by_first[:, D_MODEL // 2 :].any()) == (matrices == "full")
     width = D_MODEL if position == "added" else D_MODEL // 2
-    assert module.positions.embedding_dim == module.content_width == width
+    assert module.positions.weight.shape[1] == module.content_width == width
     assert second.shape == first.shape
 
 

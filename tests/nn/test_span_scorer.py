@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
@@ -70,16 +68,7 @@ def test_neither_blocks_nor_rounded_rows_show(
         torch.testing.assert_close(found, whole, atol=1e-13, rtol=0)
 
 
-def test_chosen_scores_are_entries_of_all_scores(scorer: SpanScorer, posts: Tensor) -> None:
-    projected = scorer.project(posts)
-    table = all_scores(scorer, projected, START, END)
-    for label in range(1, LABELS):
-        labels = torch.full((len(SPANS),), label)
-        found = scorer.chosen_scores(projected, START, END, labels)
-        torch.testing.assert_close(found, table[:, label - 1], atol=1e-12, rtol=0)
-
-
-def test_gradients_of_chosen_scores_are_those_of_the_whole_table(
+def test_chosen_scores_and_their_gradients_are_those_of_the_whole_table(
     scorer: SpanScorer, posts: Tensor
 ) -> None:
     labels = 1 + torch.arange(len(SPANS)) % (LABELS - 1)
@@ -94,9 +83,10 @@ def test_gradients_of_chosen_scores_are_those_of_the_whole_table(
         table = scorer.second(hidden)
         return table[torch.arange(len(SPANS)), labels - 1]
 
-    def gradients(scores: Callable[[], Tensor]) -> tuple[Tensor, ...]:
-        return torch.autograd.grad((scores() * factors).sum(), [posts, *scorer.parameters()])
+    def outcome(scores: Tensor) -> tuple[Tensor, ...]:
+        weights = [posts, *scorer.parameters()]
+        return scores, *torch.autograd.grad((scores * factors).sum(), weights)
 
-    for found, expected in zip(gradients(chosen), gradients(dense), strict=True):
+    for found, expected in zip(outcome(chosen()), outcome(dense()), strict=True):
         assert expected.any()
         torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)

@@ -17,6 +17,8 @@ from spmrl_bench.trees import Tree
 from spmrl_bench.trees.parse import Parse
 from tests.builders import TREES
 
+WORDS = sorted({word for tree in TREES for word in tree.words})
+
 
 def steady_indexer(parser: ChartParser) -> Indexer:
     """An indexer that never turns a training word into UNK."""
@@ -68,6 +70,14 @@ def check_learnt_and_loaded(parser: ChartParser, folder: Path, steps: int, share
     expected = list(parser.parse(words, tags if parser.reads_tags else None))
     assert list(again.parse(words, tags if parser.reads_tags else None)) == expected
     assert len(set(map(repr, expected))) > 5
+
+
+def random_sentences(count: int, longest: int = 12, seed: int = 0) -> list[list[str]]:
+    """Sentences of all lengths, some words of which are unknown."""
+    rng = np.random.default_rng(seed)
+    known = [*WORDS, "zebra", "Xyz", "a" * 40]
+    lengths = [1, *rng.integers(1, longest + 1, count - 1).tolist()]
+    return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
 
 
 def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:

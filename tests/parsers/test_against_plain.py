@@ -20,10 +20,9 @@ from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
-from tests.parsers.examples import accumulate, gold_of, steady_indexer
+from tests.parsers.examples import accumulate, gold_of, random_sentences, steady_indexer
 from tests.parsers.plain_parser import PlainParser, weights_of
 
-WORDS = sorted({word for tree in TREES for word in tree.words})
 SIZES: dict[str, Any] = {"layers": 3, "max_positions": 64}
 
 both_variants = pytest.mark.parametrize("variant", LEXICAL)
@@ -67,14 +66,6 @@ def plain_of(parser: ChartParser) -> PlainParser:
     return PlainParser(parser.config, parser.vocabulary, weights_of(parser))
 
 
-def sentences(count: int, longest: int, seed: int = 0) -> list[list[str]]:
-    """Sentences of all lengths, some words of which are unknown."""
-    rng = np.random.default_rng(seed)
-    known = [*WORDS, "zebra", "Xyz", "a" * 40]
-    lengths = [1, *rng.integers(1, longest + 1, count - 1).tolist()]
-    return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
-
-
 def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -> list[Tensor]:
     """Scores ``[cells, labels - 1]`` of each sentence, as parsing computes them."""
     indexer = parser.indexer()
@@ -102,7 +93,7 @@ def check_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -
 
 @both_variants
 def test_scores(variant: str, way: str) -> None:
-    check_scores(lively_parser(lexical=LEXICAL[variant]), sentences(12, longest=25), 200)
+    check_scores(lively_parser(lexical=LEXICAL[variant]), random_sentences(12, longest=25), 200)
 
 
 @pytest.mark.skipif(
@@ -115,7 +106,7 @@ def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
     found = []
     for usable in (kernels.usable, lambda *_: False):
         monkeypatch.setattr(kernels, "usable", usable)
-        parser, given = lively_parser(encoder=encoder), sentences(12, longest=25)
+        parser, given = lively_parser(encoder=encoder), random_sentences(12, longest=25)
         scores = torch.cat(fast_scores(parser, given, 200))
         trees = [parse.tree for parse in parser.parse(given)]
         indexer = steady_indexer(parser)
@@ -132,7 +123,7 @@ def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
 
 @pytest.mark.parametrize("max_tokens", [1, 60, 100_000])
 def test_scores_do_not_depend_on_the_batch(max_tokens: int, way: str) -> None:
-    parser, given = lively_parser(), sentences(30, longest=40)
+    parser, given = lively_parser(), random_sentences(30, longest=40)
     alone = [fast_scores(parser, [words], 1)[0] for words in given]
     order = np.random.default_rng(1).permutation(len(given)).tolist()
     together = fast_scores(parser, [given[k] for k in order], max_tokens)
@@ -212,38 +203,6 @@ def test_plain_loss_passes_gradcheck() -> None:
         return plain.loss(TREES[0]) + plain.loss(TREES[3])
 
     assert torch.autograd.gradcheck(loss, tuple(weights.values()), fast_mode=True)
-
-
-def test_loss_passes_gradcheck() -> None:
-    """The product's own, in float64, for every weight."""
-    parser = lively_parser(**TINY).double().train()
-    indexer = parser.indexer()
-    gold = [gold_of(parser, indexer, tree) for tree in (TREES[0], TREES[3], TREES[8])]
-    pool = Pool(gold, indexer)
-    module = _Loss(parser)
-    names = [name for name, _ in module.named_parameters()]
-
-    def loss(*values: Tensor) -> Tensor:
-        given, arguments = dict(zip(names, values, strict=True)), (indexer, pool, gold)
-        found: Tensor = torch.func.functional_call(module, given, arguments)
-        return found
-
-    assert torch.autograd.gradcheck(loss, tuple(parser.parameters()), fast_mode=True)
-
-
-class _Loss(torch.nn.Module):
-    """The loss of a pool as the forward of a module, whose weights can then be replaced."""
-
-    def __init__(self, parser: ChartParser) -> None:
-        super().__init__()
-        self.parser = parser
-
-    def forward(self, indexer: Any, pool: Pool, gold: list[Any]) -> Tensor:
-        vectors = self.parser.form_vectors(indexer, pool.forms)
-        ((group, batch),) = pool.batches(1000, self.parser.device, vectors)
-        loss = self.parser.whole_loss(batch, [gold[k].gold for k in group], 0.5)
-        assert loss is not None
-        return loss
 
 
 # ---- bfloat16 products -------------------------------------------------------------------

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
 from spmrl_bench.nn.vocabulary import UNK
 from spmrl_bench.parsers import session
 from spmrl_bench.parsers.batches import Indexer, Sentence
@@ -21,17 +20,7 @@ from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
 from tests.builders import TREES, config, learn, tiny
-from tests.parsers.examples import batch_of, trees_of
-
-WORDS = sorted({word for tree in TREES for word in tree.words})
-
-
-def random_sentences(count: int, seed: int = 0) -> list[list[str]]:
-    """Sentences of 1 to 12 words, some of them unknown."""
-    rng = np.random.default_rng(seed)
-    known = [*WORDS, "zebra", "Xyz"]
-    lengths = [1, *rng.integers(1, 13, count - 1).tolist()]
-    return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
+from tests.parsers.examples import WORDS, batch_of, random_sentences, trees_of
 
 
 def lively_parser(**changes: Any) -> ChartParser:
@@ -154,14 +143,6 @@ def test_unary_chains_are_written_out() -> None:
         parser.scorer.second.bias.copy_(torch.tensor([1.0, -1.0]))
     (tree,) = parser.parse([["x", "y"]])
     assert str(tree) == "(A (B (A (B (XX x))) (A (B (XX y)))))"
-
-
-def test_a_window_is_trained_in_where_the_settings_say_so() -> None:
-    limits = tiny(attention_window=3, relaxed_window=True, layers=2).encoder.masks
-    assert limits == (AttentionMask(window=3, relaxed=True),) * 2
-    assert tiny(layers=2).encoder.masks == (OPEN,) * 2
-    with pytest.raises(ValueError, match="there is no window to relax"):
-        config(relaxed_window=True)
 
 
 # ---- learning --------------------------------------------------------------------------

@@ -19,33 +19,11 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.builders import TREES, config, flat, tiny
-from tests.nn.plain import layout_of
 from tests.parsers.examples import check_learnt_and_loaded, losses_of
 
 ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
 LABELS = len(Vocabulary.of(map(Parse.of, TREES)).labels) - 1
 WORDS = [tree.words for tree in TREES]
-CHOICES: list[dict[str, Any]] = [
-    {},
-    {"label_heads": 7},
-    {"label_d_kv": 12},
-    {"label_d_proj": 10},
-    {"label_queries": "matrices"},
-    {"label_outputs": "projected"},
-    {"label_queries": "matrices", "label_outputs": "projected"},
-    {"label_feed_forward": "none"},
-    {"label_feed_forward": "released"},
-    {"label_matrices": "full"},
-    {"matrices": "full"},
-    {"matrices": "full", "label_matrices": "factored"},
-    {"position": "added"},
-    {"attention_scale": "d_model"},
-    {"layer_norm": "released"},
-    {"layers": 0},
-    {"encoder": "lstm"},
-    {"encoder": "gru", "predict_tags": True},
-]
-every_choice = pytest.mark.parametrize("choices", CHOICES, ids=str)
 LEARNT: list[dict[str, Any]] = [
     {},
     {"label_queries": "matrices", "label_residual_dropout": 0.2},
@@ -122,42 +100,12 @@ def test_the_layers_below_start_as_without_it() -> None:
     assert plain.encoder.d_out == plain.config.d_model
 
 
-def test_widths_follow_the_encoder() -> None:
-    parser = labelled(predict_tags=True)
-    assert parser.encoder.d_out == 6 * LABELS
-    assert parser.scorer.first.in_features == 6 * LABELS
-    assert parser.tagger.first.in_features == 6 * LABELS
-    projected = labelled(predict_tags=True, label_outputs="projected")
-    assert projected.scorer.first.in_features == projected.config.d_model
-
-
 def test_members_of_an_ensemble_may_have_it() -> None:
     members = [labelled(), tiny(seed=1), labelled(seed=2, label_heads=3)]
     assert len(list(Ensemble(members).parse(WORDS))) == len(WORDS)
 
 
 # ---- settings --------------------------------------------------------------------------
-
-
-def encoded(**choices: Any) -> Tensor:
-    """One sentence, through an encoder whose weights depend on the settings by their shape only."""
-    module = labelled(**choices).encoder
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.copy_(0.3 * torch.randn(parameter.shape, generator=generator))
-    content = torch.randn(9, config(**{**ON, **choices}).d_content, generator=generator)
-    result: Tensor = module.eval()(content, layout_of([9]))
-    assert result.shape[1] == module.d_out
-    return result.detach()
-
-
-def test_every_choice_makes_another_encoder() -> None:
-    found = [encoded(**choices) for choices in CHOICES]
-    for k, (choices, rows) in enumerate(zip(CHOICES, found, strict=True)):
-        for other, others in zip(found[:k], CHOICES[:k], strict=True):
-            same = rows.shape == other.shape and (rows - other).abs().max() < 1e-3
-            assert not same, (choices, others)
 
 
 def test_settings_reach_the_layer() -> None:

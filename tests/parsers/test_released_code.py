@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from spmrl_bench import load_parser
@@ -114,11 +113,6 @@ def test_label_attention_that_is_added_up_keeps_the_halves() -> None:
     for outputs, block in (("projected", 32), ("concatenated", 6)):
         parser = tiny(**UNFACTORED, **labels, label_outputs=outputs, forward_features="first")
         assert parser.encoder.d_block == block
-
-
-def test_halves_are_for_added_positions() -> None:
-    with pytest.raises(ValidationError, match="needs position = 'added'"):
-        config(forward_features="first")
 
 
 # ---- CharConcat --------------------------------------------------------------------------

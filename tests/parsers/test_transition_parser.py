@@ -94,11 +94,11 @@ def single_steps(
     state, last, found = parser.decoder.start(1, 1), parser.system.actions, []
     for number, action in enumerate(actions):
         before = Stacks(*(part[:, number : number + 1] for part in stacks))
-        step = parser.decoder.step(torch.tensor([[last]]), state, sources, before)
+        scores, state, weights = parser.decoder.step(torch.tensor([[last]]), state, sources, before)
         legal = torch.from_numpy(history.legal[0, number])
-        scores = step.scores[0, 0].double().masked_fill(~legal, -torch.inf).log_softmax(dim=0)
-        found.append((float(scores[action]), step.weights[0, 0]))
-        state, last = step.state, action
+        scores = scores[0, 0].double().masked_fill(~legal, -torch.inf).log_softmax(dim=0)
+        found.append((float(scores[action]), weights[0, 0]))
+        last = action
     return found
 
 

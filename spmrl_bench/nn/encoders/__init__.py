@@ -36,7 +36,6 @@ class Encoder(nn.Module, ABC):
     """A stack of layers over the tokens of sentences, and perhaps label attention on top.
 
     Attributes:
-        Config: class of its settings.
         any_width: whether it takes a content of another width than :meth:`d_content`.
         matrices: those of its layers; None where content and position have no halves of their own.
         stack_block: width of a block of the features of the stack.
@@ -53,10 +52,8 @@ class Encoder(nn.Module, ABC):
     attention_parts: tuple[Part, ...] = ()
 
     def __init__(self, config: Any, d_model: int, d_content: int, precision: Precision) -> None:
-        """An encoder without layers, for token vectors and a content of these widths."""
         super().__init__()
-        self.d_model = d_model
-        self.precision = precision
+        self.d_model, self.precision = d_model, precision
         self.label_attention: LabelAttention | None = None
 
     @classmethod
@@ -67,13 +64,12 @@ class Encoder(nn.Module, ABC):
     @property
     def d_out(self) -> int:
         """Width of an encoded token."""
-        return self.d_model if self.label_attention is None else self.label_attention.d_out
+        return getattr(self.label_attention, "d_out", self.d_model)
 
     @property
     def d_block(self) -> int:
         """Width of a block of the output, half of which is the forward part."""
-        own = None if self.label_attention is None else self.label_attention.d_block
-        return own or self.stack_block
+        return getattr(self.label_attention, "d_block", None) or self.stack_block
 
     @abstractmethod
     def stack(self, content: Tensor, layout: Ragged) -> Tensor:
@@ -90,8 +86,7 @@ class Encoder(nn.Module, ABC):
     def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
         """Attention weights of each sentence of ``n`` tokens, ``[layers, heads, n, n]``.
 
-        Raises:
-            UnsupportedError: it has none, or none of this part.
+        UnsupportedError where it has none, or none of this part.
         """
         raise self._no_attention()
 
@@ -99,8 +94,7 @@ class Encoder(nn.Module, ABC):
     def limited(self, masks: Mapping[int, Any]) -> Iterator[None]:
         """Within it the attention of these layers is masked, by layer, and that of no other.
 
-        Raises:
-            UnsupportedError: there is no such layer, or a mask of what it does not keep apart.
+        UnsupportedError where there is no such layer, or a mask of what it does not keep apart.
         """
         if masks:
             raise self._no_attention()

@@ -65,7 +65,7 @@ class AttentionMask:
     relaxed: bool = False
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < 0:
+        if (self.window or 0) < 0:
             raise ValueError(f"window is {self.window}; it must be 0 or more, or None for none")
 
     def pairs(self, layout: Ragged) -> Tensor:
@@ -83,7 +83,7 @@ class AttentionMask:
         return keys & seen[:, None]
 
     def queries(self, query: Tensor) -> Tensor:
-        """Queries ``[..., d_kv]`` of two halves, without those whose product does not count."""
+        """Queries ``[..., d_kv]``, zero in the half whose product does not count."""
         if self.content and self.position:
             return query
         halves = zip(query.chunk(2, dim=-1), (self.content, self.position), strict=True)
@@ -93,7 +93,17 @@ class AttentionMask:
 OPEN = AttentionMask()
 
 
-class AttentionHeads(nn.Module):
+class Heads(nn.Module):
+    """What heads of attention have, whatever their queries are of."""
+
+    def __init__(self, config: Any, d_model: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.d_kv, self.dropout = heads, config.d_kv, config.attention_dropout
+        scale = d_model if config.attention_scale == "d_model" else self.d_kv
+        self.factor = 1 / math.sqrt(scale)
+
+
+class AttentionHeads(Heads):
     """The heads of self-attention, each of which has a query for every token of a sentence.
 
     For head ``h`` the weight of token ``j`` at token ``i`` is
@@ -103,11 +113,7 @@ class AttentionHeads(nn.Module):
     """
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
-        super().__init__()
-        self.heads = heads
-        self.d_kv = config.d_kv
-        self.dropout = config.attention_dropout
-        self.factor = scale_of(config, d_model)
+        super().__init__(config, d_model, heads)
         self.project = LINEAR[matrices](d_model, 3 * heads * self.d_kv, bias=False)
 
     def contexts(
@@ -115,8 +121,7 @@ class AttentionHeads(nn.Module):
     ) -> Tensor:
         """What each head finds for each token, ``[tokens, heads, d_kv]``.
 
-        Queries and keys are of ``places`` if given, rows of the position table, and values of
-        ``rows`` all the same; with full matrices only.
+        Queries and keys are of ``places`` if given, rows of the position table; full matrices only.
         """
         query, key, value = self._padded(rows, layout, places)
         p = self.dropout if self.training else 0.0
@@ -128,10 +133,7 @@ class AttentionHeads(nn.Module):
     def weights(
         self, rows: Tensor, layout: Ragged, mask: AttentionMask = OPEN, places: Tensor | None = None
     ) -> Tensor:
-        """The weights by which :meth:`contexts` averages, ``[sentences, heads, longest, longest]``.
-
-        What lies beyond a sentence is of no interest.
-        """
+        """Weights by which :meth:`contexts` averages, ``[sentences, heads, longest, longest]``."""
         with torch.autocast(rows.device.type, enabled=False):
             query, key, _ = self._padded(rows, layout, places)
             logits = mask.queries(query) @ key.transpose(2, 3) * self.factor
@@ -146,20 +148,11 @@ class AttentionHeads(nn.Module):
             both, values = weight[0].tensor_split([2 * self.heads * self.d_kv])
             parts = functional.linear(places, both), functional.linear(rows, values)
             joined = torch.cat(parts, dim=1)
-        padded = layout.pad(joined).unflatten(2, (3, self.heads, self.d_kv))
-        return padded.permute(2, 0, 3, 1, 4)
-
-
-def scale_of(config: Any, d_model: int) -> float:
-    """By what the products of queries and keys are multiplied."""
-    return 1 / math.sqrt(d_model if config.attention_scale == "d_model" else config.d_kv)
+        return layout.pad(joined).unflatten(2, (3, self.heads, self.d_kv)).permute(2, 0, 3, 1, 4)
 
 
 class SelfAttention(AttentionHeads):
-    """Multi-head attention over the tokens of a sentence; the heads are joined by a matrix.
-
-    With ``start = "released"`` the map back stays as :class:`torch.nn.Linear` begins.
-    """
+    """Multi-head attention over the tokens of a sentence; the heads are joined by a matrix."""
 
     def __init__(self, config: AttentionEncoder.Config, d_model: int) -> None:
         heads, d_kv = config.heads, config.d_kv
@@ -169,9 +162,9 @@ class SelfAttention(AttentionHeads):
             bound = math.sqrt(3) * UNIFORM_DEVIATION
             for weight in self.parameters():
                 nn.init.uniform_(weight, -bound, bound)
-            return
-        init_heads(self.project, heads, d_kv)
-        if config.start == "usual":
+        else:
+            init_heads(self.project, heads, d_kv)
+        if config.start == "usual":  # else the map back stays as torch begins it
             init_heads(self.output, heads, d_kv, back=True)
 
     def forward(self, *given: Any) -> Tensor:
@@ -197,23 +190,18 @@ class EncoderLayer(nn.Module):
         """``[tokens, d_model]`` to the same; ``limits`` as of :meth:`AttentionHeads.contexts`."""
         attended = self.attention(rows, layout, *limits)
         rows = self.attention_norm(rows + self.residual_dropout(attended, layout))
-        hidden = self.expand(rows).relu_()
-        contracted = self.contract(self.relu_dropout(hidden, layout))
+        contracted = self.contract(self.relu_dropout(self.expand(rows).relu_(), layout))
         return self.feed_forward_norm(rows + self.residual_dropout(contracted, layout))
 
 
 class AttentionEncoder(Encoder):
     """A stack of layers over content and position.
 
-    The position starts as one vector per place in the sentence, learned (standard normal at first,
-    as in the released code) or sinusoidal; START is place 0, so a sentence of ``n`` words needs
-    ``n + 2`` rows of the table. It is concatenated to the content, as the second half of a token
-    vector, or added to it, both of full width then. Concatenated with factored matrices it is the
-    factored encoder (Kitaev & Klein 2018, section 4), added with full ones the unfactored one
-    (section 3).
-
-    In position-only layers (section 3) queries and keys come from the rows of the position table
-    alone, before they are added to the content and normalised.
+    A position concatenated, with factored matrices, makes the factored encoder (Kitaev & Klein
+    2018, section 4), one added, with full ones, the unfactored one (section 3). A learned table is
+    standard normal at first, as in the released code; START is place 0. In position-only layers
+    (section 3) queries and keys come from the rows of the table alone, as they are before they are
+    added to the content and normalised.
     """
 
     class Config(Settings):
@@ -250,13 +238,9 @@ class AttentionEncoder(Encoder):
         input_norm: bool = True
         """Whether a layer norm stands before the first layer, as in the released code."""
         start: Start = "usual"
-        """Random weights of attention: Xavier normal over the tensors of all heads; ``released``:
-        the map from the heads back is uniform, as in the code of 2018; ``version-0.2``: all uniform
-        with standard deviation 0.02, and all layers alike, as in version 0.2 of the code."""
+        """Random weights of attention: Xavier normal, or those of a version of the code."""
         forward_features: Literal["even", "first"] = "even"
-        """Of a token vector, for span vectors: the even ones (the paper), or the ``first`` half, as
-        in the released code where the position is added: a span then takes the CharLSTM's states of
-        each direction from one side only."""
+        """Forward part of a token vector: the even features, or the first half (released code)."""
         window: Annotated[int, Field(ge=0)] | None = None
         """Largest distance of two tokens that see each other, in all layers; without it any."""
         relaxed_window: bool = False
@@ -271,11 +255,10 @@ class AttentionEncoder(Encoder):
                     "forward_features = 'first' needs position = 'added'; where the position is "
                     "concatenated, the first half of a token vector is its content"
                 )
-            if not self.position_only_layers:
-                return self
-            if (absent := max(self.position_only_layers)) >= self.layers:
+            if (absent := max(self.position_only_layers, default=-1)) >= self.layers:
                 raise ValueError(f"position_only_layers: layer {absent}; {_known(self.layers)}")
-            if (self.position, self.matrices) != ("added", "full"):
+            unfactored = (self.position, self.matrices) == ("added", "full")
+            if self.position_only_layers and not unfactored:
                 raise ValueError(
                     "position_only_layers needs position = 'added' and matrices = 'full'; a "
                     "factored encoder is kept from its content by a mask"
@@ -284,20 +267,21 @@ class AttentionEncoder(Encoder):
 
     def __init__(self, config: Config, d_model: int, d_content: int, precision: Precision) -> None:
         super().__init__(config, d_model, d_content, precision)
-        self.matrices: Matrices = config.matrices
+        self.matrices = config.matrices
         self.max_tokens = config.max_positions
         self.stack_block = 2 if config.forward_features == "even" else d_model
         self.added = config.position == "added"
         self.content_width = d_content
-        # Whether content and position stay apart; the kernels are made for this.
+        # Whether content and position stay apart, for which the kernels are made.
         self.factored = config.matrices == "factored" and not self.added
         self.attention_parts = PARTS if self.factored else ("combined",)
         self.fused = self.factored and config.layer_norm == "usual" and config.input_norm
-        self.position_only = frozenset(config.position_only_layers)
+        self.position_only = config.position_only_layers
         table = nn.Embedding if config.position_table == "learned" else SinusoidalPositions
         self.positions = table(config.max_positions, d_model if self.added else d_model // 2)
-        normed = config.input_norm
-        self.input_norm = layer_norm(d_model, config.layer_norm) if normed else nn.Identity()
+        self.input_norm: nn.Module = nn.Identity()
+        if config.input_norm:
+            self.input_norm = layer_norm(d_model, config.layer_norm)
         self.layers = nn.ModuleList(EncoderLayer(config, d_model) for _ in range(config.layers))
         if config.start == "version-0.2":  # which makes one layer and copies it, all its weights
             for layer in self.layers[1:]:
@@ -312,15 +296,15 @@ class AttentionEncoder(Encoder):
 
     @contextmanager
     def limited(self, masks: Mapping[int, AttentionMask]) -> Iterator[None]:
-        """As of :class:`Encoder`; other layers see all, without any nothing changes."""
+        """Other layers see all; without any nothing changes."""
+        trained, numbers = self.masks, range(len(self.layers))
         for number, mask in masks.items():
-            if not 0 <= number < len(self.layers):
-                raise UnsupportedError(f"layer {number}: {_known(len(self.layers))}")
+            if number not in numbers:
+                raise UnsupportedError(f"layer {number}: {_known(len(numbers))}")
             if not (mask.content and mask.position):
                 self._check_factored(f"layer {number}: ")
-        trained = self.masks
         if masks:
-            self.masks = tuple(masks.get(number, OPEN) for number in range(len(self.layers)))
+            self.masks = tuple(masks.get(number, OPEN) for number in numbers)
         try:
             yield
         finally:
@@ -335,8 +319,7 @@ class AttentionEncoder(Encoder):
 
     @contextmanager
     def cached_weights(self) -> Iterator[None]:
-        # Rounded weights cannot be kept for longer: fused optimisers change weights without
-        # leaving a trace in their version number.
+        # For no longer: fused optimisers change weights but not their version number.
         self.bf16_weights = {}
         try:
             yield
@@ -344,14 +327,13 @@ class AttentionEncoder(Encoder):
             self.bf16_weights = None
 
     def stack(self, content: Tensor, layout: Ragged) -> Tensor:
-        unmasked = all(mask == OPEN for mask in self.masks)
-        if self.fused and unmasked and kernels.usable(content, "encoder"):
+        if self.fused and {*self.masks} <= {OPEN} and kernels.usable(content, "encoder"):
             return encode(self, content, layout)
         return self._layer_by_layer(content, layout)[0]
 
     @torch.no_grad()
     def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
-        """As of :class:`Encoder`; of content or position as if a head had nothing else to go by."""
+        """Of content or position as if a head had nothing else to go by."""
         if part != "combined":
             self._check_factored()
         _, found = self._layer_by_layer(content, layout, part)
@@ -363,19 +345,17 @@ class AttentionEncoder(Encoder):
     def _layer_by_layer(
         self, content: Tensor, layout: Ragged, part: Part | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """The stack by operations of torch, and the attention weights of a part if asked."""
+        """The stack by operations of torch, and the attention weights of a part if asked for."""
         position, weights = self.positions(layout.position), []
+        alone = {} if part == "combined" else {half: half == part for half in PARTS[:2]}
         joined = content + position if self.added else torch.cat((content, position), dim=1)
         rows = self.input_norm(joined)
         with autocast(self.precision, content.device):
             for number, (layer, mask) in enumerate(zip(self.layers, self.masks, strict=True)):
                 places = position if number in self.position_only else None
                 if part is not None:
-                    shown = mask
-                    if part != "combined":
-                        alone = {"content": part == "content", "position": part == "position"}
-                        shown = replace(mask, **alone)
                     attention: Any = layer.attention
+                    shown = replace(mask, **alone)
                     weights.append(attention.weights(rows, layout, shown, places))
                 rows = layer(rows, layout, mask, places)
         return rows.to(content.dtype), weights

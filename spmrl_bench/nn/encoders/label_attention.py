@@ -1,10 +1,9 @@
 """Label attention: heads that each see a sentence in one way of their own.
 
-A head of self-attention has a query for every token, and what all heads find is mixed by a
-matrix. A head of label attention (Mrini et al. 2020, section 2) has one learned query vector, and
-what it finds in the sentence is added to every token. The heads are not mixed: each gives a token
-features of its own, so that one can tell which head said what about a span. With as many heads as
-a treebank has labels each may become that of a label.
+A head of label attention (Mrini et al. 2020, section 2) has one learned query vector, and what it
+finds in the sentence is added to every token. The heads are not mixed: each gives a token features
+of its own, so that one can tell which head said what about a span. With as many heads as a treebank
+has labels each may become that of a label.
 
 For head ``h`` with query ``q_h`` and matrices ``K_h`` and ``V_h`` over the tokens ``x_t``::
 
@@ -31,24 +30,20 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn.encoders.attention import AttentionHeads, Scale, scale_of
+from spmrl_bench.nn.encoders.attention import AttentionHeads, Heads, Scale
 from spmrl_bench.nn.layers import LINEAR, Matrices, Norm, init_heads, layer_norm
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import Even, Positive, Rate, Settings
 
 
-class LabelHeads(nn.Module):
+class LabelHeads(Heads):
     """Heads with one learned query vector each.
 
     Factored maps have halves as in :class:`~spmrl_bench.nn.encoders.attention.AttentionHeads`.
     """
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
-        super().__init__()
-        self.heads = heads
-        self.d_kv = config.d_kv
-        self.dropout = config.attention_dropout
-        self.factor = scale_of(config, d_model)
+        super().__init__(config, d_model, heads)
         linear = LINEAR[matrices]
         self.query = nn.Parameter(torch.empty(heads, self.d_kv))
         self.key = linear(d_model, heads * self.d_kv, bias=False)
@@ -80,7 +75,7 @@ class LabelHeads(nn.Module):
 
 
 class SplitLinear(nn.Module):
-    """Two linear maps side by side, of the first features and of the last ones, with biases."""
+    """Two linear maps side by side, of the first and of the last features."""
 
     def __init__(self, inputs: tuple[int, int], outputs: tuple[int, int]) -> None:
         super().__init__()
@@ -99,9 +94,7 @@ class FeedForward(nn.Module):
     The ``last`` of the features, if any, have maps of their own, of half of the hidden layer.
     """
 
-    def __init__(
-        self, config: LabelAttention.Config, width: int, matrices: Matrices, last: int
-    ) -> None:
+    def __init__(self, config: Any, width: int, matrices: Matrices, last: int) -> None:
         super().__init__()
         d_ff = config.d_ff
         self.expand: nn.Module
@@ -118,18 +111,15 @@ class FeedForward(nn.Module):
         self.norm = layer_norm(width, config.layer_norm)
 
     def forward(self, rows: Tensor, layout: Ragged) -> Tensor:
-        hidden = self.expand(rows).relu_()
-        contracted = self.contract(self.relu_dropout(hidden, layout))
-        result: Tensor = self.norm(rows + self.residual_dropout(contracted, layout))
-        return result
+        contracted = self.contract(self.relu_dropout(self.expand(rows).relu_(), layout))
+        return self.norm(rows + self.residual_dropout(contracted, layout))
 
 
 class LabelAttention(nn.Module):
     """Label attention and a feed-forward layer, on top of an encoder's stack.
 
-    Two switches lead from label attention to plain self-attention (section 4.3): heads with query
-    matrices, and outputs that are added up by a matrix of all heads,
-    ``LayerNorm(x + O [c_1 ... c_heads])``. With both the layer is one of self-attention.
+    Two switches lead to plain self-attention (section 4.3): query matrices, and outputs that are
+    added up, ``LayerNorm(x + O [c_1 ... c_heads])``.
 
     Attributes:
         d_out: width of its tokens.
@@ -162,8 +152,7 @@ class LabelAttention(nn.Module):
         matrices: Matrices | None = None
         """Matrices of queries, keys and values; without it, as of the encoder's layers."""
         feed_forward: Literal["usual", "released", "none"] = "usual"
-        """A feed-forward layer over all features, ``released`` for that of the code of Mrini et
-        al., where the last ``d_model / 2`` have matrices of their own, or ``none``."""
+        """Over all features, with matrices of the last ``d_model / 2`` (their code), or none."""
         attention_scale: Scale = "d_kv"
         """As of the encoder ``attention``."""
         layer_norm: Norm = "usual"
@@ -172,8 +161,8 @@ class LabelAttention(nn.Module):
         def problem(self, d_model: int, matrices: Matrices | None, heads: int | None) -> str:
             """Return why label attention cannot be on an encoder, '' where it can.
 
-            ``matrices`` are those of its layers, None where they mix content and position, and
-            ``heads`` how many there would be, None where nobody knows yet.
+            ``matrices`` are of its layers, None where they mix content and position; ``heads`` is
+            None where nobody knows yet how many there would be.
             """
             if self.matrices == "factored" and matrices is None:
                 return (
@@ -196,11 +185,7 @@ class LabelAttention(nn.Module):
     def __init__(
         self, config: Config, d_model: int, labels: int, matrices: Matrices | None = "factored"
     ) -> None:
-        """Random weights on an encoder of these ``matrices``, see :meth:`Config.problem`.
-
-        Raises:
-            RecipeError: there are no labels to have heads for, or there is such a problem.
-        """
+        """Random weights; RecipeError if there are no labels to have heads for, or a problem."""
         super().__init__()
         heads = config.heads or labels
         if not heads:
@@ -214,12 +199,13 @@ class LabelAttention(nn.Module):
         self.concatenated = config.outputs == "concatenated"
         self.d_out = heads * config.d_proj if self.concatenated else d_model
         self.d_block = config.d_proj if self.concatenated else None
-        linear, d_kv = LINEAR[matrices], config.d_kv
+        d_kv = config.d_kv
         kind = LabelHeads if config.queries == "vectors" else AttentionHeads
         self.heads: LabelHeads | AttentionHeads = kind(config, d_model, heads, matrices)
         if isinstance(self.heads, AttentionHeads):
             init_heads(self.heads.project, heads, d_kv)
-        self.output = linear(d_kv if self.concatenated else heads * d_kv, d_model, bias=False)
+        inputs = d_kv if self.concatenated else heads * d_kv
+        self.output = LINEAR[matrices](inputs, d_model, bias=False)
         if self.concatenated:
             self.reduce = nn.Linear(d_model, config.d_proj, bias=False)
         else:
@@ -249,19 +235,15 @@ class LabelAttention(nn.Module):
         """
         added = self._reduced(self.heads.contexts(rows, layout), layout).to(rows.dtype)
         own = self.reduce(rows).to(rows.dtype)
-        found: Tensor = self.norm(self._of_tokens(added, layout).add_(own[:, None]))
-        return found
+        return self.norm(self._of_tokens(added, layout).add_(own[:, None]))
 
     def weights(self, rows: Tensor, layout: Ragged) -> list[Tensor]:
-        """Of each sentence of ``n`` tokens how much each head takes of each token, ``[heads, n]``.
+        """Of each sentence how much each head takes of each token, ``[heads, n]``.
 
-        With query matrices ``[heads, n, n]``, for each token with its query. The last dimension
-        sums to 1.
+        With query matrices ``[heads, n, n]``, for each token with its query.
         """
         pairs = zip(self.heads.weights(rows, layout), layout.lengths.tolist(), strict=True)
-        if isinstance(self.heads, LabelHeads):
-            return [weights[:, :n] for weights, n in pairs]
-        return [weights[:, :n, :n] for weights, n in pairs]
+        return [weights[..., :n][:, :n] for weights, n in pairs]
 
     def _of_tokens(self, found: Tensor, layout: Ragged) -> Tensor:
         """``[tokens, ...]`` from what was found for each, or for each sentence."""
@@ -269,23 +251,17 @@ class LabelAttention(nn.Module):
         return found.index_select(0, layout.sentence) if per_sentence else found
 
     def _reduced(self, contexts: Tensor, layout: Ragged) -> Tensor:
-        """Contexts ``[places, heads, d_kv]`` through ``R O`` to ``[places, heads, d_proj]``.
-
-        A place is a sentence, or with query matrices a token.
-        """
+        """Contexts ``[..., heads, d_kv]`` of sentences or tokens through ``R O``."""
         p = self.output_dropout.p if self.training else 0.0
         if p == 0:
             matrices = [matrix[0] for matrix in self.output.head_matrices(1)]
             pairs = zip(self.reduce.weight.chunk(len(matrices), dim=1), matrices, strict=True)
             return functional.linear(contexts, torch.cat([r @ o for r, o in pairs], dim=1))
         # Between O and R features are dropped, for each head and sentence others.
-        places, heads, _ = contexts.shape
-        d_model = self.reduce.in_features
-        shape = (len(layout.lengths), heads, d_model)
+        shape = (len(layout.lengths), contexts.shape[1], self.reduce.in_features)
         masks = contexts.new_empty(shape).bernoulli_(1 - p).div_(1 - p)
         if isinstance(self.heads, LabelHeads):
-            dropped = self.output(contexts.flatten(0, 1)).view(places, heads, d_model) * masks
-            return self.reduce(dropped)
+            return self.reduce(self.output(contexts.flatten(0, 1)).view(shape) * masks)
 
         def of_head(context: Tensor, mask: Tensor) -> Tensor:
             masked = self.output(context) * mask.index_select(0, layout.sentence)

@@ -1,13 +1,12 @@
 """A bidirectional LSTM or GRU over the tokens of a sentence: the encoder that attention replaced.
 
 The LSTM is that of Stern et al. 2017 and Gaddy et al. 2018, with which Kitaev & Klein 2018
-compare theirs; the GRU (Cho et al. 2014) has three quarters of its weights. Everything else of
-the parser stays, so that the difference is the encoder's.
+compare theirs; the GRU (Cho et al. 2014) has three quarters of its weights.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -25,13 +24,10 @@ from spmrl_bench.nn.settings import Layers, Precision, Rate, Settings
 class RecurrentEncoder(Encoder):
     """A stack of bidirectional layers with dropout on what goes from one to the next.
 
-    No mask is ever on what a layer hands from one token to the next. There are two kinds:
-
-    - ``sentence``: a mask for each sentence and layer, the same for all its tokens, on what goes
-      into each layer but the first. The content comes with masks of its own inputs, and what the
-      last layer gives has none.
-    - ``token``: a fresh mask for each token and layer, on what goes into each layer, the first
-      too, and on what the last one gives (Zaremba, Sutskever & Vinyals 2014, section 3.2).
+    No mask is ever on what a layer hands from one token to the next. Those of sentences are on what
+    goes into each layer but the first; the content comes with masks of its own inputs. Those of
+    tokens are on what goes into each layer, the first too, and on what the last one gives (Zaremba,
+    Sutskever & Vinyals 2014, section 3.2).
 
     The states of the forward direction are the even features of a token vector and those of the
     backward one the odd ones: the vector of span ``(i, j)`` is then ``[f_j - f_i ; b_j - b_i]``,
@@ -67,19 +63,16 @@ class RecurrentEncoder(Encoder):
         rows, each = content, self.masks == "token" and len(self.layers) > 0
         for number, layer in enumerate(self.layers):
             given = self._dropped(rows, layout) if number or each else rows
-            states = self._states(cast("RecurrentLayer", layer), given, layout, steps)
+            states = self._states(layer, given, layout, steps)
             rows = torch.stack(states.chunk(2, dim=1), dim=2).flatten(1)
         return self._dropped(rows, layout) if each else rows
 
     def _dropped(self, rows: Tensor, layout: Ragged) -> Tensor:
         if self.masks == "token":
             return nn.functional.dropout(rows, self.dropout.p, self.training)
-        dropped: Tensor = self.dropout(rows, layout)
-        return dropped
+        return self.dropout(rows, layout)
 
-    def _states(
-        self, layer: RecurrentLayer, rows: Tensor, layout: Ragged, steps: Steps | None
-    ) -> Tensor:
+    def _states(self, layer: Any, rows: Tensor, layout: Ragged, steps: Steps | None) -> Tensor:
         """Of both directions, ``[tokens, d_model]``; by the kernels where there are steps."""
         if steps is not None:
             starts = layout.lengths.cumsum(0) - layout.lengths
@@ -90,8 +83,7 @@ class RecurrentEncoder(Encoder):
         padded, lengths = layout.pad(rows), layout.lengths.cpu()
         with autocast(self.precision, rows.device):
             packed = pack_padded_sequence(padded, lengths, batch_first=True, enforce_sorted=False)
-            longest = layout.longest
-            found, _ = pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=longest)
+            found, _ = pad_packed_sequence(layer(packed)[0], batch_first=True)
             return layout.unpad(found).to(rows.dtype)
 
 

@@ -34,6 +34,5 @@ class Tagger(nn.Module):
 
     def forward(self, encoded: Tensor) -> Tensor:
         """Encoded tokens ``[tokens, d_model]`` to scores ``[tokens, tags]``."""
-        rows = with_rounded_rows(encoded)
-        scores: Tensor = self.second(self.norm(self.first(rows)).relu())
-        return scores[: len(encoded)]
+        hidden = self.norm(self.first(with_rounded_rows(encoded))).relu()
+        return self.second(hidden)[: len(encoded)]

@@ -19,11 +19,9 @@ it (``r``), and looks several times, each time knowing what it saw before. With 
     a^m_t = softmax over the words that have not been removed (e^m_t)
     c^m   = sum_t a^m_t h_t                                    c = [c^1; ...; c^l]
 
-``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Without ``s``, ``r`` and
-with one layer this is the attention of Bahdanau et al. 2015.
-
-Dropout is that of Zaremba et al. 2014: on what each layer reads and what leaves the last, never on
-what a layer passes on to its own next step. Nothing here knows what an action does.
+``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Dropout is that of Zaremba
+et al. 2014: on what each layer reads and what leaves the last, never on what a layer passes on to
+its own next step. Nothing here knows what an action does.
 """
 
 from __future__ import annotations
@@ -58,19 +56,8 @@ class Stacks(NamedTuple):
     """bool ``[B, K, N]``, for words that have been removed from it, and beyond a sentence."""
 
 
-class Step(NamedTuple):
-    """What one step of the decoder gives, for K hypotheses of each of B sentences."""
-
-    scores: Tensor
-    """``[B, K, actions]``, of all actions, legal or not."""
-    state: Tensor
-    """``[layers, B, K, d_hidden]``, for the next step."""
-    weights: Tensor
-    """``[B, K, attention layers, N]``, of the words."""
-
-
 class StackAttention(nn.Module):
-    """Layers of additive attention over the words; contexts of all, side by side, are ``d_out``."""
+    """Layers of additive attention over the words, whose contexts side by side are ``d_out``."""
 
     def __init__(self, config: ActionDecoder.Config, d_words: int) -> None:
         super().__init__()
@@ -91,11 +78,9 @@ class StackAttention(nn.Module):
     def forward(self, states: Tensor, sources: Sources, stacks: Stacks) -> tuple[Tensor, Tensor]:
         """Return contexts ``[B, K, d_out]`` and weights ``[B, K, layers, N]``.
 
-        ``states`` are of the decoder, ``[B, K, d_hidden]``. In each at least one word must not have
-        been removed.
+        In each of the ``states`` ``[B, K, d_hidden]`` at least one word must not have been removed.
         """
-        contexts: list[Tensor] = []
-        weights: list[Tensor] = []
+        contexts, weights = list[Tensor](), list[Tensor]()
         for layer in self.queries:
             query = layer(torch.cat((states, *contexts[-1:]), dim=2))
             # Only the products with weights may be of bfloat16 numbers.
@@ -148,25 +133,24 @@ class ActionDecoder(nn.Module):
         size = self.scores.in_features
         return self.scores.weight.new_zeros(len(self.cells), sentences, hypotheses, size)
 
-    def step(self, last: Tensor, state: Tensor, sources: Sources, stacks: Stacks) -> Step:
-        """Return the scores of the next actions.
+    def step(
+        self, last: Tensor, state: Tensor, sources: Sources, stacks: Stacks
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores ``[B, K, actions]``, the next state and ``[B, K, layers, N]`` weights.
 
         Args:
             last: int64 ``[B, K]``, the actions before; the number of actions at the first step.
-            state: as :class:`Step` gave it, or :meth:`start`.
+            state: that of the step before, or :meth:`start`.
             sources, stacks: of the sentences, and of the hypotheses.
         """
         embedded = self._dropped(self.embedding(last))
         after, context, weights = self._advanced(embedded, state, sources, stacks)
-        return Step(self._scored(embedded, after[-1], context), after, weights)
+        return self._scored(embedded, after[-1], context), after, weights
 
     def forward(
         self, last: Tensor, steps: Tensor, sources: Sources, stacks: Stacks, dtype: torch.dtype
     ) -> Tensor:
-        """Return the scores of all steps of known sequences, ``[steps in all, actions]``.
-
-        Those of the first step of every sentence come first, then those of the second of every
-        sentence that has one, and so on.
+        """Return the scores of known sequences, ``[steps in all, actions]``, all first steps first.
 
         Args:
             last: int64 ``[B, T]``, the action before each step.
@@ -189,9 +173,7 @@ class ActionDecoder(nn.Module):
         self, rows: Tensor, counts: list[int], sources: Sources, stacks: Stacks, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         """Return states of the last layer ``[rows, d_hidden]`` and contexts ``[rows, d_out]``."""
-        state = self.start(counts[0], 1)
-        states: list[Tensor] = []
-        contexts: list[Tensor] = []
+        state, states, contexts = self.start(counts[0], 1), list[Tensor](), list[Tensor]()
         parts = (part.unsqueeze(1).split(counts) for part in (rows, *stacks))
         with torch.autocast(rows.device.type, torch.bfloat16, enabled=dtype == torch.bfloat16):
             for last, pushed, removed in zip(*parts, strict=True):
@@ -235,7 +217,7 @@ class ActionDecoder(nn.Module):
         """Return the next state, and the context and the weights of attention before it."""
         context, weights = self.attention(state[-1], sources, stacks)
         read = torch.cat((embedded, self._dropped(context)), dim=2)
-        after: list[Tensor] = []
+        after = list[Tensor]()
         for cell, before in zip(self.cells, state, strict=True):
             after.append(_gru(cell, self._dropped(after[-1]) if after else read, before))
         return torch.stack(after), context, weights
@@ -249,17 +231,15 @@ class ActionDecoder(nn.Module):
     def _dropped(self, rows: Tensor) -> Tensor:
         if not kernels.usable(rows, "decoder"):
             return functional.dropout(rows, self.dropout, self.training)
-        factors = self._factors(*rows.shape)
-        return rows if factors is None else rows * factors
+        return rows if (factors := self._factors(*rows.shape)) is None else rows * factors
 
     def _scored(self, embedded: Tensor, state: Tensor, context: Tensor) -> Tensor:
         read = torch.cat((embedded, self._dropped(state), self._dropped(context)), dim=-1)
-        result: Tensor = self.scores(self.hidden(read).tanh())
-        return result
+        return self.scores(self.hidden(read).tanh())
 
 
 def _gru(cell: nn.GRUCell, rows: Tensor, before: Tensor) -> Tensor:
-    """Return the state after a step, by torch's equations, in the type of the state before."""
+    """The state after a step, by torch's equations, in the type of the state before."""
     read = functional.linear(rows, cell.weight_ih, cell.bias_ih).to(before.dtype)
     kept = functional.linear(before, cell.weight_hh, cell.bias_hh).to(before.dtype)
     size = before.shape[-1]
@@ -273,19 +253,18 @@ class StepwiseDecoder:
     """Steps of hypotheses that continue each other, without a gradient."""
 
     def __init__(self, decoder: ActionDecoder, sources: Sources) -> None:
-        self._decoder = decoder
-        self._sources = sources
+        self._decoder, self._sources = decoder, sources
         self._state: Tensor | None = None
 
     @torch.no_grad()
     def step(self, last: Tensor, parents: Tensor, stacks: Stacks) -> Tensor:
-        """Return scores; as of :meth:`spmrl_bench.nn.kernels.decoder.BeamDecoder.step`."""
+        """As of :meth:`spmrl_bench.nn.kernels.decoder.BeamDecoder.step`."""
         shape = stacks.removed.shape[:2]
         if self._state is None:
             state = self._decoder.start(*shape)
         else:
             state = self._state.index_select(1, parents).unflatten(1, shape)
         sources = Sources(*(part[: shape[0]] for part in self._sources))
-        step = self._decoder.step(last.view(shape), state, sources, stacks)
-        self._state = step.state.flatten(1, 2)
-        return step.scores.flatten(0, 1)
+        scores, state, _ = self._decoder.step(last.view(shape), state, sources, stacks)
+        self._state = state.flatten(1, 2)
+        return scores.flatten(0, 1)

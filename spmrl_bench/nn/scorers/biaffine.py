@@ -12,9 +12,8 @@ arc, for which all arcs would be too many, once its head is known:
 
 A sentence's START stands for the root, 0, and its STOP takes no part; words count from 1.
 
-The paper speaks of ReLUs. The hidden layers here are leaky ones of slope 0.1, as in its released
-code, where they begin orthogonal and the products at zero, so that at first all heads of a word,
-and all relations, are equally likely.
+Hidden layers are leaky ReLUs of slope 0.1 and begin orthogonal, products begin at zero, as in the
+released code: at first all heads of a word, and all relations, are equally likely.
 """
 
 from __future__ import annotations
@@ -43,19 +42,16 @@ class Projected(NamedTuple):
 
 
 class BiaffineScorer(nn.Module):
-    """Scores of arcs and relations."""
+    """Scores of arcs and relations.
+
+    Attributes:
+        legal: bool ``[2, relations]``, which relations an arc may have, at least one: in row 0
+            one between two words, in row 1 one from the root; saved with the weights.
+    """
 
     legal: Tensor
 
     def __init__(self, config: Any, d_model: int, legal: Tensor) -> None:
-        """Random weights.
-
-        Args:
-            config: settings of the dependency layer.
-            d_model: width of encoded tokens.
-            legal: bool ``[2, relations]``, which relations an arc may have, at least one: in row 0
-                one between two words, in row 1 one from the root; saved with the weights.
-        """
         super().__init__()
         d_arc, d_relation, relations = config.d_arc, config.d_relation, legal.shape[1]
         self.widths = (d_arc, d_arc, d_relation, d_relation)
@@ -82,8 +78,7 @@ class BiaffineScorer(nn.Module):
     def arc_scores(self, projected: Projected, layout: Ragged) -> Tensor:
         """Scores ``[words, longest - 1]`` of all heads of each word, itself among them.
 
-        Column h is that of word h of the same sentence, column 0 that of the root. Beyond the
-        sentence there is minus infinity.
+        Column 0 is that of the root; beyond the sentence there is minus infinity.
         """
         dependent, head = projected.arc_dependent, projected.arc_head
         # Rectangles that are as large as those of other batches.
@@ -98,8 +93,7 @@ class BiaffineScorer(nn.Module):
     def relation_scores(self, projected: Projected, layout: Ragged, heads: Tensor) -> Tensor:
         """Scores ``[words, relations]`` of the relations of each word to its head.
 
-        Heads are int64 ``[words]``, 0 for the root, else the number of a word of the sentence.
-        The score of a relation that is not legal is minus infinity.
+        Heads are int64 ``[words]``, 0 for the root. What is not legal has minus infinity.
         """
         words, scores = layout.words, []
         rows = words - layout.position.index_select(0, words) + heads
@@ -128,8 +122,7 @@ def packed_arcs(scores: Tensor, layout: Ragged) -> Tensor:
 
 def _product(linear: nn.Linear, rows: Tensor) -> Tensor:
     """``linear(rows)``, computed for as many rows as :func:`rounded_rows` says."""
-    result: Tensor = linear(with_rounded_rows(rows))
-    return result[: len(rows)]
+    return linear(with_rounded_rows(rows))[: len(rows)]
 
 
 def _within(layout: Ragged) -> Tensor:

@@ -18,8 +18,7 @@ from spmrl_bench.nn.kernels import with_rounded_rows
 from spmrl_bench.nn.layers import Norm, layer_norm
 from spmrl_bench.nn.settings import Positive, Settings
 
-# Cells scored at once without a gradient: on the CPU their hidden layer and their scores stay in
-# its cache; a GPU needs enough of them to be busy.
+# Cells scored at once without a gradient: they fit a CPU's cache, or keep a GPU busy.
 BLOCK = 1024
 GPU_BLOCK = 1 << 16
 
@@ -27,9 +26,8 @@ GPU_BLOCK = 1 << 16
 def fenceposts(encoded: Tensor, left: Tensor, block: int = 2) -> Tensor:
     """Fencepost vectors ``[fenceposts, d_out]``, forward parts first, from encoded tokens.
 
-    Fencepost ``k`` of a sentence joins the forward part of token ``k`` and the backward part of
-    token ``k + 1``, START being token 0; their rows are ``left`` and ``left + 1``. The first half
-    of each ``block`` of features is the forward part.
+    A fencepost joins the forward part of the token on its left, rows of which are ``left``, and the
+    backward part of the next. The first half of each ``block`` of features is the forward part.
     """
     forward, backward = encoded.unflatten(1, (-1, 2, block // 2)).unbind(2)
     parts = (forward.index_select(0, left), backward.index_select(0, left + 1))
@@ -48,7 +46,7 @@ class SpanScorer(nn.Module):
         """As of the encoder ``attention``."""
 
     def __init__(self, config: Config, d_model: int, labels: int) -> None:
-        """Random weights; ``labels`` counts the empty one too."""
+        """``labels`` counts the empty one too."""
         super().__init__()
         self.first = nn.Linear(d_model, config.d_hidden)
         self.norm = layer_norm(config.d_hidden, config.layer_norm)
