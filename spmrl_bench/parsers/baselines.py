@@ -21,7 +21,7 @@ from spmrl_bench.errors import CheckpointError
 from spmrl_bench.files import write_text
 from spmrl_bench.nn.vocabulary import LONGEST_CHAIN
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Parser, Prediction, Words
-from spmrl_bench.parsers.session import parse_stream
+from spmrl_bench.parsers.session import with_tags
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Label, collapsed_spans
@@ -53,10 +53,9 @@ class Baseline(Parser):
         *,
         max_tokens: int = MAX_TOKENS,
     ) -> Iterator[Parse]:
-        def predictions(window: Iterable[tuple[Words, Words | None]]) -> Iterator[Prediction]:
-            return (self.predict(*each) if each[0] else Prediction() for each in window)
-
-        return parse_stream(sentences, tags, predictions)
+        for words, given in with_tags(sentences, tags):
+            found = self.predict(words, given) if words else Prediction()
+            yield found.parse(words, given)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.predict(words, tags).parse(words, tags)

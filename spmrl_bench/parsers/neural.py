@@ -34,7 +34,7 @@ from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Pr
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, first_words
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.saved import load_saved, save_parser
-from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, windows
+from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, with_tags
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
@@ -254,7 +254,7 @@ class NeuralParser(TrainedParser):
 
     @torch.no_grad()
     def encoded_sentences(
-        self, sentences: Sequence[Sentence], forms: FormTable, max_tokens: int = MAX_TOKENS
+        self, sentences: Sequence[Sentence], forms: FormTable, max_tokens: int
     ) -> Iterator[Encoded]:
         """Yield sentences of a window, indexed by ``forms``, encoded in groups of like lengths.
 
@@ -279,31 +279,13 @@ class NeuralParser(TrainedParser):
 
     def encoded(
         self,
-        window: Sequence[Words],
-        tags: Sequence[Words] | None = None,
+        sentences: Iterable[Words],
+        tags: Iterable[Words] | None = None,
         max_tokens: int = MAX_TOKENS,
     ) -> Iterator[Encoded]:
-        """Yield sentences as :meth:`encoded_sentences`, of their words and tags."""
-        forms = FormTable(self)
-        sentences = [*map(forms.indexer.sentence, window, tags or repeat(None))]
-        return self.encoded_sentences(sentences, forms, max_tokens)
-
-    def _encoded_windows(
-        self, sentences: Iterable[Given], max_tokens: int
-    ) -> Iterator[tuple[int, list[Given], Encoded]]:
-        """Sentences of a stream, encoded, with their window and the number of those before it."""
-        done, forms = 0, FormTable(self)
-        for window in windows(sentences, lambda pair: len(pair[0])):
-            forms, indexed = forms.latest(), []
-            for words, tags in window:
-                try:
-                    indexed.append(forms.indexer.sentence(words, tags))
-                except (SentenceTooLongError, TreeError) as error:
-                    number = done + len(indexed) + 1
-                    raise type(error)(f"sentence {number}: {error}") from None
-            for encoded in self.encoded_sentences(indexed, forms, max_tokens):
-                yield done, window, encoded
-            done += len(window)
+        """Yield sentences of a window, encoded; within the loop nothing is dropped at random."""
+        for _, _, groups in self.session(max_tokens).encoded(with_tags(sentences, tags)):
+            yield from (encoded for (encoded,) in groups)
 
     def _predicted_tags(self, tokens: Tensor, batch: Batch) -> list[list[str] | None]:
         """The tagger's tags of the words of each sentence, None without a tagger."""
@@ -397,11 +379,12 @@ class NeuralParser(TrainedParser):
         heads = SpanHeads(self.encoder, getattr(self, "scorer", None))
         labels, scores = self.vocabulary.labels, heads.label_scores
         with inputs_of(heads.layer) as calls:
-            for done, window, encoded in self._encoded_windows(sentences, max_tokens):
-                columns = self.predict([encoded], [self]), *heads.of_sentences(*calls.pop())
-                for k, found, weights, features in zip(encoded.places, *columns, strict=True):
-                    parse = found.parse(*window[k])
-                    yield HeadOutputs(done + k, parse, labels, weights, features, scores)
+            for done, window, groups in self.session(max_tokens).encoded(sentences):
+                for (encoded,) in groups:
+                    columns = self.predict([encoded], [self]), *heads.of_sentences(*calls.pop())
+                    for k, found, weights, features in zip(encoded.places, *columns, strict=True):
+                        parse = found.parse(*window[k])
+                        yield HeadOutputs(done + k, parse, labels, weights, features, scores)
 
     # Files ----------------------------------------------------------------------------
 
@@ -445,14 +428,13 @@ class NeuralParser(TrainedParser):
         self, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
     ) -> Iterator[tuple[int, Parse, list[Margin]]]:
         sentences = ((each.words, each.tags) for each in gold)
-        for done, _, encoded in self._encoded_windows(sentences, max_tokens):
-            places = [done + place for place in encoded.places]
-            right = [gold[place] for place in places]
-            own = [
-                found.parse(sentence.words, sentence.tags)
-                for found, sentence in zip(self.predict([encoded], [self]), right, strict=True)
-            ]
-            yield from zip(places, own, self.batch_margins(encoded, right, own), strict=True)
+        for done, window, groups in self.session(max_tokens).encoded(sentences):
+            for (encoded,) in groups:
+                found = zip(encoded.places, self.predict([encoded], [self]), strict=True)
+                own = [each.parse(*window[k]) for k, each in found]
+                places = [done + k for k in encoded.places]
+                margins = self.batch_margins(encoded, [gold[place] for place in places], own)
+                yield from zip(places, own, margins, strict=True)
 
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
