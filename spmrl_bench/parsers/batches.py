@@ -1,8 +1,8 @@
 """From words to index tensors, and from sentences to batches of like lengths.
 
-A corpus is indexed once. Every distinct form gets a row, so that per-form computations run
-once however often the form occurs. A batch of any composition is then put together from these
-without looking at a string again. No word is refused, but what models read of it is bounded.
+A sentence is indexed once. Every distinct form gets a row, so that what depends on the form alone
+is computed once however often it occurs. A batch of any composition is then put together without
+looking at a string again. No word is refused, but what models read of it is bounded.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -80,11 +79,8 @@ class Indexer:
         self._too_long = too_long
         self._inputs, self._limited = lexical.inputs, lexical.limited
         # As bytes of int64: arrays would leave holes in malloc's memory that nothing else fits.
-        self._codes: dict[str, list[bytes]] = {}
-        for name in self._inputs:
-            codes = [self._read(name, form) for form in self.forms]
-            if all(codes):
-                self._codes[name] = codes
+        codes = {name: [self._read(name, form) for form in self.forms] for name in self._inputs}
+        self._codes = {name: both for name, both in codes.items() if all(both)}
 
     @cached_property
     def unk_probability(self) -> NDArray[np.float64]:
@@ -101,9 +97,8 @@ class Indexer:
         if row is None:
             row = self.rows[word] = len(self.forms)
             self.forms.append(word)
-            read = clipped(word)
             for name, codes in self._codes.items():
-                codes.append(self._read(name, read))
+                codes.append(self._read(name, clipped(word)))
         return row
 
     def sentence(self, words: Words, tags: Words | None = None) -> Sentence:
@@ -147,10 +142,8 @@ class Indexer:
         device: torch.device,
         rows: NDArray[np.int64] | None = None,
     ) -> Codes:
-        """Return what an input reads of the forms of distinct rows.
-
-        ``rows`` says which of them each token is; without it, each is a token.
-        """
+        """Return what an input reads of distinct forms; ``rows`` says which of them each token is,
+        by default each of another."""
         lengths = self.lengths(name, forms)
         within = np.arange(lengths.max()) < lengths[:, None]
         values = np.zeros(within.shape, dtype=np.int64)
@@ -167,8 +160,7 @@ class Indexer:
         return {name: self.codes(name, distinct.tolist(), device, rows) for name in names}
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Several sentences as tensors."""
 
     tokens: Tokens
@@ -190,13 +182,13 @@ class Pool:
 
     def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
         self._indexer = indexer
-        self._lengths = [len(sentence) for sentence in sentences]
+        self._lengths = [*map(len, sentences)]
         self._words, self._tags, self._forms = np.concatenate(
             [(sentence.words, sentence.tags, sentence.forms) for sentence in sentences], axis=1
         )
         self.forms, self._form_rows = np.unique(self._forms, return_inverse=True)
-        bounds = np.cumsum([0, *(len(sentence.words) for sentence in sentences)])
-        self._tokens = [np.arange(start, end) for start, end in pairwise(bounds)]
+        ends = np.cumsum([len(sentence.words) for sentence in sentences])
+        self._tokens = np.split(np.arange(ends[-1]), ends[:-1])
 
     def replace_by_unk(self, probability: NDArray[np.float64], random: np.random.Generator) -> None:
         """Replace each word by UNK with the probability given for its vocabulary index."""
@@ -215,11 +207,12 @@ class Pool:
         """
         for group in sub_batches(self._lengths, max_tokens):
             tokens = np.concatenate([self._tokens[k] for k in group])
-            lengths = np.array([self._lengths[k] for k in group], dtype=np.int32)
+            lengths = np.array([self._lengths[k] for k in group])
             words, tags, rows = (
                 torch.from_numpy(numbers[tokens]).to(device)
                 for numbers in (self._words, self._tags, self._form_rows)
             )
-            layout = Ragged.of(lengths.astype(np.int64) + 2, device)
             codes = self._indexer.of_tokens(self._forms[tokens], device)
-            yield group, Batch(Tokens(layout, words, tags, rows, forms, codes), lengths)
+            layout = Ragged.of(lengths + 2, device)
+            read = Tokens(layout, words, tags, rows, forms, codes)
+            yield group, Batch(read, lengths.astype(np.int32))

@@ -41,16 +41,8 @@ class Parts:
 
     registry: Registry[Any]
 
-    def classes(self, among: Collection[str] | None = None) -> dict[str, type[Settings]]:
-        """Return the settings of the parts that can be imported, or of those among some names."""
-        found = {}
-        for name in self.registry.names():
-            if among is None or name in among:
-                with suppress(SpmrlError):
-                    found[name] = self._class(name)
-        return found
-
-    def _class(self, name: str) -> type[Settings]:
+    def config(self, name: str) -> type[Settings]:
+        """Return the class of the settings of a part; SpmrlError if it cannot be imported."""
         part = self.registry.get(name)
         found: Any = getattr(part, "Config", None)
         if not _is_part(found):
@@ -69,7 +61,7 @@ class Parts:
         # In the order of the registry, in which inputs are summed; what is unknown comes last.
         for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
             try:
-                config = self._class(str(name))
+                config = self.config(str(name))
             except SpmrlError as error:
                 raise PydanticCustomError(UNKNOWN, "{reason}", {"reason": str(error)}) from None
             try:
@@ -112,21 +104,16 @@ class NeuralConfig(ParserConfig):
     @property
     def d_content(self) -> int:
         """Width of the content, which the inputs make and the encoder takes."""
-        if self.join == "sum":
-            return self._d_taken
-        return sum(own.width or 0 for own in self.inputs.values())
-
-    @property
-    def _d_taken(self) -> int:
-        """Width of the content that the encoder asks for."""
+        if self.join == "concatenated":
+            return sum(own.width or 0 for own in self.inputs.values())
         name, own = self.own_encoder
-        return int(ENCODERS.get(name).d_content(own, self.d_model))
+        return ENCODERS.get(name).d_content(own, self.d_model)
 
     def cost(self) -> float:
-        cost = self.d_model**2 * (1 + getattr(self.own_encoder[1], "layers", 1))
+        cost = float(self.d_model**2 * (1 + getattr(self.own_encoder[1], "layers", 1)))
         if (labels := self.label_attention) is not None:
             cost += (labels.heads or 100) * labels.d_proj * labels.d_ff  # how many is not known yet
-        return float(cost)
+        return cost
 
     @model_validator(mode="wrap")
     @classmethod
@@ -135,15 +122,12 @@ class NeuralConfig(ParserConfig):
         try:
             return check(value)
         except ValidationError as error:
-            raise moved(
-                error,
-                cls,
-                lambda at: at[1:] if len(at) > 1 and at[0] in ("inputs", "encoder") else at,
-            ) from None
+            tables = "inputs", "encoder"
+            raise moved(error, cls, lambda at: at[at[0] in tables and len(at) > 1 :]) from None
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        taken, (encoder, own) = self._d_taken, self.own_encoder
+        (encoder, own), width = self.own_encoder, self.d_content
         for name, of_input in self.inputs.items():
             if self.join == "sum" and of_input.width is not None:
                 raise ValueError(
@@ -152,20 +136,19 @@ class NeuralConfig(ParserConfig):
                 )
             if self.join == "concatenated" and of_input.width is None:
                 raise ValueError(f"join = 'concatenated' needs {name}.width, which is not set")
-        if self.join == "sum" and "charconcat" in self.inputs and taken % 16:
+        if self.join == "sum" and "charconcat" in self.inputs and width % 16:
             raise ValueError(
                 f"the input 'charconcat' needs a content whose width 16 divides, and it is "
-                f"{taken} wide; make d_model a multiple of {16 * (self.d_model // taken)}"
+                f"{width} wide; make d_model a multiple of {16 * (self.d_model // width)}"
             )
-        width, asked = self.d_content, f"a content of {taken}"
-        fits = width == taken or ENCODERS.get(encoder).any_width
-        if self.join == "concatenated" and fits and not getattr(own, "layers", 1):
-            fits, asked = width == self.d_model, f"no layers to make {self.d_model} of it"
-        if not fits:
+        taken = ENCODERS.get(encoder).d_content(own, self.d_model)
+        layers = getattr(own, "layers", 1)
+        if width != taken and not (ENCODERS.get(encoder).any_width and layers):
             raise ValueError(
                 f"join = 'concatenated' makes a content that is {width} wide of the inputs "
                 f"{', '.join(self.inputs)}, but the encoder '{encoder}' with d_model = "
-                f"{self.d_model} has {asked}; make their widths add up to it"
+                f"{self.d_model}{'' if layers else ' and without layers'} has a content of "
+                f"{taken}; make their widths add up to it"
             )
         if "tag" in self.inputs and self.tagger is not None:
             raise ValueError("a tagger is set, but the input 'tag' already reads the tags")
@@ -181,15 +164,18 @@ def parts(
 ) -> dict[str, type[Settings]]:
     """Return the settings of the parts that parsers of a kind may have, by the name of their table.
 
-    Inputs and encoders are those ``among`` some names; by default all are imported.
+    Inputs and encoders are those ``among`` some names, by default all, that can be imported.
     """
     found: dict[str, type[Settings]] = {}
     for name, field in config.model_fields.items():
-        classes = [one for one in (field.annotation, *get_args(field.annotation)) if _is_part(one)]
-        if classes:
-            found[name] = classes[0]
-        for mark in field.metadata:
-            found |= mark.classes(among) if isinstance(mark, Parts) else {}
+        for annotation in (field.annotation, *get_args(field.annotation)):
+            if _is_part(annotation):
+                found[name] = annotation
+        for mark in (each for each in field.metadata if isinstance(each, Parts)):
+            for part in mark.registry.names():
+                if among is None or part in among:
+                    with suppress(SpmrlError):
+                        found[part] = mark.config(part)
     return found
 
 

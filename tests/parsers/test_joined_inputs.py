@@ -62,7 +62,7 @@ def test_widths_and_inputs_must_fit() -> None:
         ({"d_word": 8}, "word.width is set, but the inputs are added up"),
         ({**JOINED, "d_word": 8}, "needs charlstm.width, which is not set"),
         (side, "18 wide of .* d_model = 32 has a content of 16; make"),
-        ({**JOINED, **side, "layers": 0}, "18 wide .* has no layers to make 32 of it"),
+        ({**JOINED, **side, "layers": 0}, "18 wide .* = 32 and without layers has a content of 32"),
         ({**JOINED, "lexical": ("charconcat",), "d_form": 24}, "charconcat.width"),
         ({**JOINED, "d_word": 8, "d_form": 7}, "charlstm.width"),
         ({"join": "beside"}, "join"),
