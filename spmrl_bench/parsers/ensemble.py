@@ -8,7 +8,6 @@ and the ensembles of Kitaev, Cao & Klein 2019).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -79,8 +78,7 @@ class Ensemble(Parser):
         return next(filter(None, problems), "")
 
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        first, members = self.parsers[0], self.parsers
-        return NeuralSession(members, partial(first.predict, members=members), max_tokens)
+        return NeuralSession(self.parsers, max_tokens)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
@@ -98,7 +99,6 @@ class NeuralParser(TrainedParser):
         vocabulary: of the training sentences, with as many words as the settings allow.
         longest: words of a sentence that is parsed. Exact search takes time that grows with the
             cube of the length or faster: minutes for this one, hours for a whole file in a line.
-        training_indexer: of the sentences that are learnt; None before there are any.
     """
 
     config: Any
@@ -130,7 +130,6 @@ class NeuralParser(TrainedParser):
                 given, config.d_model, labels, self.encoder.matrices
             )
         self.tagger: Tagger | None = None
-        self.training_indexer: Indexer | None = None
         self.add_layers()
 
     @classmethod
@@ -261,8 +260,7 @@ class NeuralParser(TrainedParser):
         Which sentences form a group follows from their lengths and ``max_tokens`` alone; one
         without words is in none.
         """
-        places = [k for k, sentence in enumerate(sentences) if len(sentence)]
-        if not places:
+        if not (places := [k for k, sentence in enumerate(sentences) if len(sentence)]):
             return
         pool = Pool([sentences[k] for k in places], forms.indexer)
         was_training = self.training
@@ -297,27 +295,28 @@ class NeuralParser(TrainedParser):
 
     # Training -------------------------------------------------------------------------
 
+    @cached_property
+    def training_indexer(self) -> Indexer:
+        """Of the sentences that are learnt."""
+        return self.indexer()
+
     def index(self, examples: Iterable[Parse]) -> Iterator[Sentence]:
-        if self.training_indexer is None:
-            self.training_indexer = self.indexer()
-        indexer = self.training_indexer
         for example in examples:
-            yield replace(indexer.sentence(example.words, example.tags), gold=self.gold(example))
+            indexed = self.training_indexer.sentence(example.words, example.tags)
+            yield replace(indexed, gold=self.gold(example))
 
     def gradients(
         self, batch: Sequence[Sentence], random: np.random.Generator, max_tokens: int
     ) -> float:
-        """As of :class:`TrainedParser`, of sentences that :attr:`training_indexer` has indexed.
+        """As of :class:`TrainedParser`.
 
         The batch is worked through in length-sorted sub-batches, but inputs that share vectors of
         forms run once over its distinct forms: sub-batches send their gradients to the vectors,
         and one backward pass takes the sum through the input.
         """
-        indexer = self.training_indexer
-        assert indexer is not None
-        pool = Pool(batch, indexer)
-        pool.replace_by_unk(indexer.unk_probability, random)
-        forms = self.form_vectors(indexer, pool.forms)
+        pool = Pool(batch, self.training_indexer)
+        pool.replace_by_unk(self.training_indexer.unk_probability, random)
+        forms = self.form_vectors(self.training_indexer, pool.forms)
         leaves = {
             name: vectors.detach().requires_grad_(vectors.requires_grad)
             for name, vectors in forms.items()
@@ -355,7 +354,7 @@ class NeuralParser(TrainedParser):
     # Parsing --------------------------------------------------------------------------
 
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], lambda group: self.predict(group, [self]), max_tokens)
+        return NeuralSession([self], max_tokens)
 
     # Attention ------------------------------------------------------------------------
 
@@ -368,7 +367,7 @@ class NeuralParser(TrainedParser):
             for _ in self.encoded([words], None if tags is None else [tags]):
                 content, layout = calls[0]
                 weights = self.encoder.attention(content, layout, part)[0].float().cpu().numpy()
-        return AttentionMaps(part, self.encoder.attention_parts, weights)
+        return AttentionMaps(weights, self.encoder.attention_parts)
 
     def limited(self, masks: Mapping[int, AttentionMask]) -> AbstractContextManager[None]:
         return self.encoder.limited(masks)
@@ -422,7 +421,7 @@ class NeuralParser(TrainedParser):
         inputs = {name: _without_folders(own) for name, own in self.config.inputs.items()}
         self.config = self.config.model_copy(update={"inputs": inputs})
 
-    # margins
+    # Margins --------------------------------------------------------------------------
 
     def margins(
         self, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
@@ -430,9 +429,9 @@ class NeuralParser(TrainedParser):
         sentences = ((each.words, each.tags) for each in gold)
         for done, window, groups in self.session(max_tokens).encoded(sentences):
             for (encoded,) in groups:
+                places = [done + k for k in encoded.places]
                 found = zip(encoded.places, self.predict([encoded], [self]), strict=True)
                 own = [each.parse(*window[k]) for k, each in found]
-                places = [done + k for k in encoded.places]
                 margins = self.batch_margins(encoded, [gold[place] for place in places], own)
                 yield from zip(places, own, margins, strict=True)
 

@@ -187,19 +187,10 @@ class FormTable:
 
 
 class NeuralSession:
-    """Parses what one parser or several encode, with the forms of earlier calls.
+    """Parses with one parser or several of a kind, and the forms of earlier calls."""
 
-    ``predict`` reads the annotation off the same sentences as each parser has encoded them.
-    """
-
-    def __init__(
-        self,
-        parsers: Sequence[NeuralParser],
-        predict: Callable[[Sequence[Encoded]], Iterable[Prediction]],
-        max_tokens: int,
-    ) -> None:
+    def __init__(self, parsers: Sequence[NeuralParser], max_tokens: int) -> None:
         self._parsers = parsers
-        self._predict = predict
         self._max_tokens = max_tokens
         self._untidied = 0  # sentences since memory was given back
         self._tables = [FormTable(parser) for parser in parsers]
@@ -210,10 +201,11 @@ class NeuralSession:
         for _, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             for group in groups:
-                for place, found in zip(group[0].places, self._predict(group), strict=True):
-                    predictions[place] = found
-            for given, found in zip(window, predictions, strict=True):
-                yield found.parse(*given)
+                found = self._parsers[0].predict(group, self._parsers)
+                for place, prediction in zip(group[0].places, found, strict=True):
+                    predictions[place] = prediction
+            for given, prediction in zip(window, predictions, strict=True):
+                yield prediction.parse(*given)
 
     def encoded(
         self, sentences: Iterable[Given]
