@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
     Field,
-    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
     SerializeAsAny,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema, to_jsonable_python
+from pydantic_core import PydanticCustomError, to_jsonable_python
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoders import ENCODERS
@@ -34,41 +34,8 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.registry import Registry
 from spmrl_bench.storage.toml import UNKNOWN, moved
 
-
-@dataclass(frozen=True)
-class Parts:
-    """Marks a setting as tables of parts, each checked by the class that a registry names."""
-
-    registry: Registry[Any]
-
-    def config(self, name: str) -> type[Settings]:
-        """Return the class of the settings of a part; SpmrlError if it cannot be imported."""
-        part = self.registry.get(name)
-        found: Any = getattr(part, "Config", None)
-        if not _is_part(found):
-            raise SpmrlError(f"{name}: its package names {part!r}, which has no settings (Config)")
-        return found
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._checked, handler(source))
-
-    def _checked(self, tables: Any) -> Any:
-        if not isinstance(tables, Mapping):
-            return tables
-        found, known = {}, self.registry.names()
-        # In the order of the registry, in which inputs are summed; what is unknown comes last.
-        for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
-            try:
-                config = self.config(str(name))
-            except SpmrlError as error:
-                raise PydanticCustomError(UNKNOWN, "{reason}", {"reason": str(error)}) from None
-            try:
-                found[name] = config.model_validate(tables[name])
-            except ValidationError as error:
-                raise moved(error, config, lambda place: (name, *place)) from None  # noqa: B023
-        return found
+#: Settings that are tables of parts, each checked by the class that a registry names.
+_OF_PARTS: Mapping[str, Registry[Any]] = {"inputs": INPUTS, "encoder": ENCODERS}
 
 
 class NeuralConfig(ParserConfig):
@@ -79,14 +46,12 @@ class NeuralConfig(ParserConfig):
 
     d_model: Annotated[int, Field(ge=4, le=16384, multiple_of=4)]
     """Width of a token vector."""
-    inputs: Annotated[dict[str, SerializeAsAny[InputSettings]], Parts(INPUTS), Field(min_length=1)]
+    inputs: Annotated[dict[str, SerializeAsAny[InputSettings]], Field(min_length=1)]
     """What the parser reads of a word: lexical inputs, which make the content together."""
     join: Literal["sum", "concatenated"] = "sum"
     """Whether the inputs are added up, or stand side by side, each with a width of its own, which
     must add up to the content of attention."""
-    encoder: Annotated[
-        dict[str, SerializeAsAny[Settings]], Parts(ENCODERS), Field(min_length=1, max_length=1)
-    ]
+    encoder: Annotated[dict[str, SerializeAsAny[Settings]], Field(min_length=1, max_length=1)]
     """What reads the sentence."""
     label_attention: LabelAttention.Config | None = None
     """Label attention on top of the encoder."""
@@ -115,6 +80,25 @@ class NeuralConfig(ParserConfig):
             cost += (labels.heads or 100) * labels.d_proj * labels.d_ff  # how many is not known yet
         return cost
 
+    @field_validator(*_OF_PARTS, mode="before")
+    @classmethod
+    def _tables(cls, tables: Any, field: ValidationInfo) -> Any:
+        if not isinstance(tables, Mapping):
+            return tables
+        registry = _OF_PARTS[str(field.field_name)]
+        found, known = {}, registry.names()
+        # In the order of the registry, in which inputs are summed; what is unknown comes last.
+        for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
+            try:
+                config = _config_of(registry, str(name))
+            except SpmrlError as error:
+                raise PydanticCustomError(UNKNOWN, "{reason}", {"reason": str(error)}) from None
+            try:
+                found[name] = config.model_validate(tables[name])
+            except ValidationError as error:
+                raise moved(error, config, lambda place: (name, *place)) from None  # noqa: B023
+        return found
+
     @model_validator(mode="wrap")
     @classmethod
     def _named_as_in_recipes(cls, value: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
@@ -122,8 +106,7 @@ class NeuralConfig(ParserConfig):
         try:
             return check(value)
         except ValidationError as error:
-            tables = "inputs", "encoder"
-            raise moved(error, cls, lambda at: at[at[0] in tables and len(at) > 1 :]) from None
+            raise moved(error, cls, lambda at: at[at[0] in _OF_PARTS and len(at) > 1 :]) from None
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
@@ -171,11 +154,11 @@ def parts(
         for annotation in (field.annotation, *get_args(field.annotation)):
             if _is_part(annotation):
                 found[name] = annotation
-        for mark in (each for each in field.metadata if isinstance(each, Parts)):
-            for part in mark.registry.names():
+        if registry := _OF_PARTS.get(name):
+            for part in registry.names():
                 if among is None or part in among:
                     with suppress(SpmrlError):
-                        found[part] = mark.config(part)
+                        found[part] = _config_of(registry, part)
     return found
 
 
@@ -187,6 +170,14 @@ def defaults_of(config: type[BaseModel]) -> Mapping[str, Any]:
         for name, field in config.model_fields.items()
         if not field.is_required()
     }
+
+
+def _config_of(registry: Registry[Any], name: str) -> type[Settings]:
+    part = registry.get(name)
+    found: Any = getattr(part, "Config", None)
+    if not _is_part(found):
+        raise SpmrlError(f"{name}: its package names {part!r}, which has no settings (Config)")
+    return found
 
 
 def _is_part(annotation: Any) -> bool:

@@ -23,8 +23,8 @@ def combine(parsers: Sequence[Parser]) -> Ensemble:
     """Return several parsers of one treebank as one.
 
     Raises:
-        EnsembleError: there are none, they are of several kinds, of one that cannot be combined, or
-            on several devices, or have other labels or relations, or not all are projective.
+        EnsembleError: there are none, they are of several kinds, of one that cannot be combined, on
+            several devices, with other labels or relations, or not all are projective.
     """
     kinds = sorted({parser.kind for parser in parsers})
     if len(kinds) != 1:
@@ -46,8 +46,7 @@ class Ensemble(Parser):
 
     def __init__(self, parsers: Sequence[NeuralParser]) -> None:
         """Average parsers of one kind, one at least; raises as :func:`combine`."""
-        self.parsers = tuple(parsers)
-        first = parsers[0]
+        self.parsers, first = tuple(parsers), parsers[0]
         for number, parser in enumerate(parsers, 1):
             if parser.device != first.device:
                 raise EnsembleError(
@@ -103,10 +102,9 @@ class Ensemble(Parser):
 
 def _misfit(first: Vocabulary, own: Vocabulary, number: int) -> str:
     """Return in what the inventories of the first parser and of another one differ, or ''."""
-    for (what, names), others in zip(
-        _inventories(first).items(), _inventories(own).values(), strict=True
-    ):
-        if odd := names ^ others:
+    others = _inventories(own)
+    for what, names in _inventories(first).items():
+        if odd := names ^ others[what]:
             name = min(odd)
             having, lacking = (1, number) if name in names else (number, 1)
             return f"parser {having} has the {what} {name}, which parser {lacking} lacks"
