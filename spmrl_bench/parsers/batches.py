@@ -61,12 +61,7 @@ class Sentence:
 
 
 class Indexer:
-    """Turns words into :class:`Sentence` objects over one growing table of forms.
-
-    Attributes:
-        forms: those that occurred, by row; the first two are START and STOP.
-        rows: of the table, by form.
-    """
+    """Turns words into :class:`Sentence` objects over one growing table of forms."""
 
     def __init__(
         self, vocabulary: Vocabulary, lexical: LexicalModel, too_long: Callable[[Words], str]
@@ -74,7 +69,7 @@ class Indexer:
         """Begin a table; ``too_long`` says what is wrong with a sentence's length, or ''."""
         self.vocabulary = vocabulary
         self.lexical = lexical
-        self.forms: list[str | Boundary] = list(Boundary)
+        self.forms: list[str | Boundary] = list(Boundary)  # START and STOP in the first two rows
         self.rows: dict[str | Boundary, int] = {}
         self._too_long = too_long
         self._inputs, self._limited = lexical.inputs, lexical.limited
@@ -102,12 +97,8 @@ class Indexer:
         return row
 
     def sentence(self, words: Words, tags: Words | None = None) -> Sentence:
-        """Index words, and their tags where there are any.
-
-        Raises:
-            SentenceTooLongError: the parser or an input has no room for the sentence.
-            TreeError: the tags do not fit the words, or an input reads them and there are none.
-        """
+        """Index words, and their tags where there are any; errors are those of
+        :meth:`~spmrl_bench.parsers.base.Parser.parse`."""
         if problem := self._too_long(words):
             raise SentenceTooLongError(problem)
         if tags is None and words and "tag" in self.lexical:
@@ -143,7 +134,7 @@ class Indexer:
         rows: NDArray[np.int64] | None = None,
     ) -> Codes:
         """Return what an input reads of distinct forms; ``rows`` says which of them each token is,
-        by default each of another."""
+        by default each another."""
         lengths = self.lengths(name, forms)
         within = np.arange(lengths.max()) < lengths[:, None]
         values = np.zeros(within.shape, dtype=np.int64)
@@ -174,11 +165,8 @@ class Batch(NamedTuple):
 
 
 class Pool:
-    """Sentences that are worked on together and share one vector per distinct form.
-
-    Attributes:
-        forms: int64 ``[distinct]``, rows of the forms that occur.
-    """
+    """Sentences that are worked on together; they share vectors of ``forms``, int64 ``[distinct]``,
+    the rows of the forms that occur."""
 
     def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
         self._indexer = indexer
@@ -200,10 +188,8 @@ class Pool:
     ) -> Iterator[tuple[list[int], Batch]]:
         """Yield the pool in batches of like lengths, each with the indices of its sentences.
 
-        Args:
-            max_tokens: bound on sentences times the longest, START and STOP included.
-            device: of the tensors.
-            forms: vectors of :attr:`forms`, by input.
+        ``max_tokens`` bounds sentences times the longest, START and STOP included; ``forms`` are
+        vectors of the pool's, by input.
         """
         for group in sub_batches(self._lengths, max_tokens):
             tokens = np.concatenate([self._tokens[k] for k in group])

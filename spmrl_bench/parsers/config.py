@@ -145,10 +145,8 @@ class NeuralConfig(ParserConfig):
 def parts(
     config: type[ParserConfig], among: Collection[str] | None = None
 ) -> dict[str, type[Settings]]:
-    """Return the settings of the parts that parsers of a kind may have, by the name of their table.
-
-    Inputs and encoders are those ``among`` some names, by default all, that can be imported.
-    """
+    """Return the settings of the parts that parsers of a kind may have, by the name of their table:
+    of inputs and encoders those that can be imported, all or those ``among`` some names."""
     found: dict[str, type[Settings]] = {}
     for name, field in config.model_fields.items():
         for annotation in (field.annotation, *get_args(field.annotation)):

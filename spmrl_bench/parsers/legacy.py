@@ -83,10 +83,9 @@ def places_of(key: str, tables: Collection[str]) -> list[str]:
 
 
 def in_tables(settings: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
-    """Return a layer of a recipe with every old name in the tables of the parts that it concerns.
+    """Return a layer of a recipe with every old name in those of the tables that it concerns.
 
-    Tables win over old names beside them; a name that concerns none of the tables stays.
-    ``label_attention = true`` becomes ``use = true`` in the part's table.
+    Tables win over old names beside them; a name that concerns none of them stays.
     """
     found: dict[str, Any] = {}
     for key, value in settings.items():
@@ -101,10 +100,8 @@ def in_tables(settings: Mapping[str, Any], tables: Collection[str]) -> dict[str,
 
 
 def chosen(layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a parser: of tables for all parts those of the parts that it has.
-
-    In the layer ``inputs`` are names and ``encoder`` is one.
-    """
+    """Return the settings of a parser of a layer with tables for all parts, in which ``inputs`` are
+    names and ``encoder`` is one."""
     names, encoder = layer.get("inputs", ()), layer.get("encoder", "attention")
     inputs = INPUTS.names()  # in the order in which they are summed
     parts = {*inputs, *ENCODERS.names(), *OPTIONAL}
@@ -143,10 +140,8 @@ def dotted(layer: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def leaves(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a parser by dotted key, as recipes name them.
-
-    ``inputs`` are names, ``encoder`` is one, and ``tagger.use`` says whether there is a tagger.
-    """
+    """Return the settings of a parser by dotted key, as recipes name them: ``inputs`` are names,
+    ``encoder`` is one, and ``tagger.use`` says whether there is a tagger."""
     layer: dict[str, Any] = {}
     for key, value in settings.items():
         if key in ("inputs", "encoder") and isinstance(value, Mapping):

@@ -66,12 +66,10 @@ class TrainedParser(nn.Module, Parser):
     def gradients(
         self, batch: Sequence[Any], random: np.random.Generator, max_tokens: int
     ) -> float:
-        """Add the gradient of the mean loss of a batch, and return that loss.
+        """Add the gradient of the mean loss of a batch of :meth:`index`, and return that loss.
 
-        Args:
-            batch: of :meth:`index`, one optimiser step's worth.
-            random: source of all random choices besides torch's own.
-            max_tokens: bound on what is worked on at once: sentences times the longest.
+        ``random`` is the source of all random choices besides torch's own; ``max_tokens`` bounds
+        what is worked on at once: sentences times the longest.
         """
 
     @abstractmethod
@@ -107,10 +105,8 @@ class NeuralParser(TrainedParser):
     def __init__(
         self, config: NeuralConfig, vocabulary: Vocabulary, assets: Path | None = None
     ) -> None:
-        """Make inputs, encoder and the layers of the kind with random weights.
-
-        ``assets`` and errors are those of :class:`~spmrl_bench.nn.inputs.LexicalModel`.
-        """
+        """Draw random weights; ``assets`` and errors are those of
+        :class:`~spmrl_bench.nn.inputs.LexicalModel`."""
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary = vocabulary.limited(
@@ -138,10 +134,8 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
-        """Return a parser to be trained, whose weights begin as the settings ask for.
-
-        Every kind's ``build`` ends here. Errors are those of the constructor.
-        """
+        """Return a parser to be trained, whose weights begin as the settings ask for; every kind's
+        ``build`` ends here."""
         parser = cls(config, vocabulary)
         initialise(parser, config.initialisation, parser.pretrained_parameters())
         for module in parser.lexical.inputs.values():
@@ -161,32 +155,21 @@ class NeuralParser(TrainedParser):
 
     @abstractmethod
     def gold(self, example: Parse) -> Any:
-        """Return what is learnt of a sentence, as :meth:`loss` takes it.
-
-        Raises:
-            TreeError: it cannot be learnt.
-        """
+        """Return what is learnt of a sentence; TreeError if it cannot be learnt."""
 
     @abstractmethod
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[Any]) -> Tensor | None:
         """Return the sum over sentences of the loss, without the tagger's; None for no loss.
 
-        Args:
-            tokens: encoded, ``[tokens, encoder.d_out]``.
-            batch: of these sentences.
-            gold: of each, as of :meth:`gold`.
+        ``tokens`` are encoded, ``[tokens, encoder.d_out]``, and ``gold`` is of :meth:`gold`.
         """
 
     @abstractmethod
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterable[Prediction]:
-        """Yield what is read off the same sentences as several parsers have encoded them, in order.
+        """Yield what is read off the same sentences as each of several parsers has encoded them.
 
-        The mean of the parsers' scores decides, in the order of this parser's inventories.
-
-        Args:
-            encoded: by each parser.
-            members: these parsers of its kind, this one first; their inventories are the same, in
-                any order.
+        The mean of their scores decides, in the order of this parser's inventories. They are of its
+        kind, this one first, with the same inventories in any order.
         """
 
     # What it is -----------------------------------------------------------------------
@@ -340,11 +323,10 @@ class NeuralParser(TrainedParser):
         Of a batch, the one's mean over its sentences and the other's over its words count (the
         released code of Kitaev, Cao & Klein 2019); ``per_word`` is its sentences by its words.
         """
-        tokens = self.encode(batch)
+        tokens, tags = self.encode(batch), batch.tokens.tags
         loss = self.loss(tokens, batch, gold)
         if self.tagger is None:
             return loss
-        tags = batch.tokens.tags
         words = (tags >= FIRST_TAG).nonzero().squeeze(1)
         scores = self.tagger(tokens.index_select(0, words))
         of_tags = nn.functional.cross_entropy(scores, tags[words] - FIRST_TAG, reduction="sum")
@@ -409,8 +391,8 @@ class NeuralParser(TrainedParser):
     def prepare_for_sharing(self) -> None:
         """Number the words in the order of their characters, and forget folders of this machine.
 
-        Training numbers words as they first occur, so the list of them begins with the first
-        sentence of the treebank, which whoever hands a parser on may have no right to hand on.
+        Training numbers words as they first occur, so that the list of them begins with the first
+        sentence of the treebank.
         """
         before = self.vocabulary
         words = dict(sorted(before.words.items()))

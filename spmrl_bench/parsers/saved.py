@@ -44,11 +44,8 @@ _OF_WRONG_VALUES = (
 def save_parser(
     parser: nn.Module, description: Mapping[str, Any], config: ParserConfig, folder: Path
 ) -> None:
-    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them.
-
-    Raises:
-        CheckpointError: the description is larger than one that is read.
-    """
+    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them; CheckpointError
+    if the description is larger than one that is read."""
     files = {
         str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size}
         for path in _pretrained_files(config)
@@ -86,15 +83,9 @@ def load_saved(
         config = config_class.model_validate(nested(content["config"]))
         # Before anything is hashed or read that the description names.
         _check_pretrained(path, config, content.get("pretrained", {}))
-    try:
+    with _fitting(weights_path):
         tensors, notes = read_tensors(weights_path)
-        weights = {current_name(name): tensor for name, tensor in tensors.items()}
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{weights_path}: missing. Train again, or copy the whole folder anew"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise _unfit(weights_path, error) from None
+    weights = {current_name(name): tensor for name, tensor in tensors.items()}
     with _reported(path, config_class):
         vocabulary, numbers = content["vocabulary"], sum(map(Tensor.numel, weights.values()))
         for part in ("labels", "relations"):  # of which each has weights
@@ -102,11 +93,9 @@ def load_saved(
                 raise ValueError(f"{count} {part}, too large for weights of {numbers} numbers")
         with no_collection(), _Unfilled():
             parser = build(config, vocabulary)
-    try:
+    with _fitting(weights_path):
         check_state(weights, parser.state_dict())
         parser.load_state_dict(weights, assign=True)
-    except (ValueError, RuntimeError) as error:
-        raise _unfit(weights_path, error) from None
     whole, _, meaning = notes.get(_NOTE, "").partition(" ")
     if whole not in ("", digest) and meaning != _digest_of(content, config):
         raise CheckpointError(
@@ -136,12 +125,21 @@ def _reported(path: Path, config_class: type[ParserConfig]) -> Iterator[None]:
         raise not_a_parser(path, _in_one_line(error) or type(error).__name__) from None
 
 
-def _unfit(path: Path, error: Exception) -> CheckpointError:
-    reason = getattr(error, "strerror", None) or _in_one_line(error)
-    return CheckpointError(
-        f"{path}: does not fit parser.json: {reason}. Was it cut short or replaced? "
-        "Train again, or copy the whole folder anew"
-    )
+@contextmanager
+def _fitting(path: Path) -> Iterator[None]:
+    """Say in one line what is wrong with the weights."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path}: missing. Train again, or copy the whole folder anew"
+        ) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or _in_one_line(error)
+        raise CheckpointError(
+            f"{path}: does not fit parser.json: {reason}. Was it cut short or replaced? "
+            "Train again, or copy the whole folder anew"
+        ) from None
 
 
 def _in_one_line(error: Exception) -> str:

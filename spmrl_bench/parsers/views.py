@@ -53,13 +53,10 @@ class HeadOutputs(NamedTuple):
 
 
 class SpanHeads:
-    """The heads of label attention of an encoder below a span scorer.
-
-    Raises:
-        UnsupportedError: there are none, or they have no features of their own.
-    """
+    """The heads of label attention of an encoder below a span scorer."""
 
     def __init__(self, encoder: Encoder, scorer: object) -> None:
+        """Raise an UnsupportedError if there are none, or they have no features of their own."""
         layer = encoder.label_attention
         if layer is None:
             raise UnsupportedError(
@@ -91,12 +88,10 @@ class SpanHeads:
     def label_scores(
         self, features: Tensor, spans: Sequence[tuple[int, int]], *, held_norms: bool = False
     ) -> Tensor:
-        """Label scores ``[copies, spans, labels]`` in float32, with a gradient where it is enabled.
+        """Return label scores ``[copies, spans, labels]``, with a gradient where it is enabled.
 
-        Args:
-            features: ``[copies, tokens, heads, d_proj]`` of a sentence, of which copies may differ.
-            spans: ``(start, end)`` fenceposts.
-            held_norms: whether what layer norms divide by counts as constant.
+        ``features`` are ``[copies, tokens, heads, d_proj]`` of a sentence, of which copies may
+        differ; with ``held_norms`` what layer norms divide by counts as constant.
         """
 
         scorer, feed_forward = self._scorer, self.layer.feed_forward
