@@ -87,13 +87,11 @@ class Indexer:
         codes = self._inputs[name].codes(form)
         return b"" if codes is None else codes.tobytes()
 
-    def _row(self, word: str) -> int:
-        row = self.rows.get(word)
-        if row is None:
-            row = self.rows[word] = len(self.forms)
-            self.forms.append(word)
-            for name, codes in self._codes.items():
-                codes.append(self._read(name, clipped(word)))
+    def _added(self, word: str) -> int:
+        row = self.rows[word] = len(self.forms)
+        self.forms.append(word)
+        for name, codes in self._codes.items():
+            codes.append(self._read(name, clipped(word)))
         return row
 
     def sentence(self, words: Words, tags: Words | None = None) -> Sentence:
@@ -109,14 +107,15 @@ class Indexer:
             )
         if tags is not None and len(tags) != len(words):
             raise TreeError(f"{len(words)} words but {len(tags)} tags: {first_words(words)} ...")
-        forms = [0, *map(self._row, words), 1]
+        rows = self.rows
+        forms = [0, *[rows[word] if word in rows else self._added(word) for word in words], 1]
         for name, module in self._limited.items():
             if problem := module.problem(self.lengths(name, forms)):
                 raise SentenceTooLongError(problem)
         ids, tag_ids = self.vocabulary.word_ids, self.vocabulary.tag_ids
         numbers = [UNK] * len(words) if tags is None else [tag_ids.get(tag, UNK) for tag in tags]
         return Sentence(
-            np.array([START, *(ids.get(word, UNK) for word in words), STOP], dtype=np.int64),
+            np.array([START, *[ids.get(word, UNK) for word in words], STOP], dtype=np.int64),
             np.array([START, *numbers, STOP], dtype=np.int64),
             np.array(forms, dtype=np.int64),
         )
@@ -171,9 +170,8 @@ class Pool:
     def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
         self._indexer = indexer
         self._lengths = [*map(len, sentences)]
-        self._words, self._tags, self._forms = np.concatenate(
-            [(sentence.words, sentence.tags, sentence.forms) for sentence in sentences], axis=1
-        )
+        columns = zip(*((each.words, each.tags, each.forms) for each in sentences), strict=True)
+        self._words, self._tags, self._forms = map(np.concatenate, columns)
         self.forms, self._form_rows = np.unique(self._forms, return_inverse=True)
         ends = np.cumsum([len(sentence.words) for sentence in sentences])
         self._tokens = np.split(np.arange(ends[-1]), ends[:-1])
