@@ -26,7 +26,7 @@ from spmrl_bench.parsers.base import MAX_TOKENS, Description, ParserConfig, Pred
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import Kind
 from spmrl_bench.parsers.saved import load_saved, save_parser
-from spmrl_bench.parsers.session import parse_stream
+from spmrl_bench.parsers.session import with_tags
 from spmrl_bench.scoring.counts import Counts, percent
 from spmrl_bench.scoring.metric import Figure, Metric
 from spmrl_bench.scoring.significance import Ratio
@@ -79,7 +79,7 @@ class FlatParser(TrainedParser):
         return self
 
     def parse(self, sentences: Any, tags: Any = None, *, max_tokens: int = MAX_TOKENS) -> Any:
-        return parse_stream(sentences, tags, lambda window: [self.predict(w) for w, _ in window])
+        return (self.predict(own).parse(own, row) for own, row in with_tags(sentences, tags))
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.predict(words).parse(words, tags)

@@ -1,7 +1,7 @@
 """What a parser is to the rest of the program, whatever it computes.
 
-It is built from settings and gold parses, gives a :class:`~spmrl_bench.trees.parse.Parse` for each
-tokenised sentence, and is saved and loaded as a folder. What training needs besides is
+It is built from settings and gold parses, gives a parse for each tokenised sentence, and is saved
+and loaded as a folder. What training needs besides is
 :class:`~spmrl_bench.parsers.neural.TrainedParser`.
 """
 
@@ -78,19 +78,14 @@ def _of_parts(config: ParserConfig, which: str) -> dict[str, str]:
 
 
 class Description(NamedTuple):
-    """What ``parser.json`` says of the parser of a folder."""
+    """What ``parser.json`` says of a parser, and the SHA-256 of the file, in hex."""
 
     content: dict[str, Any]
     sha256: str
-    """Of the file, in hex."""
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read it.
-
-        Raises:
-            CheckpointError: it is missing or broken.
-        """
+        """Read it; CheckpointError if it is missing or broken."""
         path = folder / "parser.json"
         try:
             data = read_regular(path)
@@ -111,27 +106,21 @@ def not_a_parser(path: Path, reason: object) -> CheckpointError:
 
 
 class Prediction(NamedTuple):
-    """The annotation of one sentence, of the layers that a parser predicts.
-
-    Attributes:
-        constituents: ``(start, end, label)`` in pre-order.
-        heads: the head of each word, from 1; 0 for the root.
-        relations: of each word to its head.
-        tags: of each word.
-    """
+    """The annotation of one sentence, of the layers that a parser predicts."""
 
     constituents: list[tuple[int, int, str]] | None = None
+    """``(start, end, label)`` in pre-order."""
     heads: Sequence[int] | None = None
+    """The head of each word, from 1; 0 for the root."""
     relations: Sequence[str] | None = None
     tags: Sequence[str] | None = None
 
     def parse(self, words: Words, given: Words | None) -> Parse:
         """Return the parse of a sentence with the given tags, or else the predicted ones."""
         tags = given or self.tags or [NO_TAG] * len(words)
-        constituents = self.constituents
         if self.heads is None or self.relations is None:
-            return Parse.of(Tree.build(words, tags, constituents or []))
-        tree = None if constituents is None else Tree.build(words, tags, constituents)
+            return Parse.of(Tree.build(words, tags, self.constituents or []))
+        tree = None if self.constituents is None else Tree.build(words, tags, self.constituents)
         return Parse.of(tree, DependencyTree.build(words, tags, self.heads, self.relations))
 
 
@@ -140,53 +129,44 @@ class Session(Protocol):
 
     def parse(
         self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
-    ) -> Iterator[Parse]:
-        """As :meth:`Parser.parse`."""
+    ) -> Iterator[Parse]: ...
 
 
 class Margin(NamedTuple):
-    """One decision on which a parser and an annotation differ.
-
-    Attributes:
-        layer: of annotation.
-        start, end: fenceposts of the span; of a dependency those of the word.
-        gold, predicted: labels of the span, unary chains joined by ``+`` and empty where there is
-            no constituent; of a dependency the relations.
-        margin: what the parser would give up to decide as gold does: of spans in scores of trees,
-            of words in natural logarithms of odds.
-        known: whether the parser knows gold's label. If not, the margin is that of the best other
-            label than its own, which the unknown one costs at least.
-        gold_head, predicted_head: of a dependency, from 1; 0 for the root.
-    """
+    """One decision on which a parser and an annotation differ, about a span or a dependency."""
 
     layer: Layer
     start: int
     end: int
+    """Fenceposts of the span; of a dependency those of the word."""
     gold: str
     predicted: str
+    """Labels of the span, unary chains joined by ``+`` and empty where there is no constituent; of
+    a dependency the relations."""
     margin: float
+    """What the parser would give up to decide as gold does: of spans in scores of trees, of words
+    in natural logarithms of odds."""
     known: bool = True
+    """Whether the parser knows gold's label. If not, the margin is that of the best other label
+    than its own, which the unknown one costs at least."""
     gold_head: int | None = None
     predicted_head: int | None = None
+    """Of a dependency, from 1; 0 for the root."""
 
 
 class Parser(ABC):
-    """A parser that can parse.
-
-    Attributes:
-        kind: its name in the registry.
-        Config: the class of its settings.
-        citations: of the papers that it follows.
-    """
+    """A parser that can parse."""
 
     kind: ClassVar[str]
+    """Its name in the registry."""
     Config: ClassVar[type[ParserConfig]] = ParserConfig
     citations: ClassVar[tuple[str, ...]] = ()
+    """Of the papers that it follows."""
 
     @classmethod
     @abstractmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        """Return a parser, untrained if its kind is trained, for training sentences.
+        """Return a parser for training sentences, untrained if its kind is trained.
 
         Raises:
             TreeError: nothing can be learnt from the examples.
@@ -238,7 +218,7 @@ class Parser(ABC):
             sentences: words of each; one without words gives a tree without words.
             tags: of the parses, which the parser reads if it was trained with them; without them
                 words have the tags that it predicts, or ``XX``.
-            max_tokens: bound on a batch: sentences times the longest.
+            max_tokens: as of :meth:`session`.
 
         Raises:
             SentenceTooLongError: the parser has no room for a sentence; all before it are parsed.
@@ -259,9 +239,8 @@ class Parser(ABC):
     def attention(
         self, words: Words, tags: Words | None = None, part: Part = "combined"
     ) -> AttentionMaps:
-        """Return the attention weights of every head of the encoder for one sentence.
-
-        They are those that the parser uses, or of one product of queries and keys alone.
+        """Return the attention weights of every head of the encoder for one sentence: those that
+        the parser uses, or of one product of queries and keys alone.
 
         Raises:
             UnsupportedError: there is no attention, or none of this part.
@@ -274,8 +253,8 @@ class Parser(ABC):
     ) -> Iterator[HeadOutputs]:
         """Yield what the parser predicts, and what each head of its label attention gives to it.
 
-        Sentences, words and tags, are read lazily and handed on as their batches are done, since
-        the features of a corpus do not fit into memory; those without words are left out.
+        Sentences are words and tags. They are read lazily and handed on as their batches are done;
+        those without words are left out.
 
         Raises:
             UnsupportedError: no head has features of its own in span vectors; nothing is read.

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.nn.vocabulary import LONGEST_CHAIN
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Parser, Prediction, Words
-from spmrl_bench.parsers.session import parse_stream
+from spmrl_bench.parsers.session import with_tags
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.trees.parse import Parse
@@ -48,11 +48,9 @@ class Baseline(Parser):
     def parse(
         self, sentences: Iterable[Words], tags: Iterable[Words] | None = None, **_: Any
     ) -> Iterator[Parse]:
-        return parse_stream(
-            sentences,
-            tags,
-            lambda window: (self.predict(*each) if each[0] else Prediction() for each in window),
-        )
+        for words, given in with_tags(sentences, tags):
+            found = self.predict(words, given) if words else Prediction()
+            yield found.parse(words, given)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.predict(words, tags).parse(words, tags)

@@ -1,8 +1,8 @@
 """From words to index tensors, and from sentences to batches of like lengths.
 
-A corpus is indexed once. Every distinct form gets a row, so that per-form computations run
-once however often the form occurs. A batch of any composition is then put together from these
-without looking at a string again. No word is refused, but what models read of it is bounded.
+A sentence is indexed once. Every distinct form gets a row, so that what depends on the form alone
+is computed once however often it occurs. A batch of any composition is then put together without
+looking at a string again. No word is refused, but what models read of it is bounded.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -62,12 +61,7 @@ class Sentence:
 
 
 class Indexer:
-    """Turns words into :class:`Sentence` objects over one growing table of forms.
-
-    Attributes:
-        forms: those that occurred, by row; the first two are START and STOP.
-        rows: of the table, by form.
-    """
+    """Turns words into :class:`Sentence` objects over one growing table of forms."""
 
     def __init__(
         self, vocabulary: Vocabulary, lexical: LexicalModel, too_long: Callable[[Words], str]
@@ -75,16 +69,13 @@ class Indexer:
         """Begin a table; ``too_long`` says what is wrong with a sentence's length, or ''."""
         self.vocabulary = vocabulary
         self.lexical = lexical
-        self.forms: list[str | Boundary] = list(Boundary)
+        self.forms: list[str | Boundary] = list(Boundary)  # START and STOP in the first two rows
         self.rows: dict[str | Boundary, int] = {}
         self._too_long = too_long
         self._inputs, self._limited = lexical.inputs, lexical.limited
         # As bytes of int64: arrays would leave holes in malloc's memory that nothing else fits.
-        self._codes: dict[str, list[bytes]] = {}
-        for name in self._inputs:
-            codes = [self._read(name, form) for form in self.forms]
-            if all(codes):
-                self._codes[name] = codes
+        codes = {name: [self._read(name, form) for form in self.forms] for name in self._inputs}
+        self._codes = {name: both for name, both in codes.items() if all(both)}
 
     @cached_property
     def unk_probability(self) -> NDArray[np.float64]:
@@ -96,23 +87,16 @@ class Indexer:
         codes = self._inputs[name].codes(form)
         return b"" if codes is None else codes.tobytes()
 
-    def _row(self, word: str) -> int:
-        row = self.rows.get(word)
-        if row is None:
-            row = self.rows[word] = len(self.forms)
-            self.forms.append(word)
-            read = clipped(word)
-            for name, codes in self._codes.items():
-                codes.append(self._read(name, read))
+    def _added(self, word: str) -> int:
+        row = self.rows[word] = len(self.forms)
+        self.forms.append(word)
+        for name, codes in self._codes.items():
+            codes.append(self._read(name, clipped(word)))
         return row
 
     def sentence(self, words: Words, tags: Words | None = None) -> Sentence:
-        """Index words, and their tags where there are any.
-
-        Raises:
-            SentenceTooLongError: the parser or an input has no room for the sentence.
-            TreeError: the tags do not fit the words, or an input reads them and there are none.
-        """
+        """Index words, and their tags where there are any; errors are those of
+        :meth:`~spmrl_bench.parsers.base.Parser.parse`."""
         if problem := self._too_long(words):
             raise SentenceTooLongError(problem)
         if tags is None and words and "tag" in self.lexical:
@@ -123,14 +107,15 @@ class Indexer:
             )
         if tags is not None and len(tags) != len(words):
             raise TreeError(f"{len(words)} words but {len(tags)} tags: {first_words(words)} ...")
-        forms = [0, *map(self._row, words), 1]
+        rows = self.rows
+        forms = [0, *[rows[word] if word in rows else self._added(word) for word in words], 1]
         for name, module in self._limited.items():
             if problem := module.problem(self.lengths(name, forms)):
                 raise SentenceTooLongError(problem)
         ids, tag_ids = self.vocabulary.word_ids, self.vocabulary.tag_ids
         numbers = [UNK] * len(words) if tags is None else [tag_ids.get(tag, UNK) for tag in tags]
         return Sentence(
-            np.array([START, *(ids.get(word, UNK) for word in words), STOP], dtype=np.int64),
+            np.array([START, *[ids.get(word, UNK) for word in words], STOP], dtype=np.int64),
             np.array([START, *numbers, STOP], dtype=np.int64),
             np.array(forms, dtype=np.int64),
         )
@@ -147,10 +132,8 @@ class Indexer:
         device: torch.device,
         rows: NDArray[np.int64] | None = None,
     ) -> Codes:
-        """Return what an input reads of the forms of distinct rows.
-
-        ``rows`` says which of them each token is; without it, each is a token.
-        """
+        """Return what an input reads of distinct forms; ``rows`` says which of them each token is,
+        by default each another."""
         lengths = self.lengths(name, forms)
         within = np.arange(lengths.max()) < lengths[:, None]
         values = np.zeros(within.shape, dtype=np.int64)
@@ -167,8 +150,7 @@ class Indexer:
         return {name: self.codes(name, distinct.tolist(), device, rows) for name in names}
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(NamedTuple):
     """Several sentences as tensors."""
 
     tokens: Tokens
@@ -182,21 +164,17 @@ class Batch:
 
 
 class Pool:
-    """Sentences that are worked on together and share one vector per distinct form.
-
-    Attributes:
-        forms: int64 ``[distinct]``, rows of the forms that occur.
-    """
+    """Sentences that are worked on together; they share vectors of ``forms``, int64 ``[distinct]``,
+    the rows of the forms that occur."""
 
     def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
         self._indexer = indexer
-        self._lengths = [len(sentence) for sentence in sentences]
-        self._words, self._tags, self._forms = np.concatenate(
-            [(sentence.words, sentence.tags, sentence.forms) for sentence in sentences], axis=1
-        )
+        self._lengths = [*map(len, sentences)]
+        columns = zip(*((each.words, each.tags, each.forms) for each in sentences), strict=True)
+        self._words, self._tags, self._forms = map(np.concatenate, columns)
         self.forms, self._form_rows = np.unique(self._forms, return_inverse=True)
-        bounds = np.cumsum([0, *(len(sentence.words) for sentence in sentences)])
-        self._tokens = [np.arange(start, end) for start, end in pairwise(bounds)]
+        ends = np.cumsum([len(sentence.words) for sentence in sentences])
+        self._tokens = np.split(np.arange(ends[-1]), ends[:-1])
 
     def replace_by_unk(self, probability: NDArray[np.float64], random: np.random.Generator) -> None:
         """Replace each word by UNK with the probability given for its vocabulary index."""
@@ -208,18 +186,17 @@ class Pool:
     ) -> Iterator[tuple[list[int], Batch]]:
         """Yield the pool in batches of like lengths, each with the indices of its sentences.
 
-        Args:
-            max_tokens: bound on sentences times the longest, START and STOP included.
-            device: of the tensors.
-            forms: vectors of :attr:`forms`, by input.
+        ``max_tokens`` bounds sentences times the longest, START and STOP included; ``forms`` are
+        vectors of the pool's, by input.
         """
         for group in sub_batches(self._lengths, max_tokens):
             tokens = np.concatenate([self._tokens[k] for k in group])
-            lengths = np.array([self._lengths[k] for k in group], dtype=np.int32)
+            lengths = np.array([self._lengths[k] for k in group])
             words, tags, rows = (
                 torch.from_numpy(numbers[tokens]).to(device)
                 for numbers in (self._words, self._tags, self._form_rows)
             )
-            layout = Ragged.of(lengths.astype(np.int64) + 2, device)
             codes = self._indexer.of_tokens(self._forms[tokens], device)
-            yield group, Batch(Tokens(layout, words, tags, rows, forms, codes), lengths)
+            layout = Ragged.of(lengths + 2, device)
+            read = Tokens(layout, words, tags, rows, forms, codes)
+            yield group, Batch(read, lengths.astype(np.int32))

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
     Field,
-    GetCoreSchemaHandler,
     ModelWrapValidatorHandler,
     SerializeAsAny,
     ValidationError,
+    ValidationInfo,
+    field_validator,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema, to_jsonable_python
+from pydantic_core import PydanticCustomError, to_jsonable_python
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoders import ENCODERS
@@ -34,49 +34,8 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.registry import Registry
 from spmrl_bench.storage.toml import UNKNOWN, moved
 
-
-@dataclass(frozen=True)
-class Parts:
-    """Marks a setting as tables of parts, each checked by the class that a registry names."""
-
-    registry: Registry[Any]
-
-    def classes(self, among: Collection[str] | None = None) -> dict[str, type[Settings]]:
-        """Return the settings of the parts that can be imported, or of those among some names."""
-        found = {}
-        for name in self.registry.names():
-            if among is None or name in among:
-                with suppress(SpmrlError):
-                    found[name] = self._class(name)
-        return found
-
-    def _class(self, name: str) -> type[Settings]:
-        part = self.registry.get(name)
-        found: Any = getattr(part, "Config", None)
-        if not _is_part(found):
-            raise SpmrlError(f"{name}: its package names {part!r}, which has no settings (Config)")
-        return found
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._checked, handler(source))
-
-    def _checked(self, tables: Any) -> Any:
-        if not isinstance(tables, Mapping):
-            return tables
-        found, known = {}, self.registry.names()
-        # In the order of the registry, in which inputs are summed; what is unknown comes last.
-        for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
-            try:
-                config = self._class(str(name))
-            except SpmrlError as error:
-                raise PydanticCustomError(UNKNOWN, "{reason}", {"reason": str(error)}) from None
-            try:
-                found[name] = config.model_validate(tables[name])
-            except ValidationError as error:
-                raise moved(error, config, lambda place: (name, *place)) from None  # noqa: B023
-        return found
+#: Settings that are tables of parts, each checked by the class that a registry names.
+_OF_PARTS: Mapping[str, Registry[Any]] = {"inputs": INPUTS, "encoder": ENCODERS}
 
 
 class NeuralConfig(ParserConfig):
@@ -87,14 +46,12 @@ class NeuralConfig(ParserConfig):
 
     d_model: Annotated[int, Field(ge=4, le=16384, multiple_of=4)]
     """Width of a token vector."""
-    inputs: Annotated[dict[str, SerializeAsAny[InputSettings]], Parts(INPUTS), Field(min_length=1)]
+    inputs: Annotated[dict[str, SerializeAsAny[InputSettings]], Field(min_length=1)]
     """What the parser reads of a word: lexical inputs, which make the content together."""
     join: Literal["sum", "concatenated"] = "sum"
     """Whether the inputs are added up, or stand side by side, each with a width of its own, which
     must add up to the content of attention."""
-    encoder: Annotated[
-        dict[str, SerializeAsAny[Settings]], Parts(ENCODERS), Field(min_length=1, max_length=1)
-    ]
+    encoder: Annotated[dict[str, SerializeAsAny[Settings]], Field(min_length=1, max_length=1)]
     """What reads the sentence."""
     label_attention: LabelAttention.Config | None = None
     """Label attention on top of the encoder."""
@@ -112,21 +69,35 @@ class NeuralConfig(ParserConfig):
     @property
     def d_content(self) -> int:
         """Width of the content, which the inputs make and the encoder takes."""
-        if self.join == "sum":
-            return self._d_taken
-        return sum(own.width or 0 for own in self.inputs.values())
-
-    @property
-    def _d_taken(self) -> int:
-        """Width of the content that the encoder asks for."""
+        if self.join == "concatenated":
+            return sum(own.width or 0 for own in self.inputs.values())
         name, own = self.own_encoder
-        return int(ENCODERS.get(name).d_content(own, self.d_model))
+        return ENCODERS.get(name).d_content(own, self.d_model)
 
     def cost(self) -> float:
-        cost = self.d_model**2 * (1 + getattr(self.own_encoder[1], "layers", 1))
+        cost = float(self.d_model**2 * (1 + getattr(self.own_encoder[1], "layers", 1)))
         if (labels := self.label_attention) is not None:
             cost += (labels.heads or 100) * labels.d_proj * labels.d_ff  # how many is not known yet
-        return float(cost)
+        return cost
+
+    @field_validator(*_OF_PARTS, mode="before")
+    @classmethod
+    def _tables(cls, tables: Any, field: ValidationInfo) -> Any:
+        if not isinstance(tables, Mapping):
+            return tables
+        registry = _OF_PARTS[str(field.field_name)]
+        found, known = {}, registry.names()
+        # In the order of the registry, in which inputs are summed; what is unknown comes last.
+        for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
+            try:
+                config = _config_of(registry, str(name))
+            except SpmrlError as error:
+                raise PydanticCustomError(UNKNOWN, "{reason}", {"reason": str(error)}) from None
+            try:
+                found[name] = config.model_validate(tables[name])
+            except ValidationError as error:
+                raise moved(error, config, lambda place: (name, *place)) from None  # noqa: B023
+        return found
 
     @model_validator(mode="wrap")
     @classmethod
@@ -135,15 +106,11 @@ class NeuralConfig(ParserConfig):
         try:
             return check(value)
         except ValidationError as error:
-            raise moved(
-                error,
-                cls,
-                lambda at: at[1:] if len(at) > 1 and at[0] in ("inputs", "encoder") else at,
-            ) from None
+            raise moved(error, cls, lambda at: at[at[0] in _OF_PARTS and len(at) > 1 :]) from None
 
     @model_validator(mode="after")
     def _parts_fit(self) -> Self:
-        taken, (encoder, own) = self._d_taken, self.own_encoder
+        (encoder, own), width = self.own_encoder, self.d_content
         for name, of_input in self.inputs.items():
             if self.join == "sum" and of_input.width is not None:
                 raise ValueError(
@@ -152,20 +119,19 @@ class NeuralConfig(ParserConfig):
                 )
             if self.join == "concatenated" and of_input.width is None:
                 raise ValueError(f"join = 'concatenated' needs {name}.width, which is not set")
-        if self.join == "sum" and "charconcat" in self.inputs and taken % 16:
+        if self.join == "sum" and "charconcat" in self.inputs and width % 16:
             raise ValueError(
                 f"the input 'charconcat' needs a content whose width 16 divides, and it is "
-                f"{taken} wide; make d_model a multiple of {16 * (self.d_model // taken)}"
+                f"{width} wide; make d_model a multiple of {16 * (self.d_model // width)}"
             )
-        width, asked = self.d_content, f"a content of {taken}"
-        fits = width == taken or ENCODERS.get(encoder).any_width
-        if self.join == "concatenated" and fits and not getattr(own, "layers", 1):
-            fits, asked = width == self.d_model, f"no layers to make {self.d_model} of it"
-        if not fits:
+        taken = ENCODERS.get(encoder).d_content(own, self.d_model)
+        layers = getattr(own, "layers", 1)
+        if width != taken and not (ENCODERS.get(encoder).any_width and layers):
             raise ValueError(
                 f"join = 'concatenated' makes a content that is {width} wide of the inputs "
                 f"{', '.join(self.inputs)}, but the encoder '{encoder}' with d_model = "
-                f"{self.d_model} has {asked}; make their widths add up to it"
+                f"{self.d_model}{'' if layers else ' and without layers'} has a content of "
+                f"{taken}; make their widths add up to it"
             )
         if "tag" in self.inputs and self.tagger is not None:
             raise ValueError("a tagger is set, but the input 'tag' already reads the tags")
@@ -179,17 +145,18 @@ class NeuralConfig(ParserConfig):
 def parts(
     config: type[ParserConfig], among: Collection[str] | None = None
 ) -> dict[str, type[Settings]]:
-    """Return the settings of the parts that parsers of a kind may have, by the name of their table.
-
-    Inputs and encoders are those ``among`` some names; by default all are imported.
-    """
+    """Return the settings of the parts that parsers of a kind may have, by the name of their table:
+    of inputs and encoders those that can be imported, all or those ``among`` some names."""
     found: dict[str, type[Settings]] = {}
     for name, field in config.model_fields.items():
-        classes = [one for one in (field.annotation, *get_args(field.annotation)) if _is_part(one)]
-        if classes:
-            found[name] = classes[0]
-        for mark in field.metadata:
-            found |= mark.classes(among) if isinstance(mark, Parts) else {}
+        for annotation in (field.annotation, *get_args(field.annotation)):
+            if _is_part(annotation):
+                found[name] = annotation
+        if registry := _OF_PARTS.get(name):
+            for part in registry.names():
+                if among is None or part in among:
+                    with suppress(SpmrlError):
+                        found[part] = _config_of(registry, part)
     return found
 
 
@@ -201,6 +168,14 @@ def defaults_of(config: type[BaseModel]) -> Mapping[str, Any]:
         for name, field in config.model_fields.items()
         if not field.is_required()
     }
+
+
+def _config_of(registry: Registry[Any], name: str) -> type[Settings]:
+    part = registry.get(name)
+    found: Any = getattr(part, "Config", None)
+    if not _is_part(found):
+        raise SpmrlError(f"{name}: its package names {part!r}, which has no settings (Config)")
+    return found
 
 
 def _is_part(annotation: Any) -> bool:

@@ -8,7 +8,6 @@ and the ensembles of Kitaev, Cao & Klein 2019).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
@@ -24,8 +23,8 @@ def combine(parsers: Sequence[Parser]) -> Ensemble:
     """Return several parsers of one treebank as one.
 
     Raises:
-        EnsembleError: there are none, they are of several kinds, of one that cannot be combined, or
-            on several devices, or have other labels or relations, or not all are projective.
+        EnsembleError: there are none, they are of several kinds, of one that cannot be combined, on
+            several devices, with other labels or relations, or not all are projective.
     """
     kinds = sorted({parser.kind for parser in parsers})
     if len(kinds) != 1:
@@ -47,8 +46,7 @@ class Ensemble(Parser):
 
     def __init__(self, parsers: Sequence[NeuralParser]) -> None:
         """Average parsers of one kind, one at least; raises as :func:`combine`."""
-        self.parsers = tuple(parsers)
-        first = parsers[0]
+        self.parsers, first = tuple(parsers), parsers[0]
         for number, parser in enumerate(parsers, 1):
             if parser.device != first.device:
                 raise EnsembleError(
@@ -79,8 +77,7 @@ class Ensemble(Parser):
         return next(filter(None, problems), "")
 
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        first, members = self.parsers[0], self.parsers
-        return NeuralSession(members, partial(first.predict, members=members), max_tokens)
+        return NeuralSession(self.parsers, max_tokens)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)
@@ -105,10 +102,9 @@ class Ensemble(Parser):
 
 def _misfit(first: Vocabulary, own: Vocabulary, number: int) -> str:
     """Return in what the inventories of the first parser and of another one differ, or ''."""
-    for (what, names), others in zip(
-        _inventories(first).items(), _inventories(own).values(), strict=True
-    ):
-        if odd := names ^ others:
+    others = _inventories(own)
+    for what, names in _inventories(first).items():
+        if odd := names ^ others[what]:
             name = min(odd)
             having, lacking = (1, number) if name in names else (number, 1)
             return f"parser {having} has the {what} {name}, which parser {lacking} lacks"

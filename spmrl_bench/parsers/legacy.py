@@ -1,16 +1,18 @@
 """Settings of parsers, and names of weights, as they were written in earlier versions.
 
 All settings stood side by side then, those of parts that a parser does not have among them. Such
-parsers, runs, records and recipes are read for ever, and the short names stay valid in recipes, on
-the command line, and wherever a run is named.
+parsers, runs, records and recipes are read for ever, and the short names stay valid in recipes and
+on the command line.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from spmrl_bench.parsers.config import ENCODERS, INPUTS
+from spmrl_bench.nn.encoders import ENCODERS
+from spmrl_bench.nn.inputs import INPUTS
 
 #: Parts that a parser may have or not: a table of settings, of which ``use`` says whether.
 OPTIONAL = ("label_attention", "tagger")
@@ -61,22 +63,17 @@ for _table, _names in TABLES.items():
     for _old, _, _new in (_name.partition("=") for _name in _names.split()):
         FLAT[_old] = (*FLAT.get(_old, ()), f"{_table}.{_new or _old}")
 
-#: Beginnings of the names of weights that had others.
-RENAMED_WEIGHTS: Mapping[str, str] = {
-    "lexical.words.": "lexical.word.embedding.",
-    "lexical.tags.": "lexical.tag.embedding.",
-    "lexical.char_lstm.": "lexical.charlstm.",
-    "lexical.coded.": "lexical.",
-}
+#: Parts of the names of weights of inputs, and what they are today.
+_RENAMED = {"words": "word.embedding.", "tags": "tag.embedding.", "char_lstm": "charlstm."}
 
 
 def current_name(name: str) -> str:
     """Return the name that a weight has today; that of a moment is ``what/weight``."""
-    what, slash, weight = name.rpartition("/")
-    for old, new in RENAMED_WEIGHTS.items():
-        if weight.startswith(old):
-            return f"{what}{slash}{new}{weight.removeprefix(old)}"
-    return name
+    return re.sub(
+        r"(?<![^/])lexical\.(words|tags|char_lstm|coded)\.",
+        lambda old: f"lexical.{_RENAMED.get(old[1], '')}",
+        name,
+    )
 
 
 def places_of(key: str, tables: Collection[str]) -> list[str]:
@@ -86,10 +83,9 @@ def places_of(key: str, tables: Collection[str]) -> list[str]:
 
 
 def in_tables(settings: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
-    """Return a layer of a recipe with every old name in the tables of the parts that it concerns.
+    """Return a layer of a recipe with every old name in those of the tables that it concerns.
 
-    Tables win over old names beside them; a name that concerns none of the tables stays.
-    ``label_attention = true`` becomes ``use = true`` in the part's table.
+    Tables win over old names beside them; a name that concerns none of them stays.
     """
     found: dict[str, Any] = {}
     for key, value in settings.items():
@@ -104,15 +100,13 @@ def in_tables(settings: Mapping[str, Any], tables: Collection[str]) -> dict[str,
 
 
 def chosen(layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a parser: of tables for all parts those of the parts that it has.
-
-    In the layer ``inputs`` are names and ``encoder`` is one.
-    """
+    """Return the settings of a parser of a layer with tables for all parts, in which ``inputs`` are
+    names and ``encoder`` is one."""
     names, encoder = layer.get("inputs", ()), layer.get("encoder", "attention")
-    parts = {*INPUTS.names(), *ENCODERS.names(), *OPTIONAL}
+    inputs = INPUTS.names()  # in the order in which they are summed
+    parts = {*inputs, *ENCODERS.names(), *OPTIONAL}
     found = {key: value for key, value in layer.items() if key not in parts}
-    # In the order in which they are summed.
-    found["inputs"] = {name: layer.get(name, {}) for name in INPUTS.names() if name in names}
+    found["inputs"] = {name: layer.get(name, {}) for name in inputs if name in names}
     found["encoder"] = {encoder: layer.get(encoder, {})}
     for name in OPTIONAL:
         table = dict(layer.get(name, {}))
@@ -138,41 +132,35 @@ def nested(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def dotted(layer: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of tables, and those beside them, by dotted key."""
-    found: dict[str, Any] = {}
-    for key, value in layer.items():
-        if isinstance(value, Mapping):
-            found |= {f"{key}.{name}": each for name, each in value.items()}
-        else:
-            found[key] = value
-    return found
+    return {
+        f"{key}.{name}" if name else key: each
+        for key, value in layer.items()
+        for name, each in (value.items() if isinstance(value, Mapping) else [("", value)])
+    }
 
 
 def leaves(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a parser by dotted key, as recipes name them.
-
-    ``inputs`` are names, ``encoder`` is one, and ``tagger.use`` says whether there is a tagger.
-    """
+    """Return the settings of a parser by dotted key, as recipes name them: ``inputs`` are names,
+    ``encoder`` is one, and ``tagger.use`` says whether there is a tagger."""
     layer: dict[str, Any] = {}
     for key, value in settings.items():
         if key in ("inputs", "encoder") and isinstance(value, Mapping):
             layer |= {**value, key: list(value) if key == "inputs" else next(iter(value), None)}
+        elif key in OPTIONAL:
+            layer[key] = {"use": value is not None, **(value or {})}
         else:
-            optional = key in OPTIONAL
-            layer[key] = {"use": value is not None, **(value or {})} if optional else value
+            layer[key] = value
     return dotted(layer)
 
 
 def short(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings by dotted key under the old names that say exactly the same.
-
-    An old name stands for all of its places that the parser has, where these have one value.
-    """
+    """Return settings by dotted key under the old names that say exactly the same: each where all
+    of its places that the parser has have one value."""
     found = dict(settings)
     for key, places in FLAT.items():
-        there = [place for place in places if place in found]
-        values = [found[place] for place in there]
-        if there and all(value == values[0] for value in values):
-            for place in there:
-                del found[place]
+        values = [found[place] for place in places if place in found]
+        if values and all(value == values[0] for value in values):
+            for place in places:
+                found.pop(place, None)
             found[key] = values[0]
     return found

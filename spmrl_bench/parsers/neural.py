@@ -11,7 +11,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import islice, repeat
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self, cast
 
@@ -34,7 +35,7 @@ from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Pr
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, first_words
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.saved import load_saved, save_parser
-from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, windows
+from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, with_tags
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
@@ -65,12 +66,10 @@ class TrainedParser(nn.Module, Parser):
     def gradients(
         self, batch: Sequence[Any], random: np.random.Generator, max_tokens: int
     ) -> float:
-        """Add the gradient of the mean loss of a batch, and return that loss.
+        """Add the gradient of the mean loss of a batch of :meth:`index`, and return that loss.
 
-        Args:
-            batch: of :meth:`index`, one optimiser step's worth.
-            random: source of all random choices besides torch's own.
-            max_tokens: bound on what is worked on at once: sentences times the longest.
+        ``random`` is the source of all random choices besides torch's own; ``max_tokens`` bounds
+        what is worked on at once: sentences times the longest.
         """
 
     @abstractmethod
@@ -98,7 +97,6 @@ class NeuralParser(TrainedParser):
         vocabulary: of the training sentences, with as many words as the settings allow.
         longest: words of a sentence that is parsed. Exact search takes time that grows with the
             cube of the length or faster: minutes for this one, hours for a whole file in a line.
-        training_indexer: of the sentences that are learnt; None before there are any.
     """
 
     config: Any
@@ -107,10 +105,8 @@ class NeuralParser(TrainedParser):
     def __init__(
         self, config: NeuralConfig, vocabulary: Vocabulary, assets: Path | None = None
     ) -> None:
-        """Make inputs, encoder and the layers of the kind with random weights.
-
-        ``assets`` and errors are those of :class:`~spmrl_bench.nn.inputs.LexicalModel`.
-        """
+        """Draw random weights; ``assets`` and errors are those of
+        :class:`~spmrl_bench.nn.inputs.LexicalModel`."""
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary = vocabulary.limited(
@@ -130,7 +126,6 @@ class NeuralParser(TrainedParser):
                 given, config.d_model, labels, self.encoder.matrices
             )
         self.tagger: Tagger | None = None
-        self.training_indexer: Indexer | None = None
         self.add_layers()
 
     @classmethod
@@ -139,10 +134,8 @@ class NeuralParser(TrainedParser):
 
     @classmethod
     def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
-        """Return a parser to be trained, whose weights begin as the settings ask for.
-
-        Every kind's ``build`` ends here. Errors are those of the constructor.
-        """
+        """Return a parser to be trained, whose weights begin as the settings ask for; every kind's
+        ``build`` ends here."""
         parser = cls(config, vocabulary)
         initialise(parser, config.initialisation, parser.pretrained_parameters())
         for module in parser.lexical.inputs.values():
@@ -162,32 +155,21 @@ class NeuralParser(TrainedParser):
 
     @abstractmethod
     def gold(self, example: Parse) -> Any:
-        """Return what is learnt of a sentence, as :meth:`loss` takes it.
-
-        Raises:
-            TreeError: it cannot be learnt.
-        """
+        """Return what is learnt of a sentence; TreeError if it cannot be learnt."""
 
     @abstractmethod
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[Any]) -> Tensor | None:
         """Return the sum over sentences of the loss, without the tagger's; None for no loss.
 
-        Args:
-            tokens: encoded, ``[tokens, encoder.d_out]``.
-            batch: of these sentences.
-            gold: of each, as of :meth:`gold`.
+        ``tokens`` are encoded, ``[tokens, encoder.d_out]``, and ``gold`` is of :meth:`gold`.
         """
 
     @abstractmethod
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterable[Prediction]:
-        """Yield what is read off the same sentences as several parsers have encoded them, in order.
+        """Yield what is read off the same sentences as each of several parsers has encoded them.
 
-        The mean of the parsers' scores decides, in the order of this parser's inventories.
-
-        Args:
-            encoded: by each parser.
-            members: these parsers of its kind, this one first; their inventories are the same, in
-                any order.
+        The mean of their scores decides, in the order of this parser's inventories. They are of its
+        kind, this one first, with the same inventories in any order.
         """
 
     # What it is -----------------------------------------------------------------------
@@ -254,15 +236,14 @@ class NeuralParser(TrainedParser):
 
     @torch.no_grad()
     def encoded_sentences(
-        self, sentences: Sequence[Sentence], forms: FormTable, max_tokens: int = MAX_TOKENS
+        self, sentences: Sequence[Sentence], forms: FormTable, max_tokens: int
     ) -> Iterator[Encoded]:
         """Yield sentences of a window, indexed by ``forms``, encoded in groups of like lengths.
 
         Which sentences form a group follows from their lengths and ``max_tokens`` alone; one
         without words is in none.
         """
-        places = [k for k, sentence in enumerate(sentences) if len(sentence)]
-        if not places:
+        if not (places := [k for k, sentence in enumerate(sentences) if len(sentence)]):
             return
         pool = Pool([sentences[k] for k in places], forms.indexer)
         was_training = self.training
@@ -279,31 +260,13 @@ class NeuralParser(TrainedParser):
 
     def encoded(
         self,
-        window: Sequence[Words],
-        tags: Sequence[Words] | None = None,
+        sentences: Iterable[Words],
+        tags: Iterable[Words] | None = None,
         max_tokens: int = MAX_TOKENS,
     ) -> Iterator[Encoded]:
-        """Yield sentences as :meth:`encoded_sentences`, of their words and tags."""
-        forms = FormTable(self)
-        sentences = [*map(forms.indexer.sentence, window, tags or repeat(None))]
-        return self.encoded_sentences(sentences, forms, max_tokens)
-
-    def _encoded_windows(
-        self, sentences: Iterable[Given], max_tokens: int
-    ) -> Iterator[tuple[int, list[Given], Encoded]]:
-        """Sentences of a stream, encoded, with their window and the number of those before it."""
-        done, forms = 0, FormTable(self)
-        for window in windows(sentences, lambda pair: len(pair[0])):
-            forms, indexed = forms.latest(), []
-            for words, tags in window:
-                try:
-                    indexed.append(forms.indexer.sentence(words, tags))
-                except (SentenceTooLongError, TreeError) as error:
-                    number = done + len(indexed) + 1
-                    raise type(error)(f"sentence {number}: {error}") from None
-            for encoded in self.encoded_sentences(indexed, forms, max_tokens):
-                yield done, window, encoded
-            done += len(window)
+        """Yield sentences of a window, encoded; within the loop nothing is dropped at random."""
+        for _, _, groups in self.session(max_tokens).encoded(with_tags(sentences, tags)):
+            yield from (encoded for (encoded,) in groups)
 
     def _predicted_tags(self, tokens: Tensor, batch: Batch) -> list[list[str] | None]:
         """The tagger's tags of the words of each sentence, None without a tagger."""
@@ -315,27 +278,28 @@ class NeuralParser(TrainedParser):
 
     # Training -------------------------------------------------------------------------
 
+    @cached_property
+    def training_indexer(self) -> Indexer:
+        """Of the sentences that are learnt."""
+        return self.indexer()
+
     def index(self, examples: Iterable[Parse]) -> Iterator[Sentence]:
-        if self.training_indexer is None:
-            self.training_indexer = self.indexer()
-        indexer = self.training_indexer
         for example in examples:
-            yield replace(indexer.sentence(example.words, example.tags), gold=self.gold(example))
+            indexed = self.training_indexer.sentence(example.words, example.tags)
+            yield replace(indexed, gold=self.gold(example))
 
     def gradients(
         self, batch: Sequence[Sentence], random: np.random.Generator, max_tokens: int
     ) -> float:
-        """As of :class:`TrainedParser`, of sentences that :attr:`training_indexer` has indexed.
+        """As of :class:`TrainedParser`.
 
         The batch is worked through in length-sorted sub-batches, but inputs that share vectors of
         forms run once over its distinct forms: sub-batches send their gradients to the vectors,
         and one backward pass takes the sum through the input.
         """
-        indexer = self.training_indexer
-        assert indexer is not None
-        pool = Pool(batch, indexer)
-        pool.replace_by_unk(indexer.unk_probability, random)
-        forms = self.form_vectors(indexer, pool.forms)
+        pool = Pool(batch, self.training_indexer)
+        pool.replace_by_unk(self.training_indexer.unk_probability, random)
+        forms = self.form_vectors(self.training_indexer, pool.forms)
         leaves = {
             name: vectors.detach().requires_grad_(vectors.requires_grad)
             for name, vectors in forms.items()
@@ -359,11 +323,10 @@ class NeuralParser(TrainedParser):
         Of a batch, the one's mean over its sentences and the other's over its words count (the
         released code of Kitaev, Cao & Klein 2019); ``per_word`` is its sentences by its words.
         """
-        tokens = self.encode(batch)
+        tokens, tags = self.encode(batch), batch.tokens.tags
         loss = self.loss(tokens, batch, gold)
         if self.tagger is None:
             return loss
-        tags = batch.tokens.tags
         words = (tags >= FIRST_TAG).nonzero().squeeze(1)
         scores = self.tagger(tokens.index_select(0, words))
         of_tags = nn.functional.cross_entropy(scores, tags[words] - FIRST_TAG, reduction="sum")
@@ -373,7 +336,7 @@ class NeuralParser(TrainedParser):
     # Parsing --------------------------------------------------------------------------
 
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], lambda group: self.predict(group, [self]), max_tokens)
+        return NeuralSession([self], max_tokens)
 
     # Attention ------------------------------------------------------------------------
 
@@ -386,7 +349,7 @@ class NeuralParser(TrainedParser):
             for _ in self.encoded([words], None if tags is None else [tags]):
                 content, layout = calls[0]
                 weights = self.encoder.attention(content, layout, part)[0].float().cpu().numpy()
-        return AttentionMaps(part, self.encoder.attention_parts, weights)
+        return AttentionMaps(weights, self.encoder.attention_parts)
 
     def limited(self, masks: Mapping[int, AttentionMask]) -> AbstractContextManager[None]:
         return self.encoder.limited(masks)
@@ -397,11 +360,12 @@ class NeuralParser(TrainedParser):
         heads = SpanHeads(self.encoder, getattr(self, "scorer", None))
         labels, scores = self.vocabulary.labels, heads.label_scores
         with inputs_of(heads.layer) as calls:
-            for done, window, encoded in self._encoded_windows(sentences, max_tokens):
-                columns = self.predict([encoded], [self]), *heads.of_sentences(*calls.pop())
-                for k, found, weights, features in zip(encoded.places, *columns, strict=True):
-                    parse = found.parse(*window[k])
-                    yield HeadOutputs(done + k, parse, labels, weights, features, scores)
+            for done, window, groups in self.session(max_tokens).encoded(sentences):
+                for (encoded,) in groups:
+                    columns = self.predict([encoded], [self]), *heads.of_sentences(*calls.pop())
+                    for k, found, weights, features in zip(encoded.places, *columns, strict=True):
+                        parse = found.parse(*window[k])
+                        yield HeadOutputs(done + k, parse, labels, weights, features, scores)
 
     # Files ----------------------------------------------------------------------------
 
@@ -427,8 +391,8 @@ class NeuralParser(TrainedParser):
     def prepare_for_sharing(self) -> None:
         """Number the words in the order of their characters, and forget folders of this machine.
 
-        Training numbers words as they first occur, so the list of them begins with the first
-        sentence of the treebank, which whoever hands a parser on may have no right to hand on.
+        Training numbers words as they first occur, so that the list of them begins with the first
+        sentence of the treebank.
         """
         before = self.vocabulary
         words = dict(sorted(before.words.items()))
@@ -439,20 +403,19 @@ class NeuralParser(TrainedParser):
         inputs = {name: _without_folders(own) for name, own in self.config.inputs.items()}
         self.config = self.config.model_copy(update={"inputs": inputs})
 
-    # margins
+    # Margins --------------------------------------------------------------------------
 
     def margins(
         self, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
     ) -> Iterator[tuple[int, Parse, list[Margin]]]:
         sentences = ((each.words, each.tags) for each in gold)
-        for done, _, encoded in self._encoded_windows(sentences, max_tokens):
-            places = [done + place for place in encoded.places]
-            right = [gold[place] for place in places]
-            own = [
-                found.parse(sentence.words, sentence.tags)
-                for found, sentence in zip(self.predict([encoded], [self]), right, strict=True)
-            ]
-            yield from zip(places, own, self.batch_margins(encoded, right, own), strict=True)
+        for done, window, groups in self.session(max_tokens).encoded(sentences):
+            for (encoded,) in groups:
+                places = [done + k for k in encoded.places]
+                found = zip(encoded.places, self.predict([encoded], [self]), strict=True)
+                own = [each.parse(*window[k]) for k, each in found]
+                margins = self.batch_margins(encoded, [gold[place] for place in places], own)
+                yield from zip(places, own, margins, strict=True)
 
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]

@@ -15,19 +15,16 @@ from spmrl_bench.trees.parse import Layer
 
 
 class Kind(NamedTuple):
-    """A kind of parser, as far as it is known before its class is imported.
-
-    Attributes:
-        place: ``module:class`` of the parser.
-        layers: of annotation that it learns from.
-        metrics: that it is scored by, the most telling first.
-        trained: whether it has weights; a kind without any is a baseline.
-    """
+    """A kind of parser, as far as it is known before its class is imported."""
 
     place: str
+    """``module:class`` of the parser."""
     layers: tuple[Layer, ...]
+    """Of annotation that it learns from."""
     metrics: tuple[str, ...]
+    """That it is scored by, the most telling first."""
     trained: bool = True
+    """Whether it has weights; a kind without any is a baseline."""
 
     @property
     def parser_class(self) -> Any:
@@ -35,6 +32,7 @@ class Kind(NamedTuple):
         return imported(self.place)
 
 
+_HERE = "spmrl_bench.parsers"
 _SPANS: tuple[Layer, ...] = ("constituents",)
 _ARCS: tuple[Layer, ...] = ("dependencies",)
 _F1, _LAS = ("brackets",), ("attachment",)
@@ -43,14 +41,12 @@ KINDS: Registry[Kind] = Registry(
     "parser kind",
     "spmrl_bench.parsers",
     {
-        "chart": Kind("spmrl_bench.parsers.chart:ChartParser", _SPANS, _F1),
-        "biaffine": Kind("spmrl_bench.parsers.biaffine:BiaffineParser", _ARCS, _LAS),
-        "joint": Kind("spmrl_bench.parsers.joint:JointParser", _SPANS + _ARCS, _F1 + _LAS),
-        "transition": Kind("spmrl_bench.parsers.transition:TransitionParser", _ARCS, _LAS),
-        "right-branching": Kind("spmrl_bench.parsers.baselines:RightBranching", _SPANS, _F1, False),
-        "attach-neighbour": Kind(
-            "spmrl_bench.parsers.baselines:AttachNeighbour", _ARCS, _LAS, False
-        ),
+        "chart": Kind(f"{_HERE}.chart:ChartParser", _SPANS, _F1),
+        "biaffine": Kind(f"{_HERE}.biaffine:BiaffineParser", _ARCS, _LAS),
+        "joint": Kind(f"{_HERE}.joint:JointParser", _SPANS + _ARCS, _F1 + _LAS),
+        "transition": Kind(f"{_HERE}.transition:TransitionParser", _ARCS, _LAS),
+        "right-branching": Kind(f"{_HERE}.baselines:RightBranching", _SPANS, _F1, trained=False),
+        "attach-neighbour": Kind(f"{_HERE}.baselines:AttachNeighbour", _ARCS, _LAS, trained=False),
     },
 )
 

@@ -44,18 +44,14 @@ _OF_WRONG_VALUES = (
 def save_parser(
     parser: nn.Module, description: Mapping[str, Any], config: ParserConfig, folder: Path
 ) -> None:
-    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them.
-
-    Raises:
-        CheckpointError: the description is larger than one that is read.
-    """
+    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them; CheckpointError
+    if the description is larger than one that is read."""
     files = {
         str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size}
         for path in _pretrained_files(config)
     }
     content = {**description, **({"pretrained": files} if files else {})}
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":")) + "\n"
-    data = text.encode()
+    data = f"{json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n".encode()
     if len(data) > LIMIT:
         raise CheckpointError(
             f"{folder / 'parser.json'}: would have {len(data)} bytes, and at most {LIMIT} are "
@@ -78,16 +74,8 @@ def load_saved(
     """Return the parser of a folder that :func:`save_parser` has written to.
 
     It is built of tensors that nobody fills; the weights' file must have each of them. Parsers of
-    early versions have no digest.
-
-    Args:
-        folder: of the parser.
-        description: of the parser.
-        config_class: of its settings.
-        build: makes a parser of its settings and its vocabulary in JSON.
-
-    Raises:
-        SpmrlError: as of :meth:`Parser.load`.
+    early versions have no digest. ``build`` makes a parser of its settings and its vocabulary in
+    JSON. Errors are those of :meth:`~spmrl_bench.parsers.base.Parser.load`.
     """
     path, weights_path = folder / "parser.json", folder / "weights.safetensors"
     content, digest = description
@@ -95,24 +83,19 @@ def load_saved(
         config = config_class.model_validate(nested(content["config"]))
         # Before anything is hashed or read that the description names.
         _check_pretrained(path, config, content.get("pretrained", {}))
-    try:
+    with _fitting(weights_path):
         tensors, notes = read_tensors(weights_path)
-        weights = {current_name(name): tensor for name, tensor in tensors.items()}
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{weights_path}: missing. Train again, or copy the whole folder anew"
-        ) from None
-    except (OSError, ValueError) as error:
-        raise _unfit(weights_path, error) from None
+    weights = {current_name(name): tensor for name, tensor in tensors.items()}
     with _reported(path, config_class):
-        _check_inventories(content["vocabulary"], sum(map(Tensor.numel, weights.values())))
+        vocabulary, numbers = content["vocabulary"], sum(map(Tensor.numel, weights.values()))
+        for part in ("labels", "relations"):  # of which each has weights
+            if (count := len(vocabulary.get(part, ()))) > numbers:
+                raise ValueError(f"{count} {part}, too large for weights of {numbers} numbers")
         with no_collection(), _Unfilled():
-            parser = build(config, content["vocabulary"])
-    try:
+            parser = build(config, vocabulary)
+    with _fitting(weights_path):
         check_state(weights, parser.state_dict())
         parser.load_state_dict(weights, assign=True)
-    except (ValueError, RuntimeError) as error:
-        raise _unfit(weights_path, error) from None
     whole, _, meaning = notes.get(_NOTE, "").partition(" ")
     if whole not in ("", digest) and meaning != _digest_of(content, config):
         raise CheckpointError(
@@ -132,8 +115,7 @@ def _reported(path: Path, config_class: type[ParserConfig]) -> Iterator[None]:
         mistakes = error.errors()
         reason = "; ".join(describe_mistake(config_class, each) for each in mistakes[:3])
         if any(each["type"] == UNKNOWN for each in mistakes):
-            reason = f"{path}: {reason} Install the package that adds it"
-            raise CheckpointError(reason) from None
+            raise CheckpointError(f"{path}: {reason} Install the package that adds it") from None
         raise not_a_parser(path, reason) from None
     except SpmrlError:
         raise
@@ -143,12 +125,21 @@ def _reported(path: Path, config_class: type[ParserConfig]) -> Iterator[None]:
         raise not_a_parser(path, _in_one_line(error) or type(error).__name__) from None
 
 
-def _unfit(path: Path, error: Exception) -> CheckpointError:
-    reason = getattr(error, "strerror", None) or _in_one_line(error)
-    return CheckpointError(
-        f"{path}: does not fit parser.json: {reason}. Was it cut short or replaced? "
-        "Train again, or copy the whole folder anew"
-    )
+@contextmanager
+def _fitting(path: Path) -> Iterator[None]:
+    """Say in one line what is wrong with the weights."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise CheckpointError(
+            f"{path}: missing. Train again, or copy the whole folder anew"
+        ) from None
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or _in_one_line(error)
+        raise CheckpointError(
+            f"{path}: does not fit parser.json: {reason}. Was it cut short or replaced? "
+            "Train again, or copy the whole folder anew"
+        ) from None
 
 
 def _in_one_line(error: Exception) -> str:
@@ -168,19 +159,10 @@ class _Unfilled(TorchFunctionMode):
         return func(*args, **given)
 
 
-def _check_inventories(vocabulary: Mapping[str, Any], numbers: int) -> None:
-    """Check that there are weights for the labels and relations, of which each has some."""
-    for part in ("labels", "relations"):
-        if (count := len(vocabulary.get(part, ()))) > numbers:
-            raise ValueError(f"{count} {part}, too large for weights of {numbers} numbers")
-
-
 def _digest_of(description: Mapping[str, Any], config: ParserConfig) -> str:
-    """Return the SHA-256 of what a description says of the meaning of its weights, in hex.
-
-    These are the inventories, each in its order, and the settings as they stand there, but for
-    those that may be changed in a trained parser and for places of files.
-    """
+    """Return the SHA-256 of what a description says of the meaning of its weights, in hex: the
+    inventories, each in its order, and the settings as they stand there, but for those that may be
+    changed in a trained parser and for places of files."""
     files, settings = config.files().keys(), description["config"]
     free = {"precision", *config.free, *files}
     if "lexical" in settings:  # under old names

@@ -1,9 +1,9 @@
 """From a stream of sentences to a stream of parses, a window at a time, with what can be kept.
 
 Sentences of a window are parsed together, in batches of like lengths; the parses come out in the
-order of the sentences. Each sentence is checked and indexed once for each parser. Most words of a
-window have been seen in an earlier one: codes and vectors of forms are kept in two generations, of
-which the older goes when the younger is full. Nothing here knows files.
+order of the sentences. Most words of a window have been seen in an earlier one: codes and vectors
+of forms are kept in two generations, of which the older goes when the younger is full. Nothing here
+knows files.
 """
 
 from __future__ import annotations
@@ -81,29 +81,13 @@ def windows(
         yield window
 
 
-def parse_stream(
-    sentences: Iterable[Words],
-    tags: Iterable[Words] | None,
-    predict: Callable[[Sequence[Given]], Iterable[Prediction]],
-) -> Iterator[Parse]:
-    """Yield parses of tokenised sentences, as of :meth:`~spmrl_bench.parsers.base.Parser.parse`.
-
-    ``predict`` finds the annotation of each sentence of a window, in order.
+def with_tags(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Given]:
+    """Yield sentences with their tags.
 
     Raises:
         TokensError: a sentence, or a row of tags, is a text, whose letters would be the words.
+        TreeError: there are fewer rows of tags than sentences.
     """
-    number = 1
-    for window in windows(_given(sentences, tags), lambda pair: weight(pair[0]), WINDOW_SENTENCES):
-        try:
-            for (words, row), prediction in zip(window, predict(window), strict=True):
-                yield prediction.parse(words, row)
-                number += 1
-        except SentenceTooLongError as error:
-            raise SentenceTooLongError(f"sentence {number}: {error}") from None
-
-
-def _given(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Given]:
     rows = None if tags is None else iter(tags)
     for number, words in enumerate(sentences, start=1):
         row = None if rows is None else next(rows, None)
@@ -166,8 +150,7 @@ class FormTable:
         self._done = 0  # rows with vectors
 
     def latest(self) -> FormTable:
-        """Return what the next window of sentences is indexed with: this, or if it is full another
-        one, which looks things up in this."""
+        """Return this or, if it is full, a new table that looks things up in this."""
         rows = len(self.indexer.forms)
         size = rows * max((each[0].nbytes for each in self._vectors.values()), default=0)
         if rows <= MAX_FORMS and size <= _MAX_BYTES:
@@ -192,13 +175,10 @@ class FormTable:
         for name in self._parser.lexical.shared:
             if missing:  # START and STOP are in no older table, so that there are some at first
                 vectors = form_vectors(name, self.indexer, missing, self._parser.device)
-            table = self._vectors.get(name)
-            if table is None or len(table) < rows.stop:
-                like = vectors if table is None else table
-                grown = like.new_empty(2 * rows.stop, like.shape[1])
-                if table is not None:
-                    grown[: rows.start] = table[: rows.start]
-                table = self._vectors[name] = grown
+                self._vectors.setdefault(name, vectors.new_empty(0, vectors.shape[1]))
+            table = self._vectors[name]
+            if len(table) < rows.stop:
+                table.resize_(2 * rows.stop, table.shape[1])  # what it holds stays
             if missing:
                 table[missing] = vectors
             if older is not None and known:
@@ -207,19 +187,10 @@ class FormTable:
 
 
 class NeuralSession:
-    """Parses what one parser or several encode, with the forms of earlier calls.
+    """Parses with one parser or several of a kind, and the forms of earlier calls."""
 
-    ``predict`` reads the annotation off the same sentences as each parser has encoded them.
-    """
-
-    def __init__(
-        self,
-        parsers: Sequence[NeuralParser],
-        predict: Callable[[Sequence[Encoded]], Iterable[Prediction]],
-        max_tokens: int,
-    ) -> None:
+    def __init__(self, parsers: Sequence[NeuralParser], max_tokens: int) -> None:
         self._parsers = parsers
-        self._predict = predict
         self._max_tokens = max_tokens
         self._untidied = 0  # sentences since memory was given back
         self._tables = [FormTable(parser) for parser in parsers]
@@ -227,31 +198,47 @@ class NeuralSession:
     def parse(
         self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
     ) -> Iterator[Parse]:
-        return parse_stream(sentences, tags, self._predictions)
+        for _, window, groups in self.encoded(with_tags(sentences, tags)):
+            predictions = [Prediction()] * len(window)
+            for group in groups:
+                found = self._parsers[0].predict(group, self._parsers)
+                for place, prediction in zip(group[0].places, found, strict=True):
+                    predictions[place] = prediction
+            for given, prediction in zip(window, predictions, strict=True):
+                yield prediction.parse(*given)
 
-    def _predictions(self, window: Sequence[Given]) -> Iterator[Prediction]:
-        self._untidied += len(window)
-        if self._untidied > _TIDY_EVERY:
-            self._untidied = len(window)
-            trim_memory()
-        tables = self._tables = [table.latest() for table in self._tables]
-        indexed, problem = [], None
-        for words, tags in window:
-            try:
-                indexed.append([table.indexer.sentence(words, tags) for table in tables])
-            except SpmrlError as error:
-                problem = error
-                break
-        predictions = [Prediction()] * len(indexed)
-        columns = zip(*indexed, strict=True)
-        encoded = [
-            parser.encoded_sentences(sentences, table, self._max_tokens)
-            for parser, table, sentences in zip(self._parsers, tables, columns, strict=False)
-        ]
-        # Groups follow from the lengths of the sentences, so they are the same for all parsers.
-        for group in zip(*encoded, strict=True):
-            for place, found in zip(group[0].places, self._predict(group), strict=True):
-                predictions[place] = found
-        yield from predictions
-        if problem is not None:
-            raise problem
+    def encoded(
+        self, sentences: Iterable[Given]
+    ) -> Iterator[tuple[int, list[Given], Iterator[tuple[Encoded, ...]]]]:
+        """Yield windows, each with the number of sentences before it and its groups, encoded.
+
+        A group has sentences of like lengths, as each of the parsers encodes them; those without
+        words are in none. Each sentence is checked and indexed once for each parser; all before
+        one with which something is wrong have been yielded.
+        """
+        done = 0
+        for window in windows(sentences, lambda pair: weight(pair[0]), WINDOW_SENTENCES):
+            self._untidied += len(window)
+            if self._untidied > _TIDY_EVERY:
+                self._untidied = len(window)
+                trim_memory()
+            tables = self._tables = [table.latest() for table in self._tables]
+            indexed, problem = [], None
+            for given in window:
+                try:
+                    indexed.append([table.indexer.sentence(*given) for table in tables])
+                except SpmrlError as error:
+                    problem = error
+                    break
+            columns = zip(*indexed, strict=True)
+            # Groups follow from the lengths of the sentences, so they are the same for all parsers.
+            encoded = [
+                parser.encoded_sentences(column, table, self._max_tokens)
+                for parser, table, column in zip(self._parsers, tables, columns, strict=False)
+            ]
+            yield done, window[: len(indexed)], zip(*encoded, strict=True)
+            done += len(indexed)
+            if isinstance(problem, SentenceTooLongError):
+                raise SentenceTooLongError(f"sentence {done + 1}: {problem}") from None
+            if problem is not None:
+                raise problem

@@ -39,7 +39,6 @@ from spmrl_bench.parsers.biaffine import (
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.derivations import DerivationTrace
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
-from spmrl_bench.parsers.session import parse_stream
 from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
 from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -259,19 +258,11 @@ class TransitionParser(NeuralParser):
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
         if not words:
             raise SpmrlError("a sentence without words has no attention to show")
-        given = [words], None if tags is None else [tags]
-        traces: list[DerivationTrace] = []
-
-        def predict(_: object) -> Iterator[Prediction]:
-            # While the encoded sentence is there nothing is dropped at random.
-            for encoded in self.encoded(*given):
-                (best,) = self.hypotheses([encoded], [self])
-                found = self._prediction(best, encoded.tags[0])
-                traces.append(self._trace(encoded, best, found.parse(words, tags)))
-                yield found
-
-        list(parse_stream(*given, predict))
-        return traces[0]
+        groups = self.encoded([words], None if tags is None else [tags])
+        encoded = next(groups)
+        (best,) = self.hypotheses([encoded], [self])
+        found = self._prediction(best, encoded.tags[0])
+        return self._trace(encoded, best, found.parse(words, tags))
 
     @torch.no_grad()
     def _trace(self, encoded: Encoded, best: Hypothesis, parse: Parse) -> DerivationTrace:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +18,6 @@ from torch.nn import functional
 
 from spmrl_bench.errors import UnsupportedError
 from spmrl_bench.nn.encoders import Encoder, Part
-from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.kernels import autocast
 from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
@@ -28,54 +26,39 @@ from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Label
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AttentionMaps:
-    """The attention of every head of an encoder to a sentence of ``n`` words.
+class AttentionMaps(NamedTuple):
+    """The attention of every head of an encoder to a sentence of ``n`` words."""
 
-    Attributes:
-        part: of the products of queries and keys whose weights these are.
-        parts: of which the parser has weights.
-        weights: float32 ``[layers, heads, n + 2, n + 2]``: entry ``[l, h, i, j]`` is how much token
-            ``i`` takes of token ``j``, where token 0 is START, 1 the first word and ``n + 1`` STOP.
-            Every row sums to 1.
-    """
-
-    part: Part
-    parts: tuple[Part, ...]
     weights: NDArray[np.float32]
+    """``[layers, heads, n + 2, n + 2]``: entry ``[l, h, i, j]`` is how much token ``i`` takes of
+    token ``j``, where 0 is START, 1 the first word and ``n + 1`` STOP. Every row sums to 1."""
+    parts: tuple[Part, ...]
+    """Of the products of queries and keys of which the parser has weights."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HeadOutputs:
-    """What the heads of label attention make of a sentence of ``n`` tokens, with START and STOP.
-
-    Attributes:
-        place: which of the sentences it is, the first being 0.
-        predicted: what the parser finds, with the tags that were given or that it predicts.
-        labels: that a span can have, the first of no constituent.
-        weights: as of :meth:`LabelAttention.weights`.
-        features: float32 ``[n, heads, d_proj]`` that each head gives each token.
-        label_scores: of spans of this sentence, see :meth:`SpanHeads.label_scores`.
-    """
+class HeadOutputs(NamedTuple):
+    """What the heads of label attention make of a sentence of ``n`` tokens, with START and STOP."""
 
     place: int
+    """Which of the sentences it is, the first being 0."""
     predicted: Parse
     labels: Sequence[Label]
+    """Those that a span can have, the first of no constituent."""
     weights: NDArray[np.float32]
+    """As of :meth:`LabelAttention.weights`."""
     features: NDArray[np.float32]
+    """``[n, heads, d_proj]`` that each head gives each token."""
     label_scores: Callable[..., Tensor]
+    """Of spans of this sentence, see :meth:`SpanHeads.label_scores`."""
 
 
 class SpanHeads:
-    """The heads of label attention of an encoder below a span scorer.
-
-    Raises:
-        UnsupportedError: there are none, or they have no features of their own.
-    """
+    """The heads of label attention of an encoder below a span scorer."""
 
     def __init__(self, encoder: Encoder, scorer: object) -> None:
+        """Raise an UnsupportedError if there are none, or they have no features of their own."""
         layer = encoder.label_attention
-        if not isinstance(layer, LabelAttention):
+        if layer is None:
             raise UnsupportedError(
                 "the parser has no label attention to show. Choose one that was trained with it"
             )
@@ -89,9 +72,7 @@ class SpanHeads:
                 "the parser adds the outputs of its heads up (outputs = 'projected'), so no part "
                 "of a span vector is that of a head. Choose one with outputs = 'concatenated'"
             )
-        self.layer = layer
-        self._encoder = encoder
-        self._scorer = scorer
+        self.layer, self._encoder, self._scorer = layer, encoder, scorer
 
     @torch.no_grad()
     def of_sentences(
@@ -107,22 +88,17 @@ class SpanHeads:
     def label_scores(
         self, features: Tensor, spans: Sequence[tuple[int, int]], *, held_norms: bool = False
     ) -> Tensor:
-        """Label scores ``[copies, spans, labels]`` in float32, with a gradient where it is enabled.
+        """Return label scores ``[copies, spans, labels]``, with a gradient where it is enabled.
 
-        Args:
-            features: ``[copies, tokens, heads, d_proj]`` of a sentence, of which copies may differ.
-            spans: ``(start, end)`` fenceposts.
-            held_norms: whether what layer norms divide by counts as constant.
+        ``features`` are ``[copies, tokens, heads, d_proj]`` of a sentence, of which copies may
+        differ; with ``held_norms`` what layer norms divide by counts as constant.
         """
 
-        def normed(norm: Any, rows: Tensor) -> Any:
-            return _held_norm(norm, rows) if held_norms else norm(rows)
-
         scorer, feed_forward = self._scorer, self.layer.feed_forward
-        features = features.to(scorer.first.weight.device)
+        normed = _held_norm if held_norms else lambda norm, rows: norm(rows)
         copies, n = features.shape[:2]
-        with torch.autocast(features.device.type, enabled=False):
-            rows = features.to(scorer.first.weight.dtype).flatten(2).flatten(0, 1)
+        rows = features.to(scorer.first.weight).reshape(copies * n, -1)
+        with torch.autocast(rows.device.type, enabled=False):
             if feed_forward is not None:
                 changes = feed_forward.contract(feed_forward.expand(rows).relu())
                 rows = normed(feed_forward.norm, rows + changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,12 @@ from spmrl_bench.trees.parse import Parse
 from tests.builders import TREES
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
+
+#: Settings of inputs that stand side by side, 42 wide.
+SIDE_BY_SIDE: dict[str, Any] = {
+    "lexical": ("tag", "charlstm", "word", "charconcat"), "join": "concatenated",
+    "d_word": 7, "d_tag": 3, "d_form": 16,
+}  # fmt: skip
 
 
 def steady_indexer(parser: ChartParser) -> Indexer:
@@ -63,12 +70,12 @@ def check_learnt_and_loaded(parser: ChartParser, folder: Path, steps: int, share
     losses = losses_of(parser.train(), steps)
     assert min(losses[-5:]) < share * losses[0]
     assert not [name for name, weight in parser.named_parameters() if weight.grad is None]
-    words, tags = [tree.words for tree in TREES], [tree.tags for tree in TREES]
+    given = [tree.words for tree in TREES], [tree.tags for tree in TREES]
     parser.eval().save(folder)
     again = ChartParser.load(folder)
     assert again.config == parser.config
-    expected = list(parser.parse(words, tags if parser.reads_tags else None))
-    assert list(again.parse(words, tags if parser.reads_tags else None)) == expected
+    expected = list(parser.parse(*given[: 1 + parser.reads_tags]))
+    assert list(again.parse(*given[: 1 + parser.reads_tags])) == expected
     assert len(set(map(repr, expected))) > 5
 
 
@@ -87,10 +94,7 @@ def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:
 
 def batch_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Batch:
     """A batch in which every token has a form vector of its own."""
-    columns = ("words", "tags", "forms")
-    words, tags, forms = (
-        np.concatenate([getattr(sentence, name) for sentence in sentences]) for name in columns
-    )
+    words, tags, forms = np.concatenate([(s.words, s.tags, s.forms) for s in sentences], axis=1)
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int32)
     tokens = Tokens(
         Ragged.of(lengths.astype(np.int64) + 2, parser.device),

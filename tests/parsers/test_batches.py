@@ -37,13 +37,13 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def indexer() -> Indexer:
-    return tiny(max_positions=20).indexer()
+def parser() -> ChartParser:
+    return tiny()
 
 
 @pytest.fixture
-def parser() -> ChartParser:
-    return tiny()
+def indexer(parser: ChartParser) -> Indexer:
+    return parser.indexer()
 
 
 def test_a_form_has_one_row_however_often_it_occurs(indexer: Indexer) -> None:
@@ -120,14 +120,13 @@ def test_batch_puts_sentences_one_after_the_other(indexer: Indexer) -> None:
     ((group, batch),) = pool.batches(100, CPU, {})
     assert group == [1, 2, 0]  # the shortest first
     together = [sentences[k] for k in group]
-    for name in ("words", "tags"):
-        expected = np.concatenate([getattr(sentence, name) for sentence in together])
-        assert getattr(batch.tokens, name).tolist() == expected.tolist()
+    words, tags, forms = np.concatenate([(s.words, s.tags, s.forms) for s in together], axis=1)
+    assert batch.tokens.words.tolist() == words.tolist()
+    assert batch.tokens.tags.tolist() == tags.tolist()
+    assert pool.forms[batch.tokens.form_rows].tolist() == forms.tolist()
     assert batch.layout.lengths.tolist() == [3, 3, 4]
     assert batch.lengths.tolist() == [1, 1, 2]
     assert len(pool.forms) == len(set(pool.forms.tolist())) == 5  # START, STOP and three words
-    forms = np.concatenate([sentence.forms for sentence in together])
-    assert pool.forms[batch.tokens.form_rows].tolist() == forms.tolist()
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 120))

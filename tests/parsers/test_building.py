@@ -13,15 +13,15 @@ from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.builders import config, tiny
 from tests.nn.plain import layout_of
-from tests.parsers.examples import check_learnt_and_loaded
+from tests.parsers.examples import SIDE_BY_SIDE, check_learnt_and_loaded
 
 ADDED = {"position": "added", "matrices": "full"}
 CHOICES: list[dict[str, Any]] = [
     {},
     {"encoder": "lstm"},
     {"encoder": "gru"},
-    {"encoder": "lstm", "join": "concatenated", "d_word": 10, "d_form": 12},
-    {"encoder": "gru", "join": "concatenated", "d_word": 40, "d_form": 4},
+    {"encoder": "lstm", **SIDE_BY_SIDE},
+    {"encoder": "gru", "recurrent_dropout": "token", **SIDE_BY_SIDE},
     {"matrices": "full"},
     {"position": "added"},
     ADDED,
@@ -64,7 +64,6 @@ def test_every_choice_makes_another_encoder() -> None:
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
-    """Gradients reach what they should: a few steps bring the loss of a few trees down."""
     check_learnt_and_loaded(tiny(**choices), tmp_path, 30, 0.6)
 
 

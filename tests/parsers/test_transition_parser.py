@@ -126,7 +126,6 @@ def test_the_loss_is_that_of_single_steps(changes: dict[str, Any], sentences: li
     examples = [sentences[0], crossing()[3], sentences[1], crossing()[0]]
     parser = parser_of([*sentences, *crossing()], predict_tags=False, **changes)
     indexed = list(parser.index(examples))
-    assert parser.training_indexer is not None
     pool = Pool(indexed, parser.training_indexer)
     forms = parser.form_vectors(parser.training_indexer, pool.forms)
     ((group, batch),) = pool.batches(2000, parser.device, forms)
