@@ -91,7 +91,7 @@ class CharLSTM(CharacterInput):
                 embedded = embedded * kernels.dropout_factors(embedded.shape, rate)
             states = last_states(self.lstm, embedded, steps, kernels.matmul_dtype(self.precision))
         else:
-            embedded = self.char_dropout(self.embedding(codes.values.T))
+            embedded = self.char_dropout(self.embedding(codes.values.transpose(0, 1)))
             packed: Any = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
             with kernels.autocast(self.precision, embedded.device):
                 _, (last, _) = self.lstm(packed)

@@ -174,13 +174,11 @@ class DecoderPass:
         gold, kernel, size, rows = self.gold, load("decoder"), self.size, len(self.read)
         layers, top, threads = range(self.layers), self.layers - 1, torch.get_num_threads()
         result = torch.empty(rows, size + self.seen)
-        self.dropped = torch.empty(rows, self.seen, dtype=self.dtype)
         self.attention = kernel.Attention(
             self.bf16, self.attentions, self.keys, self.words, False, self.score, self.pushed,
-            gold.pushed, gold.removed, gold.context_factors, torch.empty(rows, self.asked[top]),
-            torch.empty(rows, self.attentions, self.words.shape[1]), result, size, self.dropped, 1,
-            threads,
+            gold.pushed, gold.removed, gold.context_factors, result, size, 1, threads,
         )  # fmt: skip
+        self.dropped = self.attention.dropped
         # Of each layer and row: the state before, as products read it, and the layer's input.
         before = [torch.empty(rows, size) for _ in layers]
         self.before = [each.to(self.dtype) for each in before]  # the same where not bf16
@@ -191,7 +189,7 @@ class DecoderPass:
         self.cells = [
             kernel.Cell(
                 self.bf16, self.biases[layer], self.bases[layer], None,
-                torch.empty(rows, 4 * size), before[layer], before[layer], self.before[layer],
+                before[layer], before[layer], self.before[layer],
                 result if layer == top else None, None if layer == top else factors[layer],
                 None if layer == top else self.inputs[layer], self.asked[layer], threads,
             )
@@ -213,20 +211,14 @@ class DecoderPass:
     @torch.autocast("cpu", enabled=False)
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Gradients of what ``forward`` is given."""
-        size, rows, top = self.size, len(self.read), self.layers - 1
-        counts, width, gradient = self.gold.counts, len(self.score), gradient.contiguous()
+        size, top, counts = self.size, self.layers - 1, self.gold.counts
+        gradient = gradient.contiguous()
         # Of each layer what leads to what is asked with its state (the last), and to its four sums.
-        self.d_sums = [torch.empty(rows, each + 4 * size, dtype=self.dtype) for each in self.asked]
-        d_keys, d_words = torch.zeros_like(self.keys), torch.zeros_like(self.words)
-        d_score = torch.zeros(counts[0], width)
-        d_pushed = None if self.pushed is None else torch.zeros(counts[0], width)
-        self.attention.back(
-            gradient, torch.empty(rows, self.seen), torch.empty(rows, self.asked[top]),
-            self.d_sums[top], d_keys, d_score, d_pushed,
-        )  # fmt: skip
-        for layer, cell in enumerate(self.cells):
-            above = gradient if layer == top else None
-            cell.back(above, torch.zeros(counts[0], size), self.d_sums[layer])
+        self.d_sums = [
+            cell.back(gradient if layer == top else None, counts[0])
+            for layer, cell in enumerate(self.cells)
+        ]
+        self.attention.back(gradient, self.d_sums[top])
         later: list[Tensor | None] = [None] * self.layers
         for step in range(len(counts) - 1, -1, -1):
             at, following, count = self.starts[step], self.starts[step + 1], counts[step]
@@ -241,13 +233,13 @@ class DecoderPass:
                 for layer, asked in enumerate(self.asked):
                     of_state = self.d_sums[layer][at:following, : asked + 3 * size]
                     later[layer] = torch.mm(of_state, self.of_states[layer])
-        self.attention.spread(d_words, torch.tensor(counts))
+        d_words, d_keys, d_score, d_pushed = self.attention.spread(torch.tensor(counts))
         return [
             d_words,
             d_keys,
             self.d_sums[0][:, self.asked[0] + size :].float(),
-            d_score.sum(0),
-            *([] if d_pushed is None else [d_pushed.sum(0)]),
+            d_score,
+            *([d_pushed] if self.stacked else []),
             *self._d_weights(),
         ]
 
@@ -374,16 +366,14 @@ class BeamDecoder:
         read = torch.empty(count, wide)
         self._kernel.Attention(
             bf16, self._attentions, self._keys, self._values, True, self._score, self._pushed,
-            pushed.flatten(0, 1), removed.flatten(0, 1), None, torch.empty(count, asking),
-            torch.empty(count, self._attentions, removed.shape[2]), read, 0, None,
-            removed.shape[1], threads,
+            pushed.flatten(0, 1), removed.flatten(0, 1), None, read, 0, removed.shape[1], threads,
         ).attend(kept[top], 0, count)  # fmt: skip
-        gates, rows = torch.empty(count, wide), read
+        rows = read
         for layer in range(self._layers):
             if layer:
                 rows = torch.mm(after_bf16[layer - 1], self._of_inputs[layer - 1])[:count]
             self._kernel.Cell(
-                bf16, self._biases[layer], self._bases[layer], None if layer else last, gates,
+                bf16, self._biases[layer], self._bases[layer], None if layer else last,
                 before[layer][:count], after[layer][:count], after_bf16[layer][:count], None, None,
                 None, asking if layer == top else 0, threads,
             ).step(kept[layer], rows, 0, count, count)  # fmt: skip

@@ -146,16 +146,13 @@ class RecurrentPass:
             self.gates[side, :, :own] = biases[side][:own]
             sums, weight = self.gates[side, :, own:], self.of_inputs[side].t()
             torch.addmm(biases[side][own:], self.inputs[side], weight, out=sums)
-        self.states = torch.empty(2, rows, size, dtype=dtype)
-        cells = self.states if self.gru and not self.bf16 else torch.empty(2, rows, size)
-        self.states[:, :sequences] = cells[:, :sequences] = self.states[:, self.real :] = 0
-        last = torch.empty(2, sequences, size)
-        last_cells = last if self.gru else torch.empty_like(last)
         more = torch.empty(2 * rounded_rows(sequences, dtype) * shared, dtype=dtype)
+        threads = torch.get_num_threads()
         self.cells = load("recurrent").Cells(
-            self.gru, self.bf16, sequences, size, self.gates, more, self.states, cells, last,
-            last_cells, torch.get_num_threads(),
-        )  # fmt: skip
+            self.gru, self.bf16, sequences, self.gates, more, threads
+        )
+        self.states = self.cells.states
+        self.states[:, self.real :] = 0
         at = 0
         for step, count in enumerate(self.steps.counts):
             # Rows of the product; the results of those beyond ``count`` are not used.
@@ -166,6 +163,7 @@ class RecurrentPass:
                 torch.bmm(states, self.of_states.transpose(1, 2), out=added)
             self.cells.forward(at, count, self.going_on[step], read)
             at += count
+        last = self.cells.last
         if self.every:
             kept = torch.cat((self.states[:, : self.real].float(), last), dim=1)
             forward, backward = kept.index_select(1, self.steps.after)
