@@ -12,19 +12,16 @@ cdef extern from "_decoder.h" nogil:
     ctypedef struct Shape:
         Py_ssize_t words, layers, width, key_step
         Py_ssize_t value_step, value_layer, value_width, context_layer
-        const float *score
-        const float *stacked
+        Given score, stacked
     Py_ssize_t words_left(Py_ssize_t, const uint8_t *, int32_t *)
     void attend_row(
-        const Shape *, const float *, const float *, const float *, const int32_t *,
-        Py_ssize_t, float *, float *, float *, float *)
+        const Shape *, Given, Given, Given, const int32_t *, Py_ssize_t, Floats, Floats, Floats,
+        Floats)
     void attend_row_back(
-        const Shape *, const float *, const float *, const float *, const int32_t *,
-        Py_ssize_t, const float *, const float *, const float *, float *, float *, float *,
-        float *, float *)
+        const Shape *, Given, Given, Given, const int32_t *, Py_ssize_t, Given, Given, Given,
+        Floats, Floats, Floats, Floats, Floats)
     void spread_row(
-        const Shape *, const int32_t *, Py_ssize_t, const float *, const float *,
-        const float *, float *, float *)
+        const Shape *, const int32_t *, Py_ssize_t, Given, Given, Given, Floats, Floats)
 
 cdef enum:
     FEW = 8  # states of a step below which a second thread costs more than it does
@@ -72,20 +69,10 @@ cdef class Attention(Steps):
     cdef Py_ssize_t sentences, wide, context_step, start, each, asked_step, d_sums_step, steps
     cdef const uint8_t *removed
     cdef const int64_t *counts
-    cdef const float *keys
-    cdef const float *values
-    cdef const float *pushed
-    cdef const float *factors
-    cdef const float *gradient
-    cdef float *asks  # of each row, [layers width]: what was asked in all
-    cdef float *alphas  # of each row, [layers, words]
-    cdef float *contexts
-    cdef float *d_contexts
-    cdef float *d_asks
-    cdef float *d_keys
-    cdef float *d_score
-    cdef float *d_stacked
-    cdef float *d_values
+    cdef Given keys, values, pushed, factors, gradient
+    cdef Floats asks  # of each row, [layers width]: what was asked in all
+    cdef Floats alphas  # of each row, [layers, words]
+    cdef Floats contexts, d_contexts, d_asks, d_keys, d_score, d_stacked, d_values
     cdef void *dropped_at
     cdef void *d_sums
     cdef const void *given  # of the step, what is asked or the gradient of what was dropped
@@ -100,7 +87,7 @@ cdef class Attention(Steps):
         cdef Py_ssize_t wide = layers * value_width
         for number in (layers, width, words, value_width, each):
             within("a size of attention", number, 1, INT32_MAX)
-        self.prepare(bf16, threads)
+        self.prepare(bf16, threads, [keys, values, score, stacked, pushed, removed, factors])
         self.rows, self.sentences, self.wide, self.each = rows, keys.shape[0], wide, each
         self.context_step, self.start = contexts.shape[1], start
         within("start", start, 0, self.context_step - (value_width if summed else wide))
@@ -109,20 +96,20 @@ cdef class Attention(Steps):
         self.shape.value_step = wide if summed else value_width
         self.shape.value_width, self.shape.value_layer = value_width, value_width if summed else 0
         self.shape.context_layer = 0 if summed else value_width
-        self.shape.score = self.floats(score, width, "score")
-        self.shape.stacked = self.some(stacked, width, "stacked")
-        self.keys = self.floats(keys, self.sentences * words * self.shape.key_step, "keys")
-        self.values = self.floats(values, self.sentences * words * self.shape.value_step, "values")
-        self.pushed = self.floats(pushed, rows * words, "pushed")
-        self.removed = <uint8_t *>self.hold(removed, torch.bool, rows * words, "removed")
-        self.factors = self.some(factors, rows * wide, "factors")
+        self.shape.score = floats(score, width, "score")
+        self.shape.stacked = optional(stacked, width, "stacked")
+        self.keys = floats(keys, self.sentences * words * self.shape.key_step, "keys")
+        self.values = floats(values, self.sentences * words * self.shape.value_step, "values")
+        self.pushed = floats(pushed, rows * words, "pushed")
+        self.removed = <uint8_t *>address(removed, torch.bool, rows * words, "removed")
+        self.factors = optional(factors, rows * wide, "factors")
         self.asks = self.new(rows * self.shape.key_step)
         self.alphas = self.new(rows * layers * words)
         # Not held, since the gradient of the result holds this.
-        self.contexts = <float *>address(contexts, FLOAT32, rows * self.context_step, "contexts")
+        self.contexts = floats(contexts, rows * self.context_step, "contexts")
         if not summed:
             self.dropped = torch.empty(rows, wide, dtype=self.dtype)
-            self.dropped_at = self.hold(self.dropped, self.dtype, rows * wide, "dropped")
+            self.dropped_at = address(self.dropped, self.dtype, rows * wide, "dropped")
         self.take_room(width + 2 * words + wide)
 
     cdef int begin(self, Py_ssize_t at, Py_ssize_t count) except -1:
@@ -144,14 +131,14 @@ cdef class Attention(Steps):
                 "to look at."
             )
 
-    cdef Py_ssize_t attend_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef Py_ssize_t attend_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         """Return whether no word is left."""
         cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step, wide = self.wide
         cdef Py_ssize_t row = self.at + k, sentence = k // self.each
-        cdef float *factored = scratch + self.shape.width + words
+        cdef Floats factored = scratch + self.shape.width + words
         cdef int32_t *places = <int32_t *>(factored + wide)
         cdef Py_ssize_t count = words_left(words, self.removed + row * words, places)
-        cdef float *context = self.contexts + row * self.context_step + self.start
+        cdef Floats context = self.contexts + row * self.context_step + self.start
         load(self.given, k * self.asked_step, asking, self.bf16, self.asks + row * asking)
         attend_row(
             &self.shape, self.keys + sentence * words * asking,
@@ -178,18 +165,19 @@ cdef class Attention(Steps):
         within("each", self.each, 1, 1)
         self.d_sums_step = d_sums.shape[1]
         within("layers width", asking, 1, self.d_sums_step)
-        self.d_sums = self.hold(d_sums, self.dtype, rows * self.d_sums_step, "d_sums")
+        self.d_sums = address(d_sums, self.dtype, rows * self.d_sums_step, "d_sums")
         self.d_contexts, self.d_asks = self.new(rows * self.wide), self.new(rows * asking)
         d_values = torch.zeros(sentences, words, self.shape.value_width)
         d_keys = torch.zeros(sentences, words, asking)
         d_score, d_stacked = torch.zeros(2, sentences, width)
-        self.d_values = self.floats(d_values, sentences * words * self.shape.value_width, "d_values")
-        self.d_keys = self.floats(d_keys, sentences * words * asking, "d_keys")
-        self.d_score = self.floats(d_score, sentences * width, "d_score")
+        self.d_values = floats(d_values, sentences * words * self.shape.value_width, "d_values")
+        self.d_keys = floats(d_keys, sentences * words * asking, "d_keys")
+        self.d_score = floats(d_score, sentences * width, "d_score")
         if self.shape.stacked != NULL:
-            self.d_stacked = self.floats(d_stacked, sentences * width, "d_stacked")
+            self.d_stacked = floats(d_stacked, sentences * width, "d_stacked")
+        self.held += [gradient, d_sums]
         self.gradients = d_values, d_keys, d_score, d_stacked
-        self.gradient = self.floats(gradient, rows * self.context_step, "gradient")
+        self.gradient = floats(gradient, rows * self.context_step, "gradient")
 
     cdef int check_back(self) except -1:
         if self.gradient == NULL:
@@ -205,12 +193,12 @@ cdef class Attention(Steps):
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
             self.attend_back_state(k, self.mine())
 
-    cdef void attend_back_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef void attend_back_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step, wide = self.wide
         cdef Py_ssize_t row = self.at + k, width = self.shape.width
         cdef int32_t *places = <int32_t *>(scratch + width + words)
         cdef Py_ssize_t count = words_left(words, self.removed + row * words, places)
-        cdef float *d_context = self.d_contexts + row * wide
+        cdef Floats d_context = self.d_contexts + row * wide
         load(self.given, k * wide, wide, self.bf16, d_context)
         if self.factors != NULL:
             multiply(wide, d_context, self.factors + row * wide, d_context)
@@ -290,15 +278,10 @@ cdef class Cell(Steps):
     cdef Py_ssize_t size, base_step, result_step, lead, sentences, d_sums_step
     cdef Py_ssize_t count, going_on, kept_step, read_step  # of the step
     cdef const int64_t *which
-    cdef const float *bias
-    cdef const float *base
-    cdef const float *before
-    cdef const float *factors
-    cdef const float *above
-    cdef float *gates  # [rows, 4 size], what ``gru_forward`` makes of the sums
-    cdef float *after
-    cdef float *result
-    cdef float *carried  # to the state past the gates, of each sentence
+    cdef Given bias, base, before, factors, above
+    cdef Floats gates  # [rows, 4 size], what ``gru_forward`` makes of the sums
+    cdef Floats after, result
+    cdef Floats carried  # to the state past the gates, of each sentence
     cdef void *after_bf16
     cdef void *inputs
     cdef void *d_sums
@@ -313,28 +296,28 @@ cdef class Cell(Steps):
         cdef Py_ssize_t base_rows = base.shape[0] if base.dim() == 2 else 1
         within("size", size, 1, INT32_MAX)
         within("lead", lead, 0, INT32_MAX)
-        self.prepare(bf16, threads)
+        self.prepare(bf16, threads, [bias, base, which, before, after, after_bf16, factors, inputs])
         self.rows, self.size, self.lead, self.onward = rows, size, lead, after is before
-        self.bias = self.floats(bias, 3 * size, "bias")
-        self.base = self.floats(base, base_rows * 3 * size, "base")
+        self.bias = floats(bias, 3 * size, "bias")
+        self.base = floats(base, base_rows * 3 * size, "base")
         self.base_step = 3 * size if base.dim() == 2 else 0
         if which is not None:
-            self.which = <int64_t *>self.hold(which, torch.int64, rows, "which")
+            self.which = <int64_t *>address(which, torch.int64, rows, "which")
             for k in range(rows):
                 within("a number of which", self.which[k], 0, base_rows - 1)
         elif self.base_step:
             within("rows of base", base_rows, rows, rows)
         self.gates = self.new(rows * 4 * size)
-        self.before = self.floats(before, rows * size, "before")
-        self.after = self.floats(after, rows * size, "after")
-        self.after_bf16 = self.hold(after_bf16, self.dtype, rows * size, "after_bf16")
+        self.before = floats(before, rows * size, "before")
+        self.after = floats(after, rows * size, "after")
+        self.after_bf16 = address(after_bf16, self.dtype, rows * size, "after_bf16")
         if result is not None:
             self.result_step = result.shape[1]
             within("size", size, 1, self.result_step)
-            self.result = <float *>address(result, FLOAT32, rows * self.result_step, "result")
-        self.factors = self.some(factors, rows * size, "factors")
+            self.result = floats(result, rows * self.result_step, "result")
+        self.factors = optional(factors, rows * size, "factors")
         if inputs is not None:
-            self.inputs = self.hold(inputs, self.dtype, rows * size, "inputs")
+            self.inputs = address(inputs, self.dtype, rows * size, "inputs")
         self.take_room(5 * size)
 
     cdef int start(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on) except -1:
@@ -362,13 +345,12 @@ cdef class Cell(Steps):
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
             self.step_state(k, self.mine())
 
-    cdef void step_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef void step_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         cdef Py_ssize_t size = self.size, row = self.at + k
         cdef Py_ssize_t of_base = row if self.which == NULL else self.which[row]
         cdef Py_ssize_t following = row + self.count if self.onward else row
-        cdef float *fresh = scratch + 3 * size
-        cdef float *state = scratch + 4 * size
-        cdef float *sums = self.gates + row * 4 * size
+        cdef Floats fresh = scratch + 3 * size, state = fresh + size
+        cdef Floats sums = self.gates + row * 4 * size
         load(self.kept, k * self.kept_step + self.lead, 3 * size, self.bf16, sums)
         add_rows(3 * size, sums, self.bias, sums)
         load(self.read, k * self.read_step, 3 * size, self.read_bf16, scratch)
@@ -396,12 +378,13 @@ cdef class Cell(Steps):
         within("sentences", sentences, 1, self.rows)
         if above is not None:
             within("size", self.size, 1, self.result_step)
-            self.above = self.floats(above, self.rows * self.result_step, "above")
+            self.above = floats(above, self.rows * self.result_step, "above")
         self.sentences, self.d_sums_step = sentences, self.lead + 4 * self.size
         d_sums = torch.empty(self.rows, self.d_sums_step, dtype=self.dtype)
-        self.d_sums = self.hold(d_sums, self.dtype, self.rows * self.d_sums_step, "d_sums")
+        self.d_sums = address(d_sums, self.dtype, self.rows * self.d_sums_step, "d_sums")
         carried = torch.zeros(sentences, self.size)
-        self.carried = self.floats(carried, sentences * self.size, "carried")
+        self.held += [above, d_sums, carried]
+        self.carried = floats(carried, sentences * self.size, "carried")
         return d_sums
 
     def step_back(self, later, below, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
@@ -419,14 +402,15 @@ cdef class Cell(Steps):
         self.kept = NULL
         if going_on:
             self.kept = address(later, self.dtype, going_on * self.size, "later")
-        self.read = optional(below, self.dtype, count * self.size, "below")
+        self.read = NULL
+        if below is not None:
+            self.read = address(below, self.dtype, count * self.size, "below")
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
             self.step_back_state(k, self.mine())
 
-    cdef void step_back_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef void step_back_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         cdef Py_ssize_t size = self.size, row = self.at + k
-        cdef float *added = scratch + 4 * size
-        cdef float *own = self.carried + k * size
+        cdef Floats added = scratch + 4 * size, own = self.carried + k * size
         if k < self.going_on:
             load(self.kept, k * size, size, self.bf16, added)
             add_rows(size, own, added, own)

@@ -15,11 +15,10 @@ include "_tensors.pxi"
 
 cdef extern from "_heads.h" nogil:
     void product(
-        Py_ssize_t, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t, Py_ssize_t, const float *,
-        float, float *)
-    void transpose(Py_ssize_t, Py_ssize_t, Py_ssize_t, const float *, Py_ssize_t, float *)
-    void softmax_rows(Py_ssize_t, Py_ssize_t, float *)
-    void softmax_back(Py_ssize_t, Py_ssize_t, const float *, float *)
+        Py_ssize_t, Py_ssize_t, Py_ssize_t, Given, Py_ssize_t, Py_ssize_t, Given, float, Floats)
+    void transpose(Py_ssize_t, Py_ssize_t, Py_ssize_t, Given, Py_ssize_t, Floats)
+    void softmax_rows(Py_ssize_t, Py_ssize_t, Floats)
+    void softmax_back(Py_ssize_t, Py_ssize_t, Given, Floats)
 
 
 cdef unsigned int dropped_below(double p) except? 0xFFFFFFFF:
@@ -45,7 +44,7 @@ def masks(uint64_t seed, double p, *shape):
     found = torch.empty(shape)
     cdef Py_ssize_t values = found.numel(), most = values // 4 * 4
     cdef float rest[4]
-    cdef float *target = <float *>address(found, FLOAT32, values, "masks")
+    cdef Floats target = floats(found, values, "masks")
     with nogil:
         draw_mask(seed, 0, most, below, factor(below), target)
         if most < values:
@@ -81,7 +80,7 @@ cdef class Batch(Memory):
     def __cinit__(self, lengths, Py_ssize_t tokens, bint bf16, bint keep, int threads):
         cdef Py_ssize_t sentences = lengths.numel(), number, token, longest = 0, total = 0
         cdef const int64_t *each = <int64_t *>address(lengths, torch.int64, sentences, "lengths")
-        self.prepare(bf16, threads)
+        self.prepare(bf16, threads, [])
         self.sentences, self.tokens, self.keep = sentences, tokens, keep
         for number in range(sentences):
             within("a length", each[number], 1, INT32_MAX)
@@ -89,7 +88,8 @@ cdef class Batch(Memory):
             total += each[number]
         within("tokens", tokens, total, 2 * total + 16)  # those behind only round the number
         places = torch.zeros(sentences + 1 + tokens, dtype=torch.int64)
-        self.starts = <int64_t *>self.hold(places, torch.int64, sentences + 1 + tokens, "places")
+        self.held.append(places)
+        self.starts = <int64_t *>address(places, torch.int64, sentences + 1 + tokens, "places")
         self.sentence = self.starts + sentences + 1
         for number in range(sentences):
             self.starts[number + 1] = self.starts[number] + each[number]
@@ -100,14 +100,14 @@ cdef class Batch(Memory):
     cdef void *low(self, tensor, Py_ssize_t width, str name) except? NULL:
         return address(tensor, self.dtype, 2 * self.tokens * width, name)
 
-    cdef float *rows(self, tensor, Py_ssize_t width, str name) except? NULL:
-        return <float *>address(tensor, FLOAT32, 2 * self.tokens * width, name)
+    cdef Floats rows(self, tensor, Py_ssize_t width, str name) except? NULL:
+        return floats(tensor, 2 * self.tokens * width, name)
 
-    cdef float *masks(self, tensor, Py_ssize_t width) except? NULL:
+    cdef Floats masks(self, tensor, Py_ssize_t width) except? NULL:
         """Of ``[sentences, 2 width]``, or ``[2 width]``, the same for all."""
         cdef Py_ssize_t rows = 1 if tensor.numel() == 2 * width else self.sentences
         self.mask_step = 0 if rows == 1 else 2 * width
-        return <float *>address(tensor, FLOAT32, rows * 2 * width, "masks")
+        return floats(tensor, rows * 2 * width, "masks")
 
     cdef Py_ssize_t first(self, int part) noexcept nogil:
         """First row of one thread's part."""
@@ -133,21 +133,20 @@ cdef class Batch(Memory):
             z = torch.empty_like(x) if self.bf16 else branch
         y = torch.empty_like(x) if self.keep or branch is None else z
         y_low = torch.empty_like(x, dtype=self.dtype) if self.bf16 else y
-        stats, room = torch.empty(self.tokens, 2), torch.empty(self.threads, width)
-        cdef const float *given = self.rows(x, width, "x")
-        cdef const float *gains = <float *>address(gain, FLOAT32, 2 * width, "gain")
-        cdef const float *shifts = <float *>address(shift, FLOAT32, 2 * width, "shift")
-        cdef const float *biases = NULL
-        cdef const float *factors = NULL
+        stats = torch.empty(self.tokens, 2)
+        cdef Given given = self.rows(x, width, "x")
+        cdef Given gains = floats(gain, 2 * width, "gain")
+        cdef Given shifts = floats(shift, 2 * width, "shift")
+        cdef Given biases = NULL, factors = NULL
         cdef const void *added = NULL
         if branch is not None:
             added, factors = self.low(branch, width, "branch"), self.masks(masks, width)
-            biases = <float *>address(bias, FLOAT32, 2 * width, "bias")
-        cdef float *sums = self.rows(z, width, "z")
-        cdef float *found = self.rows(y, width, "y")
+            biases = floats(bias, 2 * width, "bias")
+        cdef Floats sums = self.rows(z, width, "z")
+        cdef Floats found = self.rows(y, width, "y")
         cdef void *rounded = self.low(y_low, width, "y rounded")
-        cdef float *moments = <float *>address(stats, FLOAT32, 2 * self.tokens, "stats")
-        cdef float *scratch = <float *>address(room, FLOAT32, self.threads * width, "scratch")
+        cdef Floats moments = floats(stats, 2 * self.tokens, "stats")
+        self.take_room(width)
         for part in prange(self.threads, nogil=True, num_threads=self.threads, schedule="static"):
             for t in range(self.first(part), self.first(part + 1)):
                 mean = scale = 0
@@ -156,7 +155,7 @@ cdef class Batch(Memory):
                     if added != NULL:
                         add_branch(
                             width, given + at,
-                            loaded(added, at, width, self.bf16, scratch + part * width),
+                            loaded(added, at, width, self.bf16, self.mine()),
                             biases + column,
                             factors + self.sentence[t] * self.mask_step + column, sums + at,
                         )
@@ -183,29 +182,25 @@ cdef class Batch(Memory):
         did.
         """
         cdef Py_ssize_t width = dy.shape[2], t, side, at, column
-        # Of a thread: a row widened, the gradient of a token, and two sums of it.
-        cdef Py_ssize_t each = 3 * width + LANES
         d_branch = None
         if masks is not None:
             d_branch = torch.empty_like(dy, dtype=self.dtype) if more is None else more
-        sums, room = torch.zeros(self.threads, 3, 2 * width), torch.empty(self.threads, each)
-        cdef float *found = self.rows(dy, width, "dy")
-        cdef const float *rows = self.rows(z, width, "z")
-        cdef const float *moments = <float *>address(stats, FLOAT32, 2 * self.tokens, "stats")
-        cdef const float *gains = <float *>address(gain, FLOAT32, 2 * width, "gain")
-        cdef const float *factors = NULL if masks is None else self.masks(masks, width)
+        sums = torch.zeros(self.threads, 3, 2 * width)
+        cdef Floats found = self.rows(dy, width, "dy")
+        cdef Given rows = self.rows(z, width, "z")
+        cdef Given moments = floats(stats, 2 * self.tokens, "stats")
+        cdef Given gains = floats(gain, 2 * width, "gain")
+        cdef Given factors = NULL if masks is None else self.masks(masks, width)
         cdef const void *added = NULL if more is None else self.low(more, width, "more")
         cdef void *below = NULL if masks is None else self.low(d_branch, width, "branch")
-        cdef float *shares = <float *>address(sums, FLOAT32, self.threads * 6 * width, "sums")
-        cdef float *scratch = <float *>address(room, FLOAT32, self.threads * each, "scratch")
-        cdef float *own
-        cdef float *totals
-        cdef float *share
-        cdef float *target
-        cdef const float *above
+        cdef Floats shares = floats(sums, self.threads * 6 * width, "sums")
+        cdef Floats own, totals, share, target
+        cdef Given above
         cdef int part
+        # Of a thread: a row widened, the gradient of a token, and two sums of it.
+        self.take_room(3 * width + LANES)
         for part in prange(self.threads, nogil=True, num_threads=self.threads, schedule="static"):
-            own, share = scratch + part * each, shares + part * 6 * width
+            own, share = self.mine(), shares + part * 6 * width
             totals = own + 3 * width
             for t in range(self.first(part), self.first(part + 1)):
                 totals[0] = totals[1] = 0
@@ -228,7 +223,7 @@ cdef class Batch(Memory):
                         totals[0] / (2 * width), totals[1] / (2 * width), found + at,
                     )
                     if below != NULL:
-                        target = own if self.bf16 else <float *>below + at
+                        target = own if self.bf16 else <Floats>below + at
                         mask_back(
                             width, found + at,
                             factors + self.sentence[t] * self.mask_step + column, target,
@@ -245,17 +240,16 @@ cdef class Batch(Memory):
         ``bias`` and ``masks`` are as in :meth:`norm`.
         """
         cdef Py_ssize_t width = hidden.shape[2], row, side, at
-        room = torch.empty(self.threads, width)
         cdef void *rows = self.low(hidden, width, "hidden")
-        cdef const float *biases = <float *>address(bias, FLOAT32, 2 * width, "bias")
-        cdef const float *factors = self.masks(masks, width)
-        cdef float *scratch = <float *>address(room, FLOAT32, self.threads * width, "scratch")
-        cdef float *values
+        cdef Given biases = floats(bias, 2 * width, "bias")
+        cdef Given factors = self.masks(masks, width)
+        cdef Floats values
+        self.take_room(width)
         for row in prange(
             2 * self.tokens, nogil=True, num_threads=self.threads, schedule="static"
         ):
             side, at = row // self.tokens, row * width
-            values = <float *>loaded(rows, at, width, self.bf16, scratch + threadid() * width)
+            values = <Floats>loaded(rows, at, width, self.bf16, self.mine())
             relu_mask(
                 width, values, biases + side * width,
                 factors + self.sentence[row % self.tokens] * self.mask_step + side * width,
@@ -270,20 +264,19 @@ cdef class Batch(Memory):
         """
         cdef Py_ssize_t width = hidden.shape[2], t, side, at
         cdef float kept = factor(dropped_below(p))
-        sums, room = torch.zeros(self.threads, 2 * width), torch.empty(self.threads, 2 * width)
+        sums = torch.zeros(self.threads, 2 * width)
         cdef void *rows = self.low(d_hidden, width, "d_hidden")
         cdef const void *result = self.low(hidden, width, "hidden")
-        cdef float *shares = <float *>address(sums, FLOAT32, self.threads * 2 * width, "sums")
-        cdef float *scratch = <float *>address(room, FLOAT32, self.threads * 2 * width, "scratch")
-        cdef float *own
-        cdef float *row
+        cdef Floats shares = floats(sums, self.threads * 2 * width, "sums")
+        cdef Floats own, row
         cdef int part
+        self.take_room(2 * width)
         for part in prange(self.threads, nogil=True, num_threads=self.threads, schedule="static"):
-            own = scratch + part * 2 * width
+            own = self.mine()
             for side in range(2):
                 for t in range(self.first(part), self.first(part + 1)):
                     at = (side * self.tokens + t) * width
-                    row = <float *>loaded(rows, at, width, self.bf16, own)
+                    row = <Floats>loaded(rows, at, width, self.bf16, own)
                     relu_back(
                         width, loaded(result, at, width, self.bf16, own + width), kept, row,
                         shares + (2 * part + side) * width,
@@ -319,43 +312,35 @@ cdef class Batch(Memory):
         self.width = whole(2 * self.half)
         self.scale, self.seed, self.below = scale, seed, dropped_below(p)
         cdef Py_ssize_t wide = heads * self.half, item
-        cdef Py_ssize_t each = self.longest * (6 * self.width + 3 * self.longest + 1)
-        cdef const void *given = self.low(packed, 3 * wide, "packed")
-        cdef const void *above = NULL
+        cdef void *given = self.low(packed, 3 * wide, "packed")
+        cdef void *above = NULL
         if d_context is not None:
             above = self.low(d_context, wide, "d_context")
         found = torch.empty(2, self.tokens, wide if above == NULL else 3 * wide, dtype=self.dtype)
         found[:, self.starts[self.sentences] :] = 0
         cdef void *target = self.low(found, found.shape[2], "found")
-        room = torch.empty(self.threads, each)
-        cdef float *scratch = <float *>address(room, FLOAT32, self.threads * each, "scratch")
+        self.take_room(self.longest * (6 * self.width + 3 * self.longest + 1))
         for item in prange(
             self.sentences * heads, nogil=True, num_threads=self.threads, schedule="static",
             chunksize=1,
         ):
-            self.head(item, given, above, target, scratch + threadid() * each)
+            self.head(item, given, above, target, self.mine())
         return found
 
     cdef void head(
-        self, Py_ssize_t item, const void *packed, const void *d_context, void *found, float *q
+        self, Py_ssize_t item, void *packed, void *d_context, void *found, Floats q
     ) noexcept nogil:
         """One head over one sentence: its context, or given the gradient of this, that of packed."""
         cdef Py_ssize_t h = item % self.heads, sentence = item // self.heads
         cdef Py_ssize_t start = self.starts[sentence], n = self.starts[sentence + 1] - start
         cdef Py_ssize_t np = whole(n), d = 2 * self.half, dp = self.width
-        cdef Py_ssize_t vectors = self.longest * dp, square = self.longest * self.longest
-        cdef float *k = q + vectors
-        cdef float *v = k + vectors
-        cdef float *above = v + vectors
-        cdef float *turned = above + vectors
-        cdef float *result = turned + vectors
-        cdef float *weights = result + vectors
-        cdef float *dropped = weights + square
-        cdef float *d_weights = dropped + square
-        cdef float *mask = d_weights + square
-        self.fetch(packed, 3, h, start, n, q)
-        self.fetch(packed, 3, self.heads + h, start, n, k)
-        self.fetch(packed, 3, 2 * self.heads + h, start, n, v)
+        cdef Py_ssize_t vectors = self.longest * dp, square = self.longest * self.longest, part
+        cdef Floats k = q + vectors, v = k + vectors, above = v + vectors
+        cdef Floats turned = above + vectors, result = turned + vectors
+        cdef Floats weights = result + vectors, dropped = weights + square
+        cdef Floats d_weights = dropped + square, mask = d_weights + square
+        for part in range(3):
+            self.move(False, packed, 3, part * self.heads + h, start, n, q + part * vectors)
         transpose(n, d, dp, k, np, turned)
         product(n, np, d, q, dp, 1, turned, self.scale, weights)
         softmax_rows(n, np, weights)
@@ -365,49 +350,44 @@ cdef class Batch(Memory):
             dropped = weights
         if d_context == NULL:
             product(n, dp, n, dropped, np, 1, v, 1, result)
-            self.put(result, 1, h, start, n, found)
+            self.move(True, found, 1, h, start, n, result)
             return
-        self.fetch(d_context, 1, h, start, n, above)
+        self.move(False, d_context, 1, h, start, n, above)
         transpose(n, d, dp, v, np, turned)
         product(n, np, d, above, dp, 1, turned, 1, d_weights)
         if self.below:
             self.drop(start, h, n, np, mask, d_weights, d_weights)
         product(n, dp, n, dropped, 1, np, above, 1, result)
-        self.put(result, 3, 2 * self.heads + h, start, n, found)
+        self.move(True, found, 3, 2 * self.heads + h, start, n, result)
         softmax_back(n, np, weights, d_weights)
         product(n, dp, n, d_weights, np, 1, k, self.scale, result)
-        self.put(result, 3, h, start, n, found)
+        self.move(True, found, 3, h, start, n, result)
         product(n, dp, n, d_weights, 1, np, q, self.scale, result)
-        self.put(result, 3, self.heads + h, start, n, found)
+        self.move(True, found, 3, self.heads + h, start, n, result)
 
-    cdef void fetch(
-        self, const void *packed, Py_ssize_t parts, Py_ssize_t column, Py_ssize_t start,
-        Py_ssize_t n, float *out,
+    cdef void move(
+        self, bint back, void *packed, Py_ssize_t parts, Py_ssize_t column, Py_ssize_t start,
+        Py_ssize_t n, Floats rows,
     ) noexcept nogil:
-        """A head's vectors of a sentence, ``[n, width]``; ``parts`` is 3 with queries and keys."""
-        cdef Py_ssize_t t, side, row, half = self.half
+        """A head's vectors of a sentence into ``[n, width]``, with zeros behind each, or back.
+
+        ``parts`` is 3 where values stand beside queries and keys.
+        """
+        cdef Py_ssize_t t, side, place, half = self.half
         for t in range(n):
             for side in range(2):
-                row = (side * self.tokens + start + t) * parts * self.heads + column
-                load(packed, row * half, half, self.bf16, out + side * half)
-            memset(out + 2 * half, 0, (self.width - 2 * half) * sizeof(float))
-            out += self.width
-
-    cdef void put(
-        self, const float *rows, Py_ssize_t parts, Py_ssize_t column, Py_ssize_t start,
-        Py_ssize_t n, void *packed,
-    ) noexcept nogil:
-        """The inverse of :meth:`fetch`."""
-        cdef Py_ssize_t t, side, row, half = self.half
-        for t in range(n):
-            for side in range(2):
-                row = (side * self.tokens + start + t) * parts * self.heads + column
-                store(rows + side * half, half, self.bf16, packed, row * half)
+                place = (side * self.tokens + start + t) * parts * self.heads + column
+                if back:
+                    store(rows + side * half, half, self.bf16, packed, place * half)
+                else:
+                    load(packed, place * half, half, self.bf16, rows + side * half)
+            if not back:
+                memset(rows + 2 * half, 0, (self.width - 2 * half) * sizeof(float))
             rows += self.width
 
     cdef void drop(
-        self, Py_ssize_t start, Py_ssize_t head, Py_ssize_t n, Py_ssize_t width, float *mask,
-        const float *weights, float *out,
+        self, Py_ssize_t start, Py_ssize_t head, Py_ssize_t n, Py_ssize_t width, Floats mask,
+        Given weights, Floats out,
     ) noexcept nogil:
         """Weights ``[n, width]`` times their dropout factors."""
         cdef Py_ssize_t i

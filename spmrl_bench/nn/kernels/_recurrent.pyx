@@ -38,29 +38,28 @@ cdef class Cells(Memory):
     cdef void *gates
     cdef void *more
     cdef void *low
-    cdef float *cells
-    cdef float *ends
-    cdef float *cell_ends
+    cdef Floats cells, ends, cell_ends
 
     def __cinit__(self, bint gru, bint bf16, Py_ssize_t sequences, gates, more, int threads):
         cdef Py_ssize_t rows = gates.shape[1], size = gates.shape[2] // 4
         within("sequences", sequences, 1, INT32_MAX)
         within("sequences", sequences, 1, rows)
         within("size", size, 1, INT32_MAX)
-        self.prepare(bf16, threads)
+        self.prepare(bf16, threads, [gates, more])
         self.gru, self.sequences, self.size, self.rows = gru, sequences, size, rows
         self.room_for_more = more.numel()
-        self.gates = self.hold(gates, self.dtype, 8 * rows * size, "gates")
-        self.more = self.hold(more, self.dtype, self.room_for_more, "more")
+        self.gates = address(gates, self.dtype, 8 * rows * size, "gates")
+        self.more = address(more, self.dtype, self.room_for_more, "more")
         self.states = torch.empty(2, rows, size, dtype=self.dtype)
         cells = self.states if gru and not bf16 else torch.empty(2, rows, size)
         self.states[:, :sequences] = cells[:, :sequences] = 0
         self.last = torch.empty(2, sequences, size)
         ends = self.last if gru else torch.empty_like(self.last)
-        self.low = self.hold(self.states, self.dtype, 2 * rows * size, "states")
-        self.cells = self.floats(cells, 2 * rows * size, "cells")
-        self.ends = self.floats(self.last, 2 * sequences * size, "last")
-        self.cell_ends = self.floats(ends, 2 * sequences * size, "last cells")
+        self.held += [cells, ends]
+        self.low = address(self.states, self.dtype, 2 * rows * size, "states")
+        self.cells = floats(cells, 2 * rows * size, "cells")
+        self.ends = floats(self.last, 2 * sequences * size, "last")
+        self.cell_ends = floats(ends, 2 * sequences * size, "last cells")
         self.take_room(9 * size)
 
     cdef int threads_of(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on) except -1:
@@ -70,7 +69,7 @@ cdef class Cells(Memory):
         within("at", at, 0, self.rows - count - going_on)
         return self.threads if count >= FEW else 1
 
-    cdef float *after(
+    cdef Floats after(
         self, Py_ssize_t side, Py_ssize_t row, Py_ssize_t k, Py_ssize_t count, bint goes_on
     ) noexcept nogil:
         """Where a sequence's cells stand after a step: in the row of its next, or behind all."""
@@ -89,13 +88,11 @@ cdef class Cells(Memory):
         cdef Py_ssize_t item, side, k, row
         cdef int threads = self.threads_of(at, count, going_on)
         within("read", read, count if read else 0, self.room_for_more // (2 * added))
-        cdef float *scratch
-        cdef float *sums
-        cdef float *state
+        cdef Floats scratch, sums, state
         for item in prange(2 * count, nogil=True, num_threads=threads, schedule="static"):
             side, k, scratch = item // count, item % count, self.mine()
             row, state = side * self.rows + at + k, scratch + 8 * size
-            sums = <float *>loaded(self.gates, row * 4 * size, 4 * size, self.bf16, scratch)
+            sums = <Floats>loaded(self.gates, row * 4 * size, 4 * size, self.bf16, scratch)
             if read:
                 add_rows(
                     added, sums,
@@ -122,15 +119,14 @@ cdef class Cells(Memory):
         cdef Py_ssize_t numbers = 2 * self.sequences * self.size, size = self.size
         cdef Py_ssize_t item, side, k, row, sequence
         cdef int threads = self.threads_of(at, count, going_on)
-        cdef const float *of_states = <const float *>address(d_states, FLOAT32, numbers, "d_states")
-        cdef float *of_cells = <float *>address(d_cells, FLOAT32, numbers, "d_cells")
-        cdef float *active
-        cdef float *gradient
+        cdef Given of_states = floats(d_states, numbers, "d_states")
+        cdef Floats of_cells = floats(d_cells, numbers, "d_cells")
+        cdef Floats active, gradient
         for item in prange(2 * count, nogil=True, num_threads=threads, schedule="static"):
             side, k, active = item // count, item % count, self.mine()
             row, sequence = side * self.rows + at + k, (side * self.sequences + k) * size
             load(self.gates, row * 4 * size, 4 * size, self.bf16, active)
-            gradient = active + 4 * size if self.bf16 else <float *>self.gates + row * 4 * size
+            gradient = active + 4 * size if self.bf16 else <Floats>self.gates + row * 4 * size
             if self.gru:
                 gru_backward(
                     size, active, self.cells + row * size, of_states + sequence,

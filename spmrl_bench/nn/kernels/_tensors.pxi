@@ -14,34 +14,30 @@ import torch
 from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn.kernels import refuse
 
+ctypedef float *Floats
+ctypedef const float *Given  # to read alone
+
 cdef extern from "_rows.h" nogil:
     int LANES
-    void widen(Py_ssize_t, const uint16_t *, float *)
-    void narrow(Py_ssize_t, const float *, uint16_t *)
-    float row_sum(Py_ssize_t, const float *)
-    float row_deviation(Py_ssize_t, const float *, float)
+    void widen(Py_ssize_t, const uint16_t *, Floats)
+    void narrow(Py_ssize_t, Given, uint16_t *)
+    float row_sum(Py_ssize_t, Given)
+    float row_deviation(Py_ssize_t, Given, float)
     float inverse_deviation(float, Py_ssize_t, double)
-    void add_branch(
-        Py_ssize_t, const float *, const float *, const float *, const float *, float *)
-    void normalise(
-        Py_ssize_t, const float *, float, float, const float *, const float *, float *)
-    void add_rows(Py_ssize_t, const float *, const float *, float *)
-    void multiply(Py_ssize_t, const float *, const float *, float *)
-    void norm_sums(
-        Py_ssize_t, const float *, const float *, float, float, const float *, float *, float *,
-        float *)
-    void norm_back(
-        Py_ssize_t, const float *, const float *, float, float, const float *, float, float,
-        float *)
-    void mask_back(Py_ssize_t, const float *, const float *, float *, float *)
-    void relu_mask(Py_ssize_t, float *, const float *, const float *)
-    void relu_back(Py_ssize_t, const float *, float, float *, float *)
-    void draw_mask(uint64_t, uint64_t, Py_ssize_t, unsigned int, float, float *)
-    void lstm_forward(Py_ssize_t, float *, const float *, float *, float *)
-    void lstm_backward(
-        Py_ssize_t, const float *, const float *, const float *, const float *, float *, float *)
-    void gru_forward(Py_ssize_t, float *, const float *, float *, float *)
-    void gru_backward(Py_ssize_t, const float *, const float *, const float *, float *, float *)
+    void add_branch(Py_ssize_t, Given, Given, Given, Given, Floats)
+    void normalise(Py_ssize_t, Given, float, float, Given, Given, Floats)
+    void add_rows(Py_ssize_t, Given, Given, Floats)
+    void multiply(Py_ssize_t, Given, Given, Floats)
+    void norm_sums(Py_ssize_t, Given, Given, float, float, Given, Floats, Floats, Floats)
+    void norm_back(Py_ssize_t, Given, Given, float, float, Given, float, float, Floats)
+    void mask_back(Py_ssize_t, Given, Given, Floats, Floats)
+    void relu_mask(Py_ssize_t, Floats, Given, Given)
+    void relu_back(Py_ssize_t, Given, float, Floats, Floats)
+    void draw_mask(uint64_t, uint64_t, Py_ssize_t, unsigned int, float, Floats)
+    void lstm_forward(Py_ssize_t, Floats, Given, Floats, Floats)
+    void lstm_backward(Py_ssize_t, Given, Given, Given, Given, Floats, Floats)
+    void gru_forward(Py_ssize_t, Floats, Given, Floats, Floats)
+    void gru_backward(Py_ssize_t, Given, Given, Given, Floats, Floats)
 
 cdef object FLOAT32 = torch.float32
 
@@ -59,9 +55,12 @@ cdef inline void *address(tensor, dtype, Py_ssize_t numbers, str name) except? N
     refuse(tensor, name, f"{numbers} numbers of {dtype}, contiguous and on the CPU")
 
 
-cdef inline void *optional(tensor, dtype, Py_ssize_t numbers, str name) except? NULL:
-    """Return the same, or NULL where there is None."""
-    return NULL if tensor is None else address(tensor, dtype, numbers, name)
+cdef inline Floats floats(tensor, Py_ssize_t numbers, str name) except? NULL:
+    return <Floats>address(tensor, FLOAT32, numbers, name)
+
+
+cdef inline Floats optional(tensor, Py_ssize_t numbers, str name) except? NULL:
+    return NULL if tensor is None else floats(tensor, numbers, name)
 
 
 cdef inline int within(str name, Py_ssize_t number, Py_ssize_t least, Py_ssize_t most) except -1:
@@ -71,34 +70,34 @@ cdef inline int within(str name, Py_ssize_t number, Py_ssize_t least, Py_ssize_t
     return 0
 
 
-cdef inline const float *loaded(
-    const void *array, Py_ssize_t at, Py_ssize_t n, bint bf16, float *scratch
+cdef inline Given loaded(
+    const void *array, Py_ssize_t at, Py_ssize_t n, bint bf16, Floats scratch
 ) noexcept nogil:
     """Return ``n`` values from position ``at`` as floats, widened into ``scratch`` if need be."""
     if not bf16:
-        return <const float *>array + at
+        return <Given>array + at
     widen(n, <const uint16_t *>array + at, scratch)
     return scratch
 
 
 cdef inline void load(
-    const void *array, Py_ssize_t at, Py_ssize_t n, bint bf16, float *to
+    const void *array, Py_ssize_t at, Py_ssize_t n, bint bf16, Floats to
 ) noexcept nogil:
     """Copy ``n`` values from position ``at`` as floats."""
     if bf16:
         widen(n, <const uint16_t *>array + at, to)
     else:
-        memcpy(to, <const float *>array + at, n * sizeof(float))
+        memcpy(to, <Given>array + at, n * sizeof(float))
 
 
 cdef inline void store(
-    const float *values, Py_ssize_t n, bint bf16, void *array, Py_ssize_t at
+    Given values, Py_ssize_t n, bint bf16, void *array, Py_ssize_t at
 ) noexcept nogil:
     """Put them back, rounded if need be; they may stand there already."""
     if bf16:
         narrow(n, values, <uint16_t *>array + at)
-    elif <float *>array + at != values:
-        memcpy(<float *>array + at, values, n * sizeof(float))
+    elif <Floats>array + at != values:
+        memcpy(<Floats>array + at, values, n * sizeof(float))
 
 
 cdef class Memory:
@@ -108,31 +107,25 @@ cdef class Memory:
     cdef object dtype  # of arrays called bf16
     cdef list held
     cdef int threads
+    cdef object room
+    cdef Floats scratch
     cdef Py_ssize_t own  # numbers of scratch of a thread
-    cdef float *scratch
 
-    cdef int prepare(self, bint bf16, int threads) except -1:
+    cdef int prepare(self, bint bf16, int threads, list held) except -1:
         within("threads", threads, 1, 1024)  # so many can be started anywhere
         self.bf16, self.dtype = bf16, torch.bfloat16 if bf16 else FLOAT32
-        self.held, self.threads = [], threads
+        self.threads, self.held = threads, held
+
+    cdef Floats new(self, Py_ssize_t numbers) except? NULL:
+        tensor = torch.empty(numbers)
+        self.held.append(tensor)
+        return floats(tensor, numbers, "memory of a kernel")
 
     cdef int take_room(self, Py_ssize_t own) except -1:
         """Take scratch, once all tensors are known to be as large as they must be."""
-        self.own, self.scratch = own, self.new(self.threads * own)
+        self.room, self.own = torch.empty(self.threads * own), own
+        self.scratch = floats(self.room, self.threads * own, "scratch")
 
-    cdef void *hold(self, tensor, dtype, Py_ssize_t numbers, str name) except? NULL:
-        self.held.append(tensor)
-        return address(tensor, dtype, numbers, name)
-
-    cdef float *floats(self, tensor, Py_ssize_t numbers, str name) except? NULL:
-        return <float *>self.hold(tensor, FLOAT32, numbers, name)
-
-    cdef float *some(self, tensor, Py_ssize_t numbers, str name) except? NULL:
-        return NULL if tensor is None else self.floats(tensor, numbers, name)
-
-    cdef float *new(self, Py_ssize_t numbers) except? NULL:
-        return self.floats(torch.empty(numbers), numbers, "memory of a kernel")
-
-    cdef float *mine(self) noexcept nogil:
+    cdef Floats mine(self) noexcept nogil:
         """Scratch of the calling thread."""
         return self.scratch + threadid() * self.own

@@ -240,7 +240,7 @@ class EncoderPass:
     def _norm_back(
         self, rows: Tensor, more: Tensor | None, saved: SavedNorm, norm: nn.LayerNorm
     ) -> tuple[Tensor, Tensor]:
-        """Turn the gradients of the rows into those before; return the vectors' and the branch's."""
+        """Turn the gradients of the rows into those before; return others, as the kernel does."""
         found: tuple[Tensor, Tensor] = self.batch.norm_back(rows, more, *saved, norm.weight)
         return found
 
