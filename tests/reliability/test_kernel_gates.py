@@ -44,8 +44,8 @@ CASES: dict[str, dict[str, str]] = {
         "attend_back": "packed:b2,9,18 d_context:b2,9,6 heads=2 scale=0.4 seed=3 p=0.25",
     },
     "recurrent.Cells": {
-        "Cells": "gru=False bf16 sequences=4 gates:b2,7,20 more:b160 threads=2",
-        "forward": "at=0 count=4 going_on=3 read=4",
+        "Cells": "gru=False bf16 sequences=4 gates:b2,7,20 threads=2",
+        "forward": "more:b2,5,20 at=0 count=4 going_on=3",
         "backward": "d_states:f2,4,5 d_cells:f2,4,5 at=0 count=4 going_on=3",
     },
     "decoder.Attention": {

@@ -21,7 +21,6 @@ cdef class Cells(Memory):
         sequences: how many there are.
         gates: bf16 ``[2, rows, 4 size]``, sums on entry and activated on return, of the parts that
             ``_rows.h`` names.
-        more: bf16, in which the products of each step stand, see :meth:`forward`.
         threads: of steps of many sequences.
 
     Attributes:
@@ -34,22 +33,18 @@ cdef class Cells(Memory):
 
     cdef readonly object states, last
     cdef bint gru
-    cdef Py_ssize_t sequences, size, rows, room_for_more
+    cdef Py_ssize_t sequences, size, rows
     cdef void *gates
-    cdef void *more
     cdef void *low
     cdef Floats cells, ends, cell_ends
 
-    def __cinit__(self, bint gru, bint bf16, Py_ssize_t sequences, gates, more, int threads):
+    def __cinit__(self, bint gru, bint bf16, Py_ssize_t sequences, gates, int threads):
         cdef Py_ssize_t rows = gates.shape[1], size = gates.shape[2] // 4
-        within("sequences", sequences, 1, INT32_MAX)
         within("sequences", sequences, 1, rows)
         within("size", size, 1, INT32_MAX)
-        self.prepare(bf16, threads, [gates, more])
+        self.prepare(bf16, threads, [gates])
         self.gru, self.sequences, self.size, self.rows = gru, sequences, size, rows
-        self.room_for_more = more.numel()
         self.gates = address(gates, self.dtype, 8 * rows * size, "gates")
-        self.more = address(more, self.dtype, self.room_for_more, "more")
         self.states = torch.empty(2, rows, size, dtype=self.dtype)
         cells = self.states if gru and not bf16 else torch.empty(2, rows, size)
         self.states[:, :sequences] = cells[:, :sequences] = 0
@@ -77,18 +72,22 @@ cdef class Cells(Memory):
             return self.cells + (row + count) * self.size
         return self.cell_ends + (side * self.sequences + k) * self.size
 
-    def forward(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on, Py_ssize_t read):
+    def forward(self, more, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """Activate the gates of rows ``at : at + count`` and hand the new states on.
 
-        ``more``, read as [2, read, 4 size] (3 size of a GRU), is added to the first parts of the
-        sums, if there is ``read``. The states of the first ``going_on`` sequences are written into
+        ``more``, bf16 [2, count or more, 4 size] (3 size of a GRU) or absent, is added to the
+        first parts of the sums. The states of the first ``going_on`` sequences are written into
         the rows of the next step, the others to the places of their sequences.
         """
         cdef Py_ssize_t size = self.size, added = (3 if self.gru else 4) * size  # to the sums
-        cdef Py_ssize_t item, side, k, row
+        cdef Py_ssize_t item, side, k, row, read = 0
         cdef int threads = self.threads_of(at, count, going_on)
-        within("read", read, count if read else 0, self.room_for_more // (2 * added))
+        cdef void *products = NULL
         cdef Floats scratch, sums, state
+        if more is not None:
+            read = more.shape[1]
+            within("products of a step", read, count, INT32_MAX)
+            products = address(more, self.dtype, 2 * read * added, "more")
         for item in prange(2 * count, nogil=True, num_threads=threads, schedule="static"):
             side, k, scratch = item // count, item % count, self.mine()
             row, state = side * self.rows + at + k, scratch + 8 * size
@@ -96,7 +95,7 @@ cdef class Cells(Memory):
             if read:
                 add_rows(
                     added, sums,
-                    loaded(self.more, (side * read + k) * added, added, self.bf16, scratch + 4 * size),
+                    loaded(products, (side * read + k) * added, added, self.bf16, scratch + 4 * size),
                     sums,
                 )
             (gru_forward if self.gru else lstm_forward)(
