@@ -36,7 +36,7 @@ class Steps:
         step, sequence: int64 ``[items]``, place of each item in its sequence, and which that is.
         backward: int64 ``[items]``, where the item lies that the other direction reads then.
         after: int64 ``[items]``, where the state after it is kept, see :class:`RecurrentPass`.
-        walk: of each step its first item, the sequences that take part, and how many of these go on.
+        walk: of each step its first item, its sequences, and how many of these go on.
     """
 
     def __init__(self, lengths: Tensor) -> None:
@@ -116,7 +116,7 @@ class RecurrentPass:
     def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
         """The states, from the inputs and the eight weights of both directions."""
         dtype, size = self.dtype, weights[1].shape[1]
-        own, shared, sequences = self.own, self.shared, len(self.steps.order)
+        own, sequences = self.own, len(self.steps.order)
         self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
         self.of_states = torch.stack([weights[side].roll(own, 0).to(dtype) for side in (1, 5)])
         biases = [
