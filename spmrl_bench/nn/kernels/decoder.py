@@ -203,8 +203,8 @@ class DecoderPass:
                 below = torch.mm(d_inputs[layer][own], self.of_inputs[layer])
             self.attention.attend_back(below, at, count)
             if at:
-                pairs = zip(d_states, self.of_states, strict=True)
-                later = [torch.mm(each[own], weight) for each, weight in pairs]
+                weights = zip(d_states, self.of_states, strict=True)
+                later = [torch.mm(each[own], weight) for each, weight in weights]
         d_words, d_keys, *found = self.attention.spread(torch.tensor(self.gold.counts))
         found = found if self.stacked else found[:1]
         layers = zip(d_inputs, self.inputs, d_states, self.before, self.asked, strict=True)

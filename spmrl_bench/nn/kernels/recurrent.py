@@ -174,10 +174,9 @@ class RecurrentPass:
         for at, count, going_on in reversed(self.steps.walk):
             after = at + count
             if going_on:
-                following = self.gates[
-                    :, after : after + rounded_rows(going_on, self.dtype), :shared
-                ]
-                d_states[:, :going_on] = torch.bmm(following, self.of_states)[:, :going_on]
+                beyond = after + rounded_rows(going_on, self.dtype)
+                following = torch.bmm(self.gates[:, after:beyond, :shared], self.of_states)
+                d_states[:, :going_on] = following[:, :going_on]
             if self.every:
                 d_states[:, :count] += d_every[:, at:after]
             self.cells.backward(d_states, d_cells, at, count, going_on)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn.kernels.decoder import GoldStates, teacher_forced
-from tests.twins import needs_kernel
+from tests.twins import assert_same_with_threads, needs_kernel
 
 pytestmark = needs_kernel("decoder")
 
@@ -154,13 +154,8 @@ def test_in_bf16_they_are_near(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES[:3], ids=str)
-def test_threads_change_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for threads in (1, 2, 3):
-        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
-        found.append(results(case, torch.float32))
-    assert all(map(torch.equal, found[0], found[1]))
-    assert all(map(torch.equal, found[0], found[2]))
+def test_threads_change_nothing(case: Case) -> None:
+    assert_same_with_threads(lambda: results(case, torch.float32))
 
 
 def test_removed_words_are_not_read() -> None:
