@@ -12,7 +12,7 @@ their updates, the residual stream, layer norms, attention weights on the CPU, t
 charts and losses stay in float32: a bfloat16 number has eight bits, too few to add small steps to
 or to rank trees by.
 
-Every kernel looks at the tensors it is given (``_tensors.pxd``), so that none can be misread. The
+Every kernel looks at the tensors it is given (``_tensors.pxi``), so that none can be misread. The
 products by torch between them write results of any shape; there :func:`check` looks first.
 """
 
