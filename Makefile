@@ -24,7 +24,7 @@ COMPAT ?= ../shared/compat
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
-EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxd spmrl_bench/*/*.h)
+EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxi spmrl_bench/*/*.h)
 
 # lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval,
 # as is by=; set= holds KEY=VALUE pairs with spaces between them.

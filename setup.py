@@ -41,7 +41,7 @@ KERNELS = (
 )
 HEADERS = sorted(
     str(path.relative_to(ROOT))
-    for ending in ("h", "pxd")
+    for ending in ("h", "pxi")
     for path in (ROOT / "spmrl_bench").rglob(f"*.{ending}")
 )
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published", "systems")

@@ -154,6 +154,17 @@ def torch_threads(number: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def assert_same_with_threads(run: Callable[[], Sequence[Tensor]]) -> None:
+    """What torch multiplies itself has the threads that it has."""
+    found = []
+    for threads in (1, 2, 3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+            found.append(run())
+    assert all(map(torch.equal, found[0], found[1]))
+    assert all(map(torch.equal, found[0], found[2]))
+
+
 @pytest.fixture(params=[False, True])
 def rounded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether numbers of rows are rounded up, as where oneDNN multiplies."""

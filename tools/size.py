@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WRITTEN = {".css", ".h", ".jinja", ".js", ".pxd", ".py", ".pyx"}
+WRITTEN = {".css", ".h", ".jinja", ".js", ".pxi", ".py", ".pyx"}
 
 
 def lines_of(folder: Path) -> Counter[str]:

@@ -16,7 +16,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.kernels import autocast, matmul_dtype
-from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, all_states
+from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import Layers, Precision, Rate, Settings
 
@@ -78,7 +78,7 @@ class RecurrentEncoder(Encoder):
             starts = layout.lengths.cumsum(0) - layout.lengths
             tokens = starts[steps.sequence] + steps.step
             given, dtype = rows.index_select(0, tokens), matmul_dtype(self.precision)
-            found = all_states(layer, given, steps, dtype)
+            found = states(layer, given, steps, dtype, every=True)
             return found.new_empty(found.shape).index_copy(0, tokens, found)
         padded, lengths = layout.pad(rows), layout.lengths.cpu()
         with autocast(self.precision, rows.device):

@@ -16,7 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
-from spmrl_bench.nn.kernels.recurrent import Steps, last_states
+from spmrl_bench.nn.kernels.recurrent import Steps, states
 from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import Even, InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import (
@@ -89,11 +89,12 @@ class CharLSTM(CharacterInput):
             embedded = self.embedding(codes.values[steps.sequence, steps.step])
             if self.training and (rate := self.char_dropout.p):
                 embedded = embedded * kernels.dropout_factors(embedded.shape, rate)
-            states = last_states(self.lstm, embedded, steps, kernels.matmul_dtype(self.precision))
+            dtype = kernels.matmul_dtype(self.precision)
+            last = states(self.lstm, embedded, steps, dtype, every=False)
         else:
-            embedded = self.char_dropout(self.embedding(codes.values.T))
+            embedded = self.char_dropout(self.embedding(codes.values.transpose(0, 1)))
             packed: Any = pack_padded_sequence(embedded, lengths, enforce_sorted=False)
             with kernels.autocast(self.precision, embedded.device):
-                _, (last, _) = self.lstm(packed)
-            states = torch.cat((last[0], last[1]), dim=1).to(embedded.dtype)
-        return self.map(states)
+                _, (ends, _) = self.lstm(packed)
+            last = torch.cat((ends[0], ends[1]), dim=1).to(embedded.dtype)
+        return self.map(last)

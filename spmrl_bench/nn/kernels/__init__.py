@@ -12,7 +12,7 @@ their updates, the residual stream, layer norms, attention weights on the CPU, t
 charts and losses stay in float32: a bfloat16 number has eight bits, too few to add small steps to
 or to rank trees by.
 
-Every kernel looks at the tensors it is given (``_tensors.pxd``), so that none can be misread. The
+Every kernel looks at the tensors it is given (``_tensors.pxi``), so that none can be misread. The
 products by torch between them write results of any shape; there :func:`check` looks first.
 """
 
@@ -107,20 +107,14 @@ class CustomGradient(torch.autograd.Function):
         return None, *gradients
 
 
-def keep_scale(p: float) -> float:
-    """Return the factor of what dropout keeps; probabilities have 16 bits in the kernels."""
-    return 65536 / (65536 - int(p * 65536 + 0.5))
-
-
 def dropout_factors(shape: torch.Size, p: float) -> Tensor:
     """Draw independent factors, 0 with probability ``p``, seeded by torch's generator.
 
     ``bernoulli_`` draws one number after the other and takes ten times as long.
     """
-    factors = torch.empty(shape)
     if (kernel := load("encoder")) is None:
-        return factors.bernoulli_(1 - p).div_(1 - p)
-    kernel.masks(int(torch.randint(2**62, ())), p, factors)
+        return torch.empty(shape).bernoulli_(1 - p).div_(1 - p)
+    factors: Tensor = kernel.masks(int(torch.randint(2**62, ())), p, *shape)
     return factors
 
 

@@ -18,15 +18,6 @@ typedef struct {
     const float *score, *stacked;                   /* v and S, S perhaps absent */
 } Shape;
 
-INLINED float dot(ptrdiff_t n, const float *a, const float *b) {
-    float lanes[LANES] = {0};
-    ptrdiff_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) lanes[k] += a[i + k] * b[i + k];
-    for (; i < n; i++) lanes[0] += a[i] * b[i];
-    return lane_total(lanes);
-}
-
 INLINED void add_multiple(ptrdiff_t n, float factor, const float *values, float *sum) {
     INDEPENDENT
     for (ptrdiff_t i = 0; i < n; i++) sum[i] += factor * values[i];
@@ -52,7 +43,7 @@ INLINED void activate(ptrdiff_t n, const float *key, const float *asked, float s
                       const float *stacked, float *active) {
     INDEPENDENT
     for (ptrdiff_t i = 0; i < n; i++)
-        active[i] = 2.0f * sigmoid(2.0f * (key[i] + asked[i] + s * stacked[i])) - 1.0f;
+        active[i] = hyperbolic_tangent(key[i] + asked[i] + s * stacked[i]);
 }
 
 /* Without S, s is 0 and what it weighs does not matter. */

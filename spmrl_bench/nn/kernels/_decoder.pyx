@@ -1,87 +1,36 @@
 # cython: cdivision=True
 """A step of a decoder with attention that knows the stack, forwards and back, between its products.
 
-Tensors and *bf16* ones are as in ``_encoder.pyx``. Tensors of all steps have a row for each state;
-a call works on ``count`` of them from row ``at`` on, and state ``k`` of these belongs to sentence
-``k // each``. What is computed of a sentence does not depend on how many threads there are. The
-twin is the decoder's step in operations of torch.
+Tensors of all steps have a row for each state; a call works on ``count`` of them from row ``at``
+on, and state ``k`` of these belongs to sentence ``k // each``. What is computed of a sentence does
+not depend on how many threads there are. The twin is the decoder's step in operations of torch.
 """
 
-from cython.parallel cimport prange, threadid
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
-from libc.stdlib cimport free
-from libc.string cimport memcpy, memset
+include "_tensors.pxi"
 
-import torch
-
-from spmrl_bench.errors import ArrayError
-
-from spmrl_bench.nn.kernels._tensors cimport (
-    add_rows, address, gru_backward, gru_forward, load, multiply, optional, room, store, within
-)
-
-cdef extern from "_decoder.h":
+cdef extern from "_decoder.h" nogil:
     ctypedef struct Shape:
-        Py_ssize_t words
-        Py_ssize_t layers
-        Py_ssize_t width
-        Py_ssize_t key_step
-        Py_ssize_t value_step
-        Py_ssize_t value_layer
-        Py_ssize_t value_width
-        Py_ssize_t context_layer
-        const float *score
-        const float *stacked
-    Py_ssize_t words_left(Py_ssize_t, const uint8_t *, int32_t *) nogil
+        Py_ssize_t words, layers, width, key_step
+        Py_ssize_t value_step, value_layer, value_width, context_layer
+        Given score, stacked
+    Py_ssize_t words_left(Py_ssize_t, const uint8_t *, int32_t *)
     void attend_row(
-        const Shape *, const float *, const float *, const float *, const int32_t *,
-        Py_ssize_t, float *, float *, float *, float *) nogil
+        const Shape *, Given, Given, Given, const int32_t *, Py_ssize_t, Floats, Floats, Floats,
+        Floats)
     void attend_row_back(
-        const Shape *, const float *, const float *, const float *, const int32_t *,
-        Py_ssize_t, const float *, const float *, const float *, float *, float *, float *,
-        float *, float *) nogil
+        const Shape *, Given, Given, Given, const int32_t *, Py_ssize_t, Given, Given, Given,
+        Floats, Floats, Floats, Floats, Floats)
     void spread_row(
-        const Shape *, const int32_t *, Py_ssize_t, const float *, const float *,
-        const float *, float *, float *) nogil
-
-cdef object FLOAT32 = torch.float32
+        const Shape *, const int32_t *, Py_ssize_t, Given, Given, Given, Floats, Floats)
 
 cdef enum:
     FEW = 8  # states of a step below which a second thread costs more than it does
 
 
-cdef class Steps:
+cdef class Steps(Memory):
     """States of a decoder, row by row, of which a step works on some."""
 
-    cdef bint bf16
-    cdef object dtype
     cdef Py_ssize_t rows, at
-    cdef int threads
-    cdef Py_ssize_t own  # numbers of scratch of a thread
-    cdef float *scratch
-    cdef list held  # tensors, as long as their addresses are
-
-    def __dealloc__(self):
-        free(self.scratch)
-
-    cdef int prepare(self, bint bf16, Py_ssize_t rows, Py_ssize_t own, int threads) except -1:
-        within("threads", threads, 1, 1024)
-        self.dtype, self.bf16 = torch.bfloat16 if bf16 else FLOAT32, bf16
-        self.rows, self.threads, self.own, self.held = rows, threads, own, []
-
-    cdef int take_room(self) except -1:
-        """Once all tensors are known to be as large as they must be."""
-        self.scratch = <float *>room(self.threads * self.own)
-
-    cdef void *held_at(self, tensor, dtype, Py_ssize_t numbers, str name) except? NULL:
-        self.held.append(tensor)
-        return address(tensor, dtype, numbers, name)
-
-    cdef float *floats(self, tensor, Py_ssize_t numbers, str name) except? NULL:
-        return <float *>self.held_at(tensor, FLOAT32, numbers, name)
-
-    cdef float *some(self, tensor, Py_ssize_t numbers, str name) except? NULL:
-        return NULL if tensor is None else self.floats(tensor, numbers, name)
 
     cdef int begin(self, Py_ssize_t at, Py_ssize_t count) except -1:
         """Refuse a step that leads out of the rows, and return how many threads it is worth."""
@@ -90,16 +39,11 @@ cdef class Steps:
         self.at = at
         return self.threads if count >= FEW else 1
 
-    cdef float *mine(self) noexcept nogil:
-        """Scratch of the calling thread."""
-        return self.scratch + threadid() * self.own
-
 
 cdef class Attention(Steps):
     """All layers of attention of all states.
 
     Args:
-        bf16: whether the arrays called so are bfloat16.
         layers: of attention.
         keys: ``[sentences, words, layers width]``, of each word its key, then what each layer
             above the first asks more for its weight in the layer below.
@@ -108,74 +52,65 @@ cdef class Attention(Steps):
         score, stacked: ``[width]``; ``stacked`` may be absent.
         pushed, removed: ``[rows, words]``, the latter bool; to each state a word must be left.
         factors: ``[rows, layers value_width]`` or absent.
-        asks, alphas: ``[rows, layers width]`` and ``[rows, layers, words]`` receive what was asked
-            in all, and the weights of the words.
         contexts: ``[rows, ..]`` receives, from column ``start`` on, ``[layers, value_width]``, or
             with ``summed`` their sum. The caller keeps it as long as it calls :meth:`attend`.
-        dropped: bf16, like ``factors``, receives contexts times these; absent with ``summed``.
         each: states of a sentence in a step.
         threads: of steps of many states.
+
+    Attributes:
+        dropped: bf16, like ``factors``, contexts times these; absent with ``summed``.
 
     Raises:
         ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
+    cdef readonly object dropped
     cdef Shape shape
     cdef Py_ssize_t sentences, wide, context_step, start, each, asked_step, d_sums_step, steps
-    cdef const float *keys
-    cdef const float *values
-    cdef const float *pushed
     cdef const uint8_t *removed
-    cdef const float *factors
-    cdef float *asks
-    cdef float *alphas
-    cdef float *contexts
-    cdef void *dropped
-    cdef const void *given  # of the step, what is asked or the gradient of what was dropped
-    cdef const float *gradient
-    cdef float *d_contexts
-    cdef float *d_asks
-    cdef void *d_sums
-    cdef float *d_keys
-    cdef float *d_score
-    cdef float *d_stacked
-    cdef float *d_values
     cdef const int64_t *counts
+    cdef Given keys, values, pushed, factors, gradient
+    cdef Floats asks  # of each row, [layers width]: what was asked in all
+    cdef Floats alphas  # of each row, [layers, words]
+    cdef Floats contexts, d_contexts, d_asks, d_keys, d_score, d_stacked, d_values
+    cdef void *dropped_at
+    cdef void *d_sums
+    cdef const void *given  # of the step, what is asked or the gradient of what was dropped
+    cdef tuple gradients  # of values, keys, score and stacked
 
     def __cinit__(
         self, bint bf16, Py_ssize_t layers, keys, values, bint summed, score, stacked, pushed,
-        removed, factors, asks, alphas, contexts, Py_ssize_t start, dropped, Py_ssize_t each,
-        int threads,
+        removed, factors, contexts, Py_ssize_t start, Py_ssize_t each, int threads,
     ):
         cdef Py_ssize_t rows = removed.shape[0], words = removed.shape[1], width = score.numel()
         cdef Py_ssize_t value_width = values.shape[2] // (layers if summed and layers else 1)
+        cdef Py_ssize_t wide = layers * value_width
         for number in (layers, width, words, value_width, each):
             within("a size of attention", number, 1, INT32_MAX)
-        self.prepare(bf16, rows, width + 2 * words + layers * value_width, threads)
-        self.sentences, self.wide, self.each = keys.shape[0], layers * value_width, each
+        self.prepare(bf16, threads, [keys, values, score, stacked, pushed, removed, factors])
+        self.rows, self.sentences, self.wide, self.each = rows, keys.shape[0], wide, each
         self.context_step, self.start = contexts.shape[1], start
-        within("start", start, 0, self.context_step - (value_width if summed else self.wide))
-        if summed and dropped is not None:
-            raise ArrayError("dropped must be absent where contexts are summed.")
+        within("start", start, 0, self.context_step - (value_width if summed else wide))
         self.shape.words, self.shape.layers, self.shape.width = words, layers, width
         self.shape.key_step = layers * width
-        self.shape.value_step = self.wide if summed else value_width
+        self.shape.value_step = wide if summed else value_width
         self.shape.value_width, self.shape.value_layer = value_width, value_width if summed else 0
         self.shape.context_layer = 0 if summed else value_width
-        self.shape.score = self.floats(score, width, "score")
-        self.shape.stacked = self.some(stacked, width, "stacked")
-        self.keys = self.floats(keys, self.sentences * words * self.shape.key_step, "keys")
-        self.values = self.floats(values, self.sentences * words * self.shape.value_step, "values")
-        self.pushed = self.floats(pushed, rows * words, "pushed")
-        self.removed = <uint8_t *>self.held_at(removed, torch.bool, rows * words, "removed")
-        self.factors = self.some(factors, rows * self.wide, "factors")
-        self.asks = self.floats(asks, rows * self.shape.key_step, "asks")
-        self.alphas = self.floats(alphas, rows * layers * words, "alphas")
+        self.shape.score = floats(score, width, "score")
+        self.shape.stacked = optional(stacked, width, "stacked")
+        self.keys = floats(keys, self.sentences * words * self.shape.key_step, "keys")
+        self.values = floats(values, self.sentences * words * self.shape.value_step, "values")
+        self.pushed = floats(pushed, rows * words, "pushed")
+        self.removed = <uint8_t *>address(removed, torch.bool, rows * words, "removed")
+        self.factors = optional(factors, rows * wide, "factors")
+        self.asks = self.new(rows * self.shape.key_step)
+        self.alphas = self.new(rows * layers * words)
         # Not held, since the gradient of the result holds this.
-        self.contexts = <float *>address(contexts, FLOAT32, rows * self.context_step, "contexts")
-        if dropped is not None:
-            self.dropped = self.held_at(dropped, self.dtype, rows * self.wide, "dropped")
-        self.take_room()
+        self.contexts = floats(contexts, rows * self.context_step, "contexts")
+        if not summed:
+            self.dropped = torch.empty(rows, wide, dtype=self.dtype)
+            self.dropped_at = address(self.dropped, self.dtype, rows * wide, "dropped")
+        self.take_room(width + 2 * words + wide)
 
     cdef int begin(self, Py_ssize_t at, Py_ssize_t count) except -1:
         within("sentences of a step", (count + self.each - 1) // self.each, 0, self.sentences)
@@ -196,14 +131,14 @@ cdef class Attention(Steps):
                 "to look at."
             )
 
-    cdef Py_ssize_t attend_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef Py_ssize_t attend_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         """Return whether no word is left."""
         cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step, wide = self.wide
         cdef Py_ssize_t row = self.at + k, sentence = k // self.each
-        cdef float *factored = scratch + self.shape.width + words
+        cdef Floats factored = scratch + self.shape.width + words
         cdef int32_t *places = <int32_t *>(factored + wide)
         cdef Py_ssize_t count = words_left(words, self.removed + row * words, places)
-        cdef float *context = self.contexts + row * self.context_step + self.start
+        cdef Floats context = self.contexts + row * self.context_step + self.start
         load(self.given, k * self.asked_step, asking, self.bf16, self.asks + row * asking)
         attend_row(
             &self.shape, self.keys + sentence * words * asking,
@@ -211,35 +146,38 @@ cdef class Attention(Steps):
             places, count, self.asks + row * asking,
             self.alphas + row * self.shape.layers * words, context, scratch,
         )
-        if self.dropped != NULL:
+        if self.dropped_at != NULL:
             if self.factors != NULL:
                 multiply(wide, context, self.factors + row * wide, factored)
                 context = factored
-            store(context, wide, self.bf16, self.dropped, row * wide)
+            store(context, wide, self.bf16, self.dropped_at, row * wide)
         return count == 0
 
-    def back(self, gradient, d_contexts, d_asks, d_sums, d_keys, d_score, d_stacked):
+    def back(self, gradient, d_sums):
         """Take what the way back needs, without ``summed`` and with one state for each sentence.
 
-        ``gradient``: that of ``contexts``. ``d_contexts`` [rows, layers value_width] receives
-        their gradient in all and ``d_asks`` [rows, layers width] that of what was asked, also the
-        first columns of ``d_sums``, bf16 [rows, ..]. Added to are ``d_keys``, like ``keys``, for
-        the keys alone until :meth:`spread`, and ``d_score`` and ``d_stacked`` [sentences, width].
+        ``gradient``: that of ``contexts``; ``d_sums``: bf16 [rows, ..], whose first columns
+        receive the gradient of what was asked, [rows, layers width].
         """
-        cdef Py_ssize_t rows = self.rows, width = self.shape.width, asking = self.shape.key_step
-        if (self.shape.stacked == NULL) != (d_stacked is None):
-            raise ArrayError("d_stacked must be there where stacked is, and only there.")
+        cdef Py_ssize_t rows = self.rows, sentences = self.sentences, words = self.shape.words
+        cdef Py_ssize_t width = self.shape.width, asking = self.shape.key_step
         within("layers whose contexts are summed", self.shape.value_layer, 0, 0)
         within("each", self.each, 1, 1)
         self.d_sums_step = d_sums.shape[1]
         within("layers width", asking, 1, self.d_sums_step)
-        self.d_contexts = self.floats(d_contexts, rows * self.wide, "d_contexts")
-        self.d_asks = self.floats(d_asks, rows * asking, "d_asks")
-        self.d_sums = self.held_at(d_sums, self.dtype, rows * self.d_sums_step, "d_sums")
-        self.d_keys = self.floats(d_keys, self.sentences * self.shape.words * asking, "d_keys")
-        self.d_score = self.floats(d_score, self.sentences * width, "d_score")
-        self.d_stacked = self.some(d_stacked, self.sentences * width, "d_stacked")
-        self.gradient = self.floats(gradient, rows * self.context_step, "gradient")
+        self.d_sums = address(d_sums, self.dtype, rows * self.d_sums_step, "d_sums")
+        self.d_contexts, self.d_asks = self.new(rows * self.wide), self.new(rows * asking)
+        d_values = torch.zeros(sentences, words, self.shape.value_width)
+        d_keys = torch.zeros(sentences, words, asking)
+        d_score, d_stacked = torch.zeros(2, sentences, width)
+        self.d_values = floats(d_values, sentences * words * self.shape.value_width, "d_values")
+        self.d_keys = floats(d_keys, sentences * words * asking, "d_keys")
+        self.d_score = floats(d_score, sentences * width, "d_score")
+        if self.shape.stacked != NULL:
+            self.d_stacked = floats(d_stacked, sentences * width, "d_stacked")
+        self.held += [gradient, d_sums]
+        self.gradients = d_values, d_keys, d_score, d_stacked
+        self.gradient = floats(gradient, rows * self.context_step, "gradient")
 
     cdef int check_back(self) except -1:
         if self.gradient == NULL:
@@ -255,12 +193,12 @@ cdef class Attention(Steps):
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
             self.attend_back_state(k, self.mine())
 
-    cdef void attend_back_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef void attend_back_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step, wide = self.wide
         cdef Py_ssize_t row = self.at + k, width = self.shape.width
         cdef int32_t *places = <int32_t *>(scratch + width + words)
         cdef Py_ssize_t count = words_left(words, self.removed + row * words, places)
-        cdef float *d_context = self.d_contexts + row * wide
+        cdef Floats d_context = self.d_contexts + row * wide
         load(self.given, k * wide, wide, self.bf16, d_context)
         if self.factors != NULL:
             multiply(wide, d_context, self.factors + row * wide, d_context)
@@ -275,21 +213,17 @@ cdef class Attention(Steps):
         )
         store(self.d_asks + row * asking, asking, self.bf16, self.d_sums, row * self.d_sums_step)
 
-    def spread(self, d_values, counts):
-        """Add what all steps give to the gradients of values, and of keys but for the keys proper.
+    def spread(self, counts):
+        """Return the gradients of values, keys, score and stacked, after the way back of all steps.
 
-        ``d_values``: like ``values``; ``counts``: int64, the sentences of each step, never more
-        than in the step before, which make all rows.
+        ``counts``: int64, the sentences of each step, never more than in the step before, which
+        make all rows.
         """
         cdef Py_ssize_t step, sentence, rows = 0, before = self.sentences
         cdef int threads = self.begin(0, min(self.rows, self.sentences))
         self.check_back()
         self.steps = counts.numel()
         self.counts = <int64_t *>address(counts, torch.int64, self.steps, "counts")
-        self.d_values = <float *>address(
-            d_values, FLOAT32, self.sentences * self.shape.words * self.wide // self.shape.layers,
-            "d_values",
-        )
         for step in range(self.steps):
             within("a count", self.counts[step], 0, before)
             before = self.counts[step]
@@ -299,6 +233,8 @@ cdef class Attention(Steps):
             self.sentences, nogil=True, num_threads=threads, schedule="static", chunksize=1
         ):
             self.spread_sentence(sentence, <int32_t *>self.mine())
+        d_values, d_keys, d_score, d_stacked = self.gradients
+        return d_values, d_keys, d_score.sum(0), d_stacked.sum(0)
 
     cdef void spread_sentence(self, Py_ssize_t sentence, int32_t *places) noexcept nogil:
         cdef Py_ssize_t words = self.shape.words, asking = self.shape.key_step
@@ -321,11 +257,9 @@ cdef class Cell(Steps):
     """A recurrent layer, a GRU, of all states.
 
     Args:
-        bf16: whether the arrays called so are bfloat16.
         bias: ``[3 size]``, of the state's part of the sums (new, reset, update).
         base: added to the input's part (reset, update, new): ``[3 size]`` for all states; ``[rows,
             3 size]``; or with ``which``, int64 ``[rows]``, the rows of a table that it names.
-        gates: ``[rows, 4 size]`` receives what ``gru_forward`` makes of the sums.
         before: ``[rows, size]``, the states before each step.
         after, after_bf16: of new states, the latter bf16. If ``after`` is ``before`` they go to the
             rows of the next step, else to those of their own.
@@ -343,53 +277,48 @@ cdef class Cell(Steps):
     cdef bint onward, read_bf16
     cdef Py_ssize_t size, base_step, result_step, lead, sentences, d_sums_step
     cdef Py_ssize_t count, going_on, kept_step, read_step  # of the step
-    cdef const float *bias
-    cdef const float *base
     cdef const int64_t *which
-    cdef float *gates
-    cdef const float *before
-    cdef float *after
+    cdef Given bias, base, before, factors, above
+    cdef Floats gates  # [rows, 4 size], what ``gru_forward`` makes of the sums
+    cdef Floats after, result
+    cdef Floats carried  # to the state past the gates, of each sentence
     cdef void *after_bf16
-    cdef float *result
-    cdef const float *factors
     cdef void *inputs
+    cdef void *d_sums
     cdef const void *kept  # of the step, or the gradient through the next one
     cdef const void *read  # of the step, or the gradient from the layer above
-    cdef const float *above
-    cdef float *carried
-    cdef void *d_sums
 
     def __cinit__(
-        self, bint bf16, bias, base, which, gates, before, after, after_bf16, result, factors,
-        inputs, Py_ssize_t lead, int threads,
+        self, bint bf16, bias, base, which, before, after, after_bf16, result, factors, inputs,
+        Py_ssize_t lead, int threads,
     ):
-        cdef Py_ssize_t rows = gates.shape[0], size = bias.numel() // 3, k
+        cdef Py_ssize_t rows = before.shape[0], size = bias.numel() // 3, k
         cdef Py_ssize_t base_rows = base.shape[0] if base.dim() == 2 else 1
         within("size", size, 1, INT32_MAX)
         within("lead", lead, 0, INT32_MAX)
-        self.prepare(bf16, rows, 5 * size, threads)
-        self.size, self.lead, self.onward = size, lead, after is before
-        self.bias = self.floats(bias, 3 * size, "bias")
-        self.base = self.floats(base, base_rows * 3 * size, "base")
+        self.prepare(bf16, threads, [bias, base, which, before, after, after_bf16, factors, inputs])
+        self.rows, self.size, self.lead, self.onward = rows, size, lead, after is before
+        self.bias = floats(bias, 3 * size, "bias")
+        self.base = floats(base, base_rows * 3 * size, "base")
         self.base_step = 3 * size if base.dim() == 2 else 0
         if which is not None:
-            self.which = <int64_t *>self.held_at(which, torch.int64, rows, "which")
+            self.which = <int64_t *>address(which, torch.int64, rows, "which")
             for k in range(rows):
                 within("a number of which", self.which[k], 0, base_rows - 1)
         elif self.base_step:
             within("rows of base", base_rows, rows, rows)
-        self.gates = self.floats(gates, rows * 4 * size, "gates")
-        self.before = self.floats(before, rows * size, "before")
-        self.after = self.floats(after, rows * size, "after")
-        self.after_bf16 = self.held_at(after_bf16, self.dtype, rows * size, "after_bf16")
+        self.gates = self.new(rows * 4 * size)
+        self.before = floats(before, rows * size, "before")
+        self.after = floats(after, rows * size, "after")
+        self.after_bf16 = address(after_bf16, self.dtype, rows * size, "after_bf16")
         if result is not None:
             self.result_step = result.shape[1]
             within("size", size, 1, self.result_step)
-            self.result = <float *>address(result, FLOAT32, rows * self.result_step, "result")
-        self.factors = self.some(factors, rows * size, "factors")
+            self.result = floats(result, rows * self.result_step, "result")
+        self.factors = optional(factors, rows * size, "factors")
         if inputs is not None:
-            self.inputs = self.held_at(inputs, self.dtype, rows * size, "inputs")
-        self.take_room()
+            self.inputs = address(inputs, self.dtype, rows * size, "inputs")
+        self.take_room(5 * size)
 
     cdef int start(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on) except -1:
         within("going_on", going_on, 0, count)
@@ -416,13 +345,12 @@ cdef class Cell(Steps):
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
             self.step_state(k, self.mine())
 
-    cdef void step_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef void step_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         cdef Py_ssize_t size = self.size, row = self.at + k
         cdef Py_ssize_t of_base = row if self.which == NULL else self.which[row]
         cdef Py_ssize_t following = row + self.count if self.onward else row
-        cdef float *fresh = scratch + 3 * size
-        cdef float *state = scratch + 4 * size
-        cdef float *sums = self.gates + row * 4 * size
+        cdef Floats fresh = scratch + 3 * size, state = fresh + size
+        cdef Floats sums = self.gates + row * 4 * size
         load(self.kept, k * self.kept_step + self.lead, 3 * size, self.bf16, sums)
         add_rows(3 * size, sums, self.bias, sums)
         load(self.read, k * self.read_step, 3 * size, self.read_bf16, scratch)
@@ -441,20 +369,23 @@ cdef class Cell(Steps):
                 multiply(size, state, self.factors + row * size, state)
             store(state, size, self.bf16, self.inputs, row * size)
 
-    def back(self, above, carried, d_sums):
-        """Take what the way back needs.
+    def back(self, above, Py_ssize_t sentences):
+        """Take what the way back needs: ``above``, like ``result``, its gradient, or absent.
 
-        ``above``: like ``result``, the gradient of this, or absent. ``carried`` [sentences, size]
-        is what reaches the state past the gates, and updated. ``d_sums``: bf16 [rows, ..] receives
-        from column ``lead`` on the gradients of the four sums of ``gates``.
+        Return bf16 [rows, lead + 4 size], which receives from column ``lead`` on the gradients of
+        the four sums; no step has more than ``sentences``.
         """
-        self.sentences, self.d_sums_step = carried.numel() // self.size, d_sums.shape[1]
-        within("lead", self.lead, 0, self.d_sums_step - 4 * self.size)
+        within("sentences", sentences, 1, self.rows)
         if above is not None:
             within("size", self.size, 1, self.result_step)
-            self.above = self.floats(above, self.rows * self.result_step, "above")
-        self.d_sums = self.held_at(d_sums, self.dtype, self.rows * self.d_sums_step, "d_sums")
-        self.carried = self.floats(carried, self.sentences * self.size, "carried")
+            self.above = floats(above, self.rows * self.result_step, "above")
+        self.sentences, self.d_sums_step = sentences, self.lead + 4 * self.size
+        d_sums = torch.empty(self.rows, self.d_sums_step, dtype=self.dtype)
+        self.d_sums = address(d_sums, self.dtype, self.rows * self.d_sums_step, "d_sums")
+        carried = torch.zeros(sentences, self.size)
+        self.held += [above, d_sums, carried]
+        self.carried = floats(carried, sentences * self.size, "carried")
+        return d_sums
 
     def step_back(self, later, below, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """The way back of :meth:`step`.
@@ -466,19 +397,20 @@ cdef class Cell(Steps):
         cdef int threads = self.start(at, count, going_on)
         cdef Py_ssize_t k
         if self.carried == NULL:
-            raise ArrayError("carried is absent; back must take it first.")
+            raise ArrayError("back must come first.")
         within("count", count, 0, self.sentences)
         self.kept = NULL
         if going_on:
             self.kept = address(later, self.dtype, going_on * self.size, "later")
-        self.read = optional(below, self.dtype, count * self.size, "below")
+        self.read = NULL
+        if below is not None:
+            self.read = address(below, self.dtype, count * self.size, "below")
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
             self.step_back_state(k, self.mine())
 
-    cdef void step_back_state(self, Py_ssize_t k, float *scratch) noexcept nogil:
+    cdef void step_back_state(self, Py_ssize_t k, Floats scratch) noexcept nogil:
         cdef Py_ssize_t size = self.size, row = self.at + k
-        cdef float *added = scratch + 4 * size
-        cdef float *own = self.carried + k * size
+        cdef Floats added = scratch + 4 * size, own = self.carried + k * size
         if k < self.going_on:
             load(self.kept, k * size, size, self.bf16, added)
             add_rows(size, own, added, own)

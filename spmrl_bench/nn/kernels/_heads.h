@@ -72,10 +72,7 @@ CLONES static void softmax_back(ptrdiff_t n, ptrdiff_t width, const float *resul
     for (ptrdiff_t i = 0; i < n; i++) {
         const float *row = result + i * width;
         float *d_row = d + i * width;
-        float lanes[LANES] = {0};
-        for (ptrdiff_t j = 0; j < width; j += LANES)
-            for (int k = 0; k < LANES; k++) lanes[k] += row[j + k] * d_row[j + k];
-        float total = lane_total(lanes);
+        float total = dot(width, row, d_row);
         for (ptrdiff_t j = 0; j < width; j++) d_row[j] = row[j] * (d_row[j] - total);
     }
 }

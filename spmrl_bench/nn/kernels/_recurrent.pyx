@@ -2,83 +2,60 @@
 """One step of the cells of an LSTM or a GRU, forwards and backwards, in one pass over memory.
 
 The matrix products of a step are made outside; here the gates are activated and the states
-updated. Tensors and *bf16* ones are as in ``_encoder.pyx``. Both directions are worked on at once.
-A step takes part of all sequences, longest first, so those that go on come before those that end.
-What a cell carries on in float32 is an LSTM's memory and a GRU's state.
+updated. Both directions are worked on at once. A step takes part of all sequences, longest first,
+so those that go on come before those that end. What a cell carries on in float32 is an LSTM's
+memory and a GRU's state.
 """
 
-from cython.parallel cimport prange, threadid
-from libc.stdint cimport INT32_MAX
-from libc.stdlib cimport free
-from libc.string cimport memcpy
-
-import torch
-
-from spmrl_bench.nn.kernels._tensors cimport (
-    add_rows, address, gru_backward, gru_forward, load, loaded, lstm_backward, lstm_forward, room,
-    store, within
-)
-
-cdef object FLOAT32 = torch.float32
+include "_tensors.pxi"
 
 cdef enum:
     FEW = 64  # sequences of a step below which a second thread costs more than it does
 
 
-cdef class Cells:
+cdef class Cells(Memory):
     """The cells of a layer over all steps, in both directions.
 
     Args:
         gru: whether they are those of a GRU.
-        bf16: whether the arrays called so are bfloat16.
-        sequences, size: how many there are, and how wide a state is.
+        sequences: how many there are.
         gates: bf16 ``[2, rows, 4 size]``, sums on entry and activated on return, of the parts that
             ``_rows.h`` names.
-        more: bf16, in which the products of each step stand, see :meth:`forward`.
-        states, cells: bf16 and float32 ``[2, rows, size]``, which each step starts from. A GRU's
-            cells are its states, and may be the same tensor.
-        last, last_cells: float32 ``[2, sequences, size]``, of each sequence after its last step.
         threads: of steps of many sequences.
+
+    Attributes:
+        states: bf16 ``[2, rows, size]``, which each step starts from; those of the first are zero.
+        last: ``[2, sequences, size]``, of each sequence after its last step.
 
     Raises:
         ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
-    cdef bint gru, bf16
-    cdef Py_ssize_t sequences, size, rows, room_for_more
+    cdef readonly object states, last
+    cdef bint gru
+    cdef Py_ssize_t sequences, size, rows
     cdef void *gates
-    cdef const void *more
-    cdef void *states
-    cdef float *cells
-    cdef float *last
-    cdef float *last_cells
-    cdef int threads
-    cdef float *scratch
-    cdef tuple held  # whose addresses these are
+    cdef void *low
+    cdef Floats cells, ends, cell_ends
 
-    def __cinit__(
-        self, bint gru, bint bf16, Py_ssize_t sequences, Py_ssize_t size, gates, more, states,
-        cells, last, last_cells, int threads,
-    ):
-        within("sequences", sequences, 1, INT32_MAX)
+    def __cinit__(self, bint gru, bint bf16, Py_ssize_t sequences, gates, int threads):
+        cdef Py_ssize_t rows = gates.shape[1], size = gates.shape[2] // 4
+        within("sequences", sequences, 1, rows)
         within("size", size, 1, INT32_MAX)
-        within("threads", threads, 1, 1024)
-        self.gru, self.bf16, self.sequences, self.size = gru, bf16, sequences, size
-        self.rows, self.room_for_more = cells.numel() // (2 * size), more.numel()
-        self.threads = threads
-        cdef Py_ssize_t each = 2 * self.rows * size, ends = 2 * sequences * size
-        dtype = torch.bfloat16 if bf16 else FLOAT32
-        self.gates = address(gates, dtype, 4 * each, "gates")
-        self.more = address(more, dtype, self.room_for_more, "more")
-        self.states = address(states, dtype, each, "states")
-        self.cells = <float *>address(cells, FLOAT32, each, "cells")
-        self.last = <float *>address(last, FLOAT32, ends, "last")
-        self.last_cells = <float *>address(last_cells, FLOAT32, ends, "last_cells")
-        self.held = (gates, more, states, cells, last, last_cells)
-        self.scratch = <float *>room(threads * 9 * size)
-
-    def __dealloc__(self):
-        free(self.scratch)
+        self.prepare(bf16, threads, [gates])
+        self.gru, self.sequences, self.size, self.rows = gru, sequences, size, rows
+        self.gates = address(gates, self.dtype, 8 * rows * size, "gates")
+        self.states = torch.empty(2, rows, size, dtype=self.dtype)
+        cells = self.states if gru and not bf16 else torch.empty(2, rows, size)
+        self.states[:, :sequences] = cells[:, :sequences] = 0
+        self.last = torch.empty(2, sequences, size)
+        ends = self.last if gru else torch.empty_like(self.last)
+        self.held += [cells, ends]
+        self.low = address(self.states, self.dtype, 2 * rows * size, "states")
+        self.cells = floats(cells, 2 * rows * size, "cells")
+        self.ends = floats(self.last, 2 * sequences * size, "last")
+        self.cell_ends = floats(ends, 2 * sequences * size, "last cells")
+        self.take_room(9 * size)
 
     cdef int threads_of(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on) except -1:
         """How many threads work on a step, which must not lead out of the rows or sequences."""
@@ -87,42 +64,49 @@ cdef class Cells:
         within("at", at, 0, self.rows - count - going_on)
         return self.threads if count >= FEW else 1
 
-    def forward(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on, Py_ssize_t read):
+    cdef Floats after(
+        self, Py_ssize_t side, Py_ssize_t row, Py_ssize_t k, Py_ssize_t count, bint goes_on
+    ) noexcept nogil:
+        """Where a sequence's cells stand after a step: in the row of its next, or behind all."""
+        if goes_on:
+            return self.cells + (row + count) * self.size
+        return self.cell_ends + (side * self.sequences + k) * self.size
+
+    def forward(self, more, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """Activate the gates of rows ``at : at + count`` and hand the new states on.
 
-        ``more``, read as [2, read, 4 size] (3 size of a GRU), is added to the first parts of the
-        sums, if there is ``read``. The states of the first ``going_on`` sequences are written into
+        ``more``, bf16 [2, count or more, 4 size] (3 size of a GRU) or absent, is added to the
+        first parts of the sums. The states of the first ``going_on`` sequences are written into
         the rows of the next step, the others to the places of their sequences.
         """
         cdef Py_ssize_t size = self.size, added = (3 if self.gru else 4) * size  # to the sums
-        cdef Py_ssize_t item, side, k, row, sequence
+        cdef Py_ssize_t item, side, k, row, read = 0
         cdef int threads = self.threads_of(at, count, going_on)
-        within("read", read, count if read else 0, self.room_for_more // (2 * added))
-        cdef float *scratch
-        cdef float *sums
-        cdef float *after
+        cdef void *products = NULL
+        cdef Floats scratch, sums, state
+        if more is not None:
+            read = more.shape[1]
+            within("products of a step", read, count, INT32_MAX)
+            products = address(more, self.dtype, 2 * read * added, "more")
         for item in prange(2 * count, nogil=True, num_threads=threads, schedule="static"):
-            side, k, scratch = item // count, item % count, self.scratch + threadid() * 9 * size
-            row, sequence = side * self.rows + at + k, side * self.sequences + k
-            sums = <float *>loaded(self.gates, row * 4 * size, 4 * size, self.bf16, scratch)
+            side, k, scratch = item // count, item % count, self.mine()
+            row, state = side * self.rows + at + k, scratch + 8 * size
+            sums = <Floats>loaded(self.gates, row * 4 * size, 4 * size, self.bf16, scratch)
             if read:
                 add_rows(
                     added, sums,
-                    loaded(self.more, (side * read + k) * added, added, self.bf16, scratch + 4 * size),
+                    loaded(products, (side * read + k) * added, added, self.bf16, scratch + 4 * size),
                     sums,
                 )
-            if k < going_on:  # the row of the next step
-                after = self.cells + (row + count) * size
-            else:
-                after = self.last_cells + sequence * size
             (gru_forward if self.gru else lstm_forward)(
-                size, sums, self.cells + row * size, after, scratch + 8 * size
+                size, sums, self.cells + row * size,
+                self.after(side, row, k, count, k < going_on), state,
             )
             store(sums, 4 * size, self.bf16, self.gates, row * 4 * size)
             if k < going_on:
-                store(scratch + 8 * size, size, self.bf16, self.states, (row + count) * size)
+                store(state, size, self.bf16, self.low, (row + count) * size)
             else:
-                memcpy(self.last + sequence * size, scratch + 8 * size, size * sizeof(float))
+                store(state, size, False, self.ends, (side * self.sequences + k) * size)
 
     def backward(self, d_states, d_cells, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """Turn the activated gates of a step into the gradients of their sums, in place.
@@ -134,28 +118,23 @@ cdef class Cells:
         cdef Py_ssize_t numbers = 2 * self.sequences * self.size, size = self.size
         cdef Py_ssize_t item, side, k, row, sequence
         cdef int threads = self.threads_of(at, count, going_on)
-        cdef const float *of_states = <const float *>address(d_states, FLOAT32, numbers, "d_states")
-        cdef float *of_cells = <float *>address(d_cells, FLOAT32, numbers, "d_cells")
-        cdef float *active
-        cdef float *gradient
-        cdef const float *after
+        cdef Given of_states = floats(d_states, numbers, "d_states")
+        cdef Floats of_cells = floats(d_cells, numbers, "d_cells")
+        cdef Floats active, gradient
         for item in prange(2 * count, nogil=True, num_threads=threads, schedule="static"):
-            side, k, active = item // count, item % count, self.scratch + threadid() * 9 * size
+            side, k, active = item // count, item % count, self.mine()
             row, sequence = side * self.rows + at + k, (side * self.sequences + k) * size
             load(self.gates, row * 4 * size, 4 * size, self.bf16, active)
-            gradient = active + 4 * size if self.bf16 else <float *>self.gates + row * 4 * size
+            gradient = active + 4 * size if self.bf16 else <Floats>self.gates + row * 4 * size
             if self.gru:
                 gru_backward(
                     size, active, self.cells + row * size, of_states + sequence,
                     of_cells + sequence, gradient,
                 )
             else:
-                if k < going_on:
-                    after = self.cells + (row + count) * size
-                else:
-                    after = self.last_cells + sequence
                 lstm_backward(
-                    size, active, self.cells + row * size, after, of_states + sequence,
+                    size, active, self.cells + row * size,
+                    self.after(side, row, k, count, k < going_on), of_states + sequence,
                     of_cells + sequence, gradient,
                 )
             store(gradient, 4 * size, self.bf16, self.gates, row * 4 * size)

@@ -56,6 +56,15 @@ CLONES static float row_sum(ptrdiff_t n, const float *a) {
     return lane_total(lanes);
 }
 
+INLINED float dot(ptrdiff_t n, const float *a, const float *b) {
+    float lanes[LANES] = {0};
+    ptrdiff_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) lanes[k] += a[i + k] * b[i + k];
+    for (; i < n; i++) lanes[0] += a[i] * b[i];
+    return lane_total(lanes);
+}
+
 CLONES static float row_deviation(ptrdiff_t n, const float *a, float mean) {
     float lanes[LANES] = {0};
     ptrdiff_t i = 0;
@@ -194,6 +203,8 @@ static inline float exponential(float x) {
 
 static inline float sigmoid(float x) { return 1.0f / (1.0f + exponential(-x)); }
 
+static inline float hyperbolic_tangent(float x) { return 2.0f * sigmoid(2.0f * x) - 1.0f; }
+
 /* One step of n LSTM cells; gates hold the sums for in, forget, new, out and are activated. */
 CLONES static void lstm_forward(ptrdiff_t n, float *gates, const float *before, float *after,
                                 float *h) {
@@ -201,7 +212,7 @@ CLONES static void lstm_forward(ptrdiff_t n, float *gates, const float *before, 
     for (ptrdiff_t i = 0; i < n; i++) {
         float enter = sigmoid(gates[i]);
         float keep = sigmoid(gates[n + i]);
-        float fresh = 2.0f * sigmoid(2.0f * gates[2 * n + i]) - 1.0f;
+        float fresh = hyperbolic_tangent(gates[2 * n + i]);
         float leave = sigmoid(gates[3 * n + i]);
         float c = keep * before[i] + enter * fresh;
         gates[i] = enter;
@@ -209,7 +220,7 @@ CLONES static void lstm_forward(ptrdiff_t n, float *gates, const float *before, 
         gates[2 * n + i] = fresh;
         gates[3 * n + i] = leave;
         after[i] = c;
-        h[i] = leave * (2.0f * sigmoid(2.0f * c) - 1.0f);
+        h[i] = leave * hyperbolic_tangent(c);
     }
 }
 
@@ -221,7 +232,7 @@ CLONES static void lstm_backward(ptrdiff_t n, const float *gates, const float *b
     for (ptrdiff_t i = 0; i < n; i++) {
         float enter = gates[i], keep = gates[n + i];
         float fresh = gates[2 * n + i], leave = gates[3 * n + i];
-        float squashed = 2.0f * sigmoid(2.0f * after[i]) - 1.0f;
+        float squashed = hyperbolic_tangent(after[i]);
         float d = d_c[i] + d_h[i] * leave * (1.0f - squashed * squashed);
         d_gates[i] = d * fresh * enter * (1.0f - enter);
         d_gates[n + i] = d * before[i] * keep * (1.0f - keep);
@@ -240,7 +251,7 @@ CLONES static void gru_forward(ptrdiff_t n, float *gates, const float *before, f
     for (ptrdiff_t i = 0; i < n; i++) {
         float reset = sigmoid(gates[n + i]);
         float update = sigmoid(gates[2 * n + i]);
-        float fresh = 2.0f * sigmoid(2.0f * (gates[3 * n + i] + reset * gates[i])) - 1.0f;
+        float fresh = hyperbolic_tangent(gates[3 * n + i] + reset * gates[i]);
         float state = fresh + update * (before[i] - fresh);
         gates[n + i] = reset;
         gates[2 * n + i] = update;

@@ -20,7 +20,6 @@ from spmrl_bench.nn.kernels import (
     CustomGradient,
     check,
     check_weight,
-    keep_scale,
     load,
     matmul_dtype,
     rounded_rows,
@@ -87,14 +86,14 @@ class EncoderPass:
         self.keep = keep
         self.dtype = matmul_dtype(module.precision)
         self.bf16 = self.dtype != torch.float32
-        self.threads = torch.get_num_threads()
+        threads = torch.get_num_threads()
         self.real = len(layout.position)
         # Rows beyond the real ones stay finite, belong to no sentence, and have gradient zero.
         self.tokens = rounded_rows(self.real, self.dtype)
         self.position = functional.pad(layout.position, (0, self.tokens - self.real))
         self.sentences = len(layout.lengths)
         self.kernel = load("encoder")
-        self.batch = self.kernel.Batch(layout.lengths, self.tokens, self.bf16, self.threads)
+        self.batch = self.kernel.Batch(layout.lengths, self.tokens, self.bf16, keep, threads)
         self.saved: list[SavedLayer] = []
         self.bf16_weights = {} if module.bf16_weights is None else module.bf16_weights
         self.seeds: list[list[int]] = [[0] * 4] * len(module.layers)
@@ -121,8 +120,7 @@ class EncoderPass:
     ) -> tuple[Tensor, Tensor]:
         attention, width = layer.attention, rows.shape[2]
         qkv = self._products(attention.project, rounded)
-        context = self._packed(qkv.shape[2] // 3)
-        self.batch.attend(qkv, *self._heads(attention, seeds[0]), context)
+        context = self.batch.attend(qkv, *self._heads(attention, seeds[0]))
         branch = self._products(attention.output, context)
         masks = self._masks(layer.residual_dropout.p, seeds[1], width)
         middle, middle_rounded, attended = self._norm(
@@ -130,7 +128,7 @@ class EncoderPass:
         )
         hidden = self._products(layer.expand, middle_rounded)
         relu_masks = self._masks(layer.relu_dropout.p, seeds[2], hidden.shape[2])
-        self.batch.relu_drop(hidden, _bias(layer.expand), relu_masks, hidden.shape[2])
+        self.batch.relu_drop(hidden, _bias(layer.expand), relu_masks)
         branch = self._products(layer.contract, hidden)
         masks = self._masks(layer.residual_dropout.p, seeds[3], width)
         result, result_rounded, contracted = self._norm(
@@ -147,13 +145,7 @@ class EncoderPass:
     def _heads(self, attention: Any, seed: int) -> tuple[Any, ...]:
         """What both ways of the kernel are told of the heads."""
         p = attention.dropout if self.module.training else 0.0
-        return attention.heads, attention.d_kv // 2, attention.factor, seed, p
-
-    def _packed(self, width: int) -> Tensor:
-        """What attention writes into; bf16 ``[2, tokens, width]``, zero beyond the sentences."""
-        packed = torch.empty(2, self.tokens, width, dtype=self.dtype)
-        packed[:, self.real :] = 0
-        return packed
+        return attention.heads, attention.factor, seed, p
 
     def _weight(self, half: Any) -> Tensor:
         """A matrix, bf16; rounded on the way forwards and used backwards."""
@@ -181,8 +173,7 @@ class EncoderPass:
         """Dropout factors ``[sentences, 2 width]``; ones for all where nothing is dropped."""
         if not self.module.training or p == 0:
             return torch.ones(2 * width)
-        masks = torch.empty(self.sentences, 2 * width)
-        self.kernel.masks(seed, p, masks)
+        masks: Tensor = self.kernel.masks(seed, p, self.sentences, 2 * width)
         return masks
 
     def _norm(
@@ -194,19 +185,11 @@ class EncoderPass:
         masks: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, SavedNorm]:
         """Layer norm of ``rows``, with a branch added first: in float32, bf16, and for later."""
-        if branch is None or not self.keep:
-            z = rows  # nobody needs them any more
-        else:
-            z = torch.empty_like(rows) if self.bf16 else branch
-        result = torch.empty_like(rows) if self.keep or branch is None else z
-        rounded = torch.empty_like(result, dtype=self.dtype) if self.bf16 else result
-        stats = torch.empty(self.tokens, 2)
         for weight in norm.parameters():
             check_weight(self.module, weight, 2 * rows.shape[2])
-        self.batch.norm(
-            rows, branch, bias, masks, rows.shape[2], norm.weight, norm.bias, norm.eps, z, stats,
-            result, rounded,
-        )  # fmt: skip
+        result, rounded, z, stats = self.batch.norm(
+            rows, branch, bias, masks, norm.weight, norm.bias, norm.eps
+        )
         return result, rounded, SavedNorm(z, stats, masks)
 
     # Backwards ------------------------------------------------------------------------
@@ -223,7 +206,7 @@ class EncoderPass:
         for layer in reversed(module.layers):
             more, parameters = self._layer_back(layer, self.saved.pop(), rows, more)
             found = parameters + found
-        sums = self._norm_back(rows, more, self.joined, module.input_norm, None)
+        sums, _ = self._norm_back(rows, more, self.joined, module.input_norm)
         positions, table = module.positions.weight, None
         if positions.requires_grad:
             table = torch.ops.aten.embedding_dense_backward(
@@ -235,45 +218,31 @@ class EncoderPass:
         self, layer: Any, saved: SavedLayer, rows: Tensor, more: Tensor | None
     ) -> tuple[Tensor, list[Tensor]]:
         """Make ``rows`` and the result the gradient of the layer's input, with its parameters'."""
-        attention, branch = layer.attention, torch.empty_like(rows, dtype=self.dtype)
-        second = self._norm_back(rows, more, saved.contracted, layer.feed_forward_norm, branch)
+        attention = layer.attention
+        second, branch = self._norm_back(rows, more, saved.contracted, layer.feed_forward_norm)
         contract = _weight_gradients(branch, saved.hidden)
         hidden = self._products(layer.contract, branch, back=True)
         p = layer.relu_dropout.p if self.module.training else 0.0
-        sums = torch.zeros(self.threads, 2 * hidden.shape[2])
-        self.batch.relu_drop_back(hidden, saved.hidden, keep_scale(p), hidden.shape[2], sums)
+        biases = self.batch.relu_drop_back(hidden, saved.hidden, p)
         expand = _weight_gradients(hidden, saved.middle)
         more = self._products(layer.expand, hidden, back=True)
 
-        first = self._norm_back(rows, more, saved.attended, layer.attention_norm, branch)
+        first, branch = self._norm_back(rows, more, saved.attended, layer.attention_norm)
         output = _weight_gradients(branch, saved.context)
         context = self._products(attention.output, branch, back=True)
-        qkv = self._packed(saved.qkv.shape[2])
-        self.batch.attend_back(saved.qkv, context, *self._heads(attention, saved.seed), qkv)
+        qkv = self.batch.attend_back(saved.qkv, context, *self._heads(attention, saved.seed))
         project = _weight_gradients(qkv, saved.rows)
         more = self._products(attention.project, qkv, back=True)
-        expand = _with_biases(expand, sums.sum(0))
+        expand = _with_biases(expand, biases)
         contract = _with_biases(contract, second[2])
         return more, [*project, *output, *expand, *contract, *first[:2], *second[:2]]
 
     def _norm_back(
-        self,
-        rows: Tensor,
-        more: Tensor | None,
-        saved: SavedNorm,
-        norm: nn.LayerNorm,
-        branch: Tensor | None,
-    ) -> Tensor:
-        """Turn the gradients of the rows into those before, and of the branch if there is one.
-
-        Return those of gain, shift and bias.
-        """
-        width = rows.shape[2]
-        sums = torch.zeros(self.threads, 3, 2 * width)
-        self.batch.norm_back(
-            rows, more, saved.z, saved.stats, saved.masks, width, norm.weight, rows, branch, sums
-        )
-        return sums.sum(0)
+        self, rows: Tensor, more: Tensor | None, saved: SavedNorm, norm: nn.LayerNorm
+    ) -> tuple[Tensor, Tensor]:
+        """Turn the gradients of the rows into those before; return others, as the kernel does."""
+        found: tuple[Tensor, Tensor] = self.batch.norm_back(rows, more, *saved, norm.weight)
+        return found
 
 
 def _weight_gradients(gradient: Tensor, rows: Tensor) -> list[Tensor]:

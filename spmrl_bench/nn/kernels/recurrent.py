@@ -36,7 +36,7 @@ class Steps:
         step, sequence: int64 ``[items]``, place of each item in its sequence, and which that is.
         backward: int64 ``[items]``, where the item lies that the other direction reads then.
         after: int64 ``[items]``, where the state after it is kept, see :class:`RecurrentPass`.
-        counts: sequences that take part in each step.
+        walk: of each step its first item, its sequences, and how many of these go on.
     """
 
     def __init__(self, lengths: Tensor) -> None:
@@ -61,36 +61,32 @@ class Steps:
         self.sequence = torch.from_numpy(order[place])
         self.backward = torch.from_numpy(first[in_order[place] - 1 - step] + place)
         self.after = torch.from_numpy(np.where(ends, first[-1], first[step + 1]) + place)
-        self.counts: list[int] = np.diff(first).tolist()
+        counts: list[int] = np.diff(first).tolist()
+        self.walk = list(zip(first.tolist(), counts, [*counts[1:], 0], strict=False))
 
 
-def last_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
-    """Return the last states of both directions, ``[sequences, 2 size]``.
+def states(
+    layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype, *, every: bool
+) -> Tensor:
+    """Return the states of both directions that have read an item, or all of a sequence.
 
     Args:
         layer: one bidirectional layer with biases, for its weights.
         inputs: float32 ``[items, features]``, in the order of ``steps``.
         steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
+        every: whether the result is ``[items, 2 size]``, else ``[sequences, 2 size]``.
 
     Raises:
         ArrayError: the inputs or a weight are of another type or shape.
     """
-    return _states(layer, inputs, RecurrentPass(layer, steps, dtype, every=False))
-
-
-def all_states(layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype) -> Tensor:
-    """Return the states that have read an item, ``[items, 2 size]``; as of :func:`last_states`."""
-    return _states(layer, inputs, RecurrentPass(layer, steps, dtype, every=True))
-
-
-def _states(layer: RecurrentLayer, inputs: Tensor, work: RecurrentPass) -> Tensor:
     weights = [weight for each in layer.all_weights for weight in each]
-    sums = (3 if work.gru else 4) * layer.hidden_size
+    sums = (3 if isinstance(layer, nn.GRU) else 4) * layer.hidden_size
     shapes = [(sums, layer.input_size), (sums, layer.hidden_size), (sums,), (sums,)]
     for weight, shape in zip(weights, 2 * shapes, strict=True):
         check_weight(layer, weight, *shape)
-    check(inputs, "inputs", len(work.steps.step), layer.input_size)
+    check(inputs, "inputs", len(steps.step), layer.input_size)
+    work = RecurrentPass(layer, steps, dtype, every=every)
     result: Tensor = CustomGradient.apply(work, inputs, *weights)
     return result
 
@@ -111,10 +107,6 @@ class RecurrentPass:
         self.steps = steps
         self.dtype = dtype
         self.every = every
-        self.bf16 = dtype != torch.float32
-        self.sequences = len(steps.order)
-        #: Sequences of each step that take part in the next too.
-        self.going_on = [*steps.counts[1:], 0]
         # Columns of the four sums: those before ``own`` have the state's part alone, those from
         # ``shared`` on the input's alone.
         self.own = layer.hidden_size if self.gru else 0
@@ -124,7 +116,7 @@ class RecurrentPass:
     def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
         """The states, from the inputs and the eight weights of both directions."""
         dtype, size = self.dtype, weights[1].shape[1]
-        own, shared, sequences = self.own, self.shared, self.sequences
+        own, sequences = self.own, len(self.steps.order)
         self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
         self.of_states = torch.stack([weights[side].roll(own, 0).to(dtype) for side in (1, 5)])
         biases = [
@@ -146,26 +138,16 @@ class RecurrentPass:
             self.gates[side, :, :own] = biases[side][:own]
             sums, weight = self.gates[side, :, own:], self.of_inputs[side].t()
             torch.addmm(biases[side][own:], self.inputs[side], weight, out=sums)
-        self.states = torch.empty(2, rows, size, dtype=dtype)
-        cells = self.states if self.gru and not self.bf16 else torch.empty(2, rows, size)
-        self.states[:, :sequences] = cells[:, :sequences] = self.states[:, self.real :] = 0
-        last = torch.empty(2, sequences, size)
-        last_cells = last if self.gru else torch.empty_like(last)
-        more = torch.empty(2 * rounded_rows(sequences, dtype) * shared, dtype=dtype)
-        self.cells = load("recurrent").Cells(
-            self.gru, self.bf16, sequences, size, self.gates, more, self.states, cells, last,
-            last_cells, torch.get_num_threads(),
-        )  # fmt: skip
-        at = 0
-        for step, count in enumerate(self.steps.counts):
-            # Rows of the product; the results of those beyond ``count`` are not used.
-            read = rounded_rows(count, dtype) if step else 0
-            if read:
-                states = self.states[:, at : at + read]
-                added = more[: 2 * read * shared].view(2, read, shared)
-                torch.bmm(states, self.of_states.transpose(1, 2), out=added)
-            self.cells.forward(at, count, self.going_on[step], read)
-            at += count
+        bf16, threads = dtype != torch.float32, torch.get_num_threads()
+        self.cells = load("recurrent").Cells(self.gru, bf16, sequences, self.gates, threads)
+        self.states = self.cells.states
+        self.states[:, self.real :] = 0
+        turned = self.of_states.transpose(1, 2)
+        for at, count, going_on in self.steps.walk:
+            # The results of rows beyond ``count`` are not used.
+            read = self.states[:, at : at + rounded_rows(count, dtype)]
+            self.cells.forward(torch.bmm(read, turned) if at else None, at, count, going_on)
+        last = self.cells.last
         if self.every:
             kept = torch.cat((self.states[:, : self.real].float(), last), dim=1)
             forward, backward = kept.index_select(1, self.steps.after)
@@ -178,7 +160,7 @@ class RecurrentPass:
     @torch.autocast("cpu", enabled=False)
     def backward(self, gradient: Tensor) -> list[Tensor]:
         """Gradients of the inputs and of the eight weights."""
-        size, sequences = gradient.shape[1] // 2, self.sequences
+        size, sequences = gradient.shape[1] // 2, len(self.steps.order)
         own, shared = self.own, self.shared
         forward, backward = gradient[:, :size], gradient[:, size:]
         # Of each sequence's state: by its own last step it is reached, and nothing touches it yet.
@@ -189,15 +171,14 @@ class RecurrentPass:
             torch.index_select(forward, 0, self.steps.order, out=d_states[0])
             torch.index_select(backward, 0, self.steps.order, out=d_states[1])
         self.gates[:, self.real :] = 0
-        at = self.real
-        for step in range(len(self.steps.counts) - 1, -1, -1):
-            count, going_on = self.steps.counts[step], self.going_on[step]
+        for at, count, going_on in reversed(self.steps.walk):
+            after = at + count
             if going_on:
-                following = self.gates[:, at : at + rounded_rows(going_on, self.dtype), :shared]
-                d_states[:, :going_on] = torch.bmm(following, self.of_states)[:, :going_on]
-            at -= count
+                beyond = after + rounded_rows(going_on, self.dtype)
+                following = torch.bmm(self.gates[:, after:beyond, :shared], self.of_states)
+                d_states[:, :going_on] = following[:, :going_on]
             if self.every:
-                d_states[:, :count] += d_every[:, at : at + count]
+                d_states[:, :count] += d_every[:, at:after]
             self.cells.backward(d_states, d_cells, at, count, going_on)
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if kernels.rounds_rows(self.dtype) else sequences

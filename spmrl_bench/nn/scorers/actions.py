@@ -188,7 +188,7 @@ class ActionDecoder(nn.Module):
     def _with_kernels(
         self, rows: Tensor, counts: list[int], sources: Sources, stacks: Stacks, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
-        first, own = self.cells[0], rows.shape[1]
+        (first, *others), own = self.cells, rows.shape[1]
         gold = GoldStates(
             counts,
             *stacks,
@@ -196,19 +196,16 @@ class ActionDecoder(nn.Module):
             self._factors(len(self.cells) - 1, len(rows), self.scores.in_features),
         )
         pushed = self.attention.pushed
+        read = functional.linear(rows, first.weight_ih[:, :own], first.bias_ih)
+        above = [(cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh) for cell in others]
         return teacher_forced(
             gold,
             dtype,
             *sources,
-            functional.linear(rows, first.weight_ih[:, :own], first.bias_ih),
             self.attention.score[0],
             None if pushed is None else pushed[0],
             [layer.get_parameter("weight") for layer in self.attention.queries],
-            first.weight_ih[:, own:],
-            [
-                ([cell.weight_ih, cell.bias_ih] if number else []) + [cell.weight_hh, cell.bias_hh]
-                for number, cell in enumerate(self.cells)
-            ],
+            [(first.weight_ih[:, own:], read, first.weight_hh, first.bias_hh), *above],
         )
 
     def _advanced(

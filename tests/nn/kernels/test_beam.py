@@ -10,7 +10,7 @@ from torch import Tensor
 
 from spmrl_bench.nn.kernels.decoder import BeamDecoder
 from spmrl_bench.nn.scorers.actions import ActionDecoder, Stacks, StepwiseDecoder
-from tests.twins import needs_kernel
+from tests.twins import assert_same_with_threads, needs_kernel
 
 pytestmark = needs_kernel("decoder")
 
@@ -76,12 +76,6 @@ def test_scores_are_those_of_single_steps(layers: int, attentions: int, pushed: 
 
 
 @pytest.mark.parametrize(("layers", "attentions", "pushed"), SHAPES)
-def test_threads_change_nothing(
-    layers: int, attentions: int, pushed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_change_nothing(layers: int, attentions: int, pushed: bool) -> None:
     own = decoder(layers, attentions, pushed=pushed)
-    found = []
-    for threads in (1, 2, 3):
-        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
-        found.append(torch.cat(scores(own, 7, 8, torch.float32)))
-    assert all(torch.equal(found[0], other) for other in found[1:])
+    assert_same_with_threads(lambda: scores(own, 7, 8, torch.float32))

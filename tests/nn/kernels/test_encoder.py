@@ -15,7 +15,14 @@ from spmrl_bench.nn.encoders.attention import AttentionEncoder
 from tests import twins
 from tests.nn.built import attention_encoder
 from tests.nn.plain import layout_of, randomise
-from tests.twins import assert_near, assert_similar, needs_kernel, rounded, torch_threads
+from tests.twins import (
+    assert_near,
+    assert_same_with_threads,
+    assert_similar,
+    needs_kernel,
+    rounded,
+    torch_threads,
+)
 
 pytestmark = needs_kernel("encoder")
 
@@ -68,9 +75,7 @@ def test_kernels_with_dropout_equal_torch_with_the_same_factors() -> None:
     seeds = torch.randint(2**62, (layers, 4)).tolist()
 
     def masks(seed: int, *shape: int) -> Tensor:
-        values = torch.empty(shape)
-        kernels.load("encoder").masks(seed, p, values)
-        return values.double()
+        return kernels.load("encoder").masks(seed, p, *shape).double()
 
     def drop(rows: Tensor, seed: int) -> Tensor:
         return rows * masks(seed, len(lengths), rows.shape[1]).index_select(0, layout.sentence)
@@ -121,16 +126,15 @@ def test_attention_of_every_shape(d_kv: int) -> None:
 
 def test_threads_do_not_change_attention() -> None:
     packed = torch.randn(2, 48, 18, generator=torch.Generator().manual_seed(2))
-    results = []
-    for threads in (1, 2, 5):
-        batch = kernels.load("encoder").Batch(torch.tensor(LENGTHS), 48, False, threads)
-        context, gradient = torch.zeros(2, 48, 6), torch.zeros(2, 48, 18)
-        batch.attend(packed, 3, 2, 0.5, 7, 0.3, context)
-        batch.attend_back(packed, context, 3, 2, 0.5, 7, 0.3, gradient)
-        results.append((context, gradient))
-    assert gradient.any()
-    for other in results[1:]:
-        assert all(map(torch.equal, results[0], other))
+
+    def attended() -> list[Tensor]:
+        threads = torch.get_num_threads()
+        batch = kernels.load("encoder").Batch(torch.tensor(LENGTHS), 48, False, True, threads)
+        context = batch.attend(packed, 3, 0.5, 7, 0.3)
+        return [context, batch.attend_back(packed, context, 3, 0.5, 7, 0.3)]
+
+    assert_same_with_threads(attended)
+    assert attended()[1].any()
 
 
 def test_without_gradient_the_result_is_the_same_and_nothing_given_is_changed() -> None:
@@ -151,13 +155,16 @@ def test_bf16_gradients_are_near_those_of_float32() -> None:
 
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])
 def test_dropout_factors(p: float) -> None:
-    factors = kernels.dropout_factors(torch.Size([1000, 301]), p)
+    torch.manual_seed(1)
+    factors, other = (kernels.dropout_factors(torch.Size([1000, 301]), p) for _ in range(2))
+    torch.manual_seed(1)
+    assert torch.equal(kernels.dropout_factors(factors.shape, p), factors)
+    assert not torch.equal(factors, other)
     kept = factors > 0
     count = factors.numel()
     error = 5 * math.sqrt(p * (1 - p) / count)  # five standard errors
     assert kept.float().mean().item() == pytest.approx(1 - p, abs=error)
-    assert factors.unique().tolist() == pytest.approx([0, kernels.keep_scale(p)])
-    assert kernels.keep_scale(p) == pytest.approx(1 / (1 - p), rel=2e-4)
+    assert factors.unique().tolist() == pytest.approx([0, 1 / (1 - p)], rel=2e-4)
     # Neighbours, places one row apart and places four apart are independent.
     for lag in (1, 2, 3, 4, 301):
         flat = kept.flatten().float() - (1 - p)
@@ -165,23 +172,14 @@ def test_dropout_factors(p: float) -> None:
         assert abs(correlation) < 5 / math.sqrt(count), lag
 
 
-def test_factors_depend_on_the_seed_alone() -> None:
-    torch.manual_seed(1)
-    first, second = (kernels.dropout_factors(torch.Size([50, 7]), 0.5) for _ in range(2))
-    torch.manual_seed(1)
-    assert torch.equal(kernels.dropout_factors(torch.Size([50, 7]), 0.5), first)
-    assert not torch.equal(first, second)
-
-
 def test_rounding_is_to_the_nearest_bfloat16() -> None:
     """Seen through a layer norm with unit weights of rows that it leaves alone."""
     generator = np.random.default_rng(0)
     rows = torch.from_numpy(generator.standard_normal((2, 9, 33)).astype(np.float32))
-    bf16 = torch.empty_like(rows, dtype=torch.bfloat16)
-    result, stats = torch.empty_like(rows), torch.empty(9, 2)
-    batch = kernels.load("encoder").Batch(torch.tensor([9]), 9, True, 1)
+    batch = kernels.load("encoder").Batch(torch.tensor([9]), 9, True, True, 1)
     ones, zeros = torch.ones(66), torch.zeros(66)
-    batch.norm(rows, None, None, None, 33, ones, zeros, 1e-5, rows, stats, result, bf16)
+    result, bf16, *_ = batch.norm(rows, None, None, None, ones, zeros, 1e-5)
+    assert bf16.dtype == torch.bfloat16
     assert torch.equal(bf16, result.bfloat16())
 
 
