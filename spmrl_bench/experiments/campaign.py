@@ -30,11 +30,18 @@ from spmrl_bench.experiments.ownership import put_in_order
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_folder import OtherSettingsError, check_settings, finished
 from spmrl_bench.experiments.run_notes import withdraw_cancel
-from spmrl_bench.nn.device import cards, choose_device
+from spmrl_bench.nn.device import choose_device
 from spmrl_bench.notes import remove_waiting, write_waiting
-from spmrl_bench.process.executors.driver import AGAIN, carry_out
-from spmrl_bench.process.executors.unit import Ended, Unit
-from spmrl_bench.process.executors.where import LOCAL, Where, executor_for
+from spmrl_bench.process.devices import cards
+from spmrl_bench.process.executors.base import (
+    AGAIN,
+    LOCAL,
+    Backend,
+    Outcome,
+    Unit,
+    executor_for,
+    run_units,
+)
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.training.report import LOG, last_line, messages
@@ -50,7 +57,7 @@ def train_all(
     runs_dir: Path,
     device: str = "auto",
     jobs: int | None = None,
-    on: Where = LOCAL,
+    on: Backend = LOCAL,
     fresh: bool = False,
 ) -> None:
     """Train all runs of the plans that are not finished.
@@ -73,7 +80,7 @@ def train_all(
         raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
     runs = _runs(plans, runs_dir if on.is_local else runs_dir.absolute())
     at_once = 1
-    if on.is_here:
+    if on.is_local:
         at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
     console = messages()
 
@@ -97,13 +104,13 @@ def train_all(
     with on_signals(interrupt, signal.SIGTERM), _noted_as_waiting(left, on):
         if left and (at_once > 1 or not on.is_local):
             units = [_unit(run, notes.get(run.folder), beginning) for run in left]
-            executor = executor_for(on, jobs=at_once, device=device, shared=runs_dir, say=say)
+            executor = executor_for(on, at_once, device=device, shared=runs_dir, log=say)
 
-            def tell(ended: Ended) -> None:
-                if not on.is_here and ended.how == "done" and ended.unit.folder is not None:
+            def tell(ended: Outcome) -> None:
+                if not on.is_local and ended.status == "done" and ended.unit.folder is not None:
                     say(last_line(ended.unit.folder / LOG))
 
-            ended = carry_out(units, executor, say=say, over=tell)
+            ended = run_units(units, executor, log=say, on_end=tell)
             failures += [each.error for each in ended if each.error is not None]
         else:
             failures += _train_in_turn(left, notes, device, fresh=beginning, say=say)
@@ -220,12 +227,11 @@ def _unit(run: Run, note: str | None, fresh: str) -> Unit:
         arguments=(run, fresh, note),
         cost=float(sentences) * run.config.train.max_epochs * run.config.model.cost(),
         folder=run.folder,
-        work=f"{fresh} {run.config.model_dump_json()}",
     )
 
 
 @contextmanager
-def _noted_as_waiting(runs: Sequence[Run], on: Where) -> Iterator[None]:
+def _noted_as_waiting(runs: Sequence[Run], on: Backend) -> Iterator[None]:
     """Within it, these runs wait to be begun, which takes the notes away one by one."""
     try:
         for run in runs[1:] if on.is_local else runs:

@@ -39,9 +39,7 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import combine
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Unit
-from spmrl_bench.process.executors.where import LOCAL, Where, executor_for
+from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, executor_for, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.report import messages
@@ -57,7 +55,7 @@ def evaluate(
     device: str = "auto",
     ensemble: bool = False,
     jobs: int = 1,
-    on: Where = LOCAL,
+    on: Backend = LOCAL,
     save_parses: bool = False,
 ) -> list[Record]:
     """Score the trained runs on dev and those of the best variant on test; returns their records.
@@ -103,7 +101,7 @@ def evaluate_all(
     device: str = "auto",
     ensemble: bool = False,
     jobs: int = 1,
-    on: Where = LOCAL,
+    on: Backend = LOCAL,
     save_parses: bool = False,
 ) -> tuple[list[Record], list[Exception]]:
     """As :func:`evaluate`, of several plans at once.
@@ -112,7 +110,7 @@ def evaluate_all(
         The records of all, in the order of the plans and their runs, and what kept others from
         having one.
     """
-    if on.is_here:
+    if on.is_local:
         choose_device(device)
     if not on.is_local:
         runs_dir, results_dir = runs_dir.absolute(), results_dir.absolute()
@@ -174,7 +172,7 @@ def _asked(
 
 
 def _score_all(
-    asked: Sequence[_Asked], results_dir: Path, device: str, jobs: int, on: Where
+    asked: Sequence[_Asked], results_dir: Path, device: str, jobs: int, on: Backend
 ) -> list[Exception]:
     """Score all and write their records; returns what failed."""
     if on.is_local and jobs <= 1:
@@ -187,8 +185,8 @@ def _score_all(
         return errors
     say = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
     units = [Unit(each.title, _score_and_write, (each, results_dir)) for each in asked]
-    executor = executor_for(on, jobs=jobs, device=device, shared=results_dir, say=say)
-    ended = carry_out(units, executor, say=say)
+    executor = executor_for(on, jobs, device=device, shared=results_dir, log=say)
+    ended = run_units(units, executor, log=say)
     return [each.error for each in ended if each.error is not None]
 
 

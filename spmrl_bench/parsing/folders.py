@@ -47,8 +47,7 @@ from spmrl_bench.parsing.bulk import (
 )
 from spmrl_bench.parsing.models import identity
 from spmrl_bench.parsing.streams import LOOKED_AT, Form, sentences_of, text_problem
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Executor, Unit
+from spmrl_bench.process.executors.base import Executor, Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.storage.bounded_files import open_regular, read_regular
@@ -182,12 +181,12 @@ def parse_folder(
     _tidy(left)
     job = Job(model.resolve(), found.sha256, left, options, settings.transforms)
     units = [
-        Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers), at_once="--workers")
+        Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers))
         for k in range(workers if left else 0)
     ]
     try:
         with _progress(left, console):
-            ended = carry_out(units, executor(), say=say, advice=_AGAIN) if units else []
+            ended = run_units(units, executor(), log=say, advice=_AGAIN) if units else []
         results = [result for file in left if (result := file.result) is not None]
     finally:
         _tidy(left)
