@@ -24,6 +24,7 @@ from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
 from spmrl_bench.experiments.saved_parses import SavedParses
+from spmrl_bench.experiments.search_document import searches_behind
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.estimates import best_variant
@@ -41,7 +42,6 @@ from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, executor_for, run_units
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.report import messages
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, largest, out_of_time
 from spmrl_bench.treebanks.treebank import Treebank
