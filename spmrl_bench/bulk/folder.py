@@ -21,8 +21,7 @@ from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.parsing.models import identity
 from spmrl_bench.parsing.streams import LOOKED_AT, Form, text_problem
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Executor, Unit
+from spmrl_bench.process.executors.base import Executor, Unit, run_units
 from spmrl_bench.storage.files import clear_up
 
 #: Files that are named where something is to be said of many.
@@ -181,13 +180,12 @@ def _carry_out(
             title=f"worker {number + 1} of {workers}",
             function=work,
             arguments=(job, number, workers),
-            at_once="--workers",
         )
         for number in range(workers)
     ]
     try:
         with shown(job.outputs, job.session, left, console):
-            ended = carry_out(units, executor(), say=say, advice=_ADVICE)
+            ended = run_units(units, executor(), log=say, advice=_ADVICE)
     finally:
         tidy(job.outputs, left)
     return [each.error for each in ended if each.error is not None]

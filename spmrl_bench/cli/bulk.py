@@ -41,7 +41,8 @@ def parse_into(
     from spmrl_bench.bulk.state import STATE
     from spmrl_bench.experiments.run_folder import trained_transforms
     from spmrl_bench.packages.located import located
-    from spmrl_bench.process.executors.where import executor_for, parse_where
+    from spmrl_bench.process.executors.base import executor_for, parse_backend
+    from spmrl_bench.process.executors.local import LocalExecutor
     from spmrl_bench.training.report import messages
 
     if compression is not None:
@@ -49,7 +50,7 @@ def parse_into(
     if len(names) != 1 or not os.path.isdir(names[0]):
         given = " ".join(names) or "nothing"
         raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
-    where = parse_where(on)
+    where = parse_backend(on)
     folder = located(model)  # once for all workers
     console = messages()
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
@@ -63,8 +64,12 @@ def parse_into(
             compression=cast("Compression | None", compression),
             transforms=trained_transforms(folder),
             workers=workers,
-            executor=lambda: executor_for(
-                where, jobs=workers, device=device, shared=to.absolute() / STATE, say=say
+            executor=lambda: (
+                LocalExecutor(workers, device)
+                if where.is_local
+                else executor_for(
+                    where, workers, device=device, shared=to.absolute() / STATE, log=say
+                )
             ),
             console=console,
         )

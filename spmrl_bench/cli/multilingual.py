@@ -66,9 +66,9 @@ def multilingual(
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.track_tables import write_track
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.process.executors.base import parse_backend
 
-    where = parse_where(on)
+    where = parse_backend(on)
     work = plan_track(
         track,
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],

@@ -87,9 +87,9 @@ def train(
         return
     from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.process.executors.base import parse_backend
 
-    where = parse_where(on)
+    where = parse_backend(on)
     work = make_plan(
         required_lang(lang),
         treebank=treebank,
@@ -171,10 +171,10 @@ def evaluate(
     from spmrl_bench.leaderboard.markdown import results_markdown
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.process.executors.base import parse_backend
     from spmrl_bench.scoring.bracket_metric import BRACKETS
 
-    where = parse_where(on)
+    where = parse_backend(on)
     work = make_plan(
         required_lang(lang),
         treebank=treebank,

@@ -107,11 +107,11 @@ def search(
     check_choice("pruner", pruner, PRUNERS)
     check_choice("sampler", sampler, SAMPLERS)
     require_optuna()
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.process.executors.base import parse_backend
     from spmrl_bench.search.plan import plan_search
     from spmrl_bench.search.run_search import run_search
 
-    where = parse_where(on)
+    where = parse_backend(on)
     work = plan_search(
         required_lang(lang),
         settings=parse_settings(settings, minutes),

@@ -27,9 +27,15 @@ from spmrl_bench.experiments.run_folder import finished
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.searched import Search, SearchTrial, TrialState, minutes_text
 from spmrl_bench.nn.device import choose_device
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Ended, Executor, Unit
-from spmrl_bench.process.executors.where import LOCAL, Where, executor_for
+from spmrl_bench.process.executors.base import (
+    LOCAL,
+    Backend,
+    Executor,
+    Outcome,
+    Unit,
+    executor_for,
+    run_units,
+)
 from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.search.document import SearchDocument, read_search, write_search
 from spmrl_bench.search.journal import Journal, Trial, mend, require_optuna
@@ -48,7 +54,7 @@ def run_search(
     runs_dir: Path,
     trials: int,
     jobs: int = 1,
-    on: Where = LOCAL,
+    on: Backend = LOCAL,
     device: str = "auto",
     say: Callable[[str], None],
 ) -> SearchDocument:
@@ -70,14 +76,14 @@ def run_search(
         Interrupted: Ctrl-C or SIGTERM; every trial has saved where it is.
     """
     require_optuna()
-    if on.is_here:
+    if on.is_local:
         choose_device(device)
     folder = work.folder(runs_dir if on.is_local else runs_dir.absolute())
     with owned(folder), on_signals(interrupt, signal.SIGTERM):
         sitting = _Sitting(work, folder, trials, jobs, say)
         if jobs == 1 and on.is_local:
             return sitting.train_here(device)
-        executor = executor_for(on, jobs=jobs, device=device, shared=folder.parent, say=say)
+        executor = executor_for(on, jobs, device=device, shared=folder.parent, log=say)
         return sitting.train_with(executor)
 
 
@@ -104,7 +110,7 @@ class _Sitting:
     def train_with(self, executor: Executor) -> SearchDocument:
         """Have the trials trained by an executor."""
         self._note_trials()
-        carry_out([], executor, say=self.say, more=self._more, over=self._over)
+        run_units([], executor, log=self.say, next_unit=self._more, on_end=self._over)
         return self._ended()
 
     def train_here(self, device: str) -> SearchDocument:
@@ -116,9 +122,9 @@ class _Sitting:
                 unit.function(*unit.arguments, device=device)
             except SpmrlError as error:
                 self.say(f"{unit.title}: FAILED, {_first_line(error)}")
-                self._over(Ended(unit, "failed", error))
+                self._over(Outcome(unit, "failed", error))
             else:
-                self._over(Ended(unit, "done"))
+                self._over(Outcome(unit, "done"))
         return self._ended()
 
     def _ended(self) -> SearchDocument:
@@ -168,7 +174,7 @@ class _Sitting:
         self.in_work[unit] = trial
         return unit
 
-    def _over(self, ended: Ended) -> None:
+    def _over(self, ended: Outcome) -> None:
         """Note how a trial has ended, if its settings are to blame or it came to an end."""
         trial = self.in_work.pop(ended.unit)
         place = trial_folder(self.folder, trial.number)

@@ -20,7 +20,7 @@ from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.process.executors.where import LOCAL, Where
+from spmrl_bench.process.executors.base import LOCAL, Backend
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.environment import version_of
 from spmrl_bench.systems.run import SystemRun, system_runs
@@ -127,7 +127,7 @@ class Round:
     runs_dir: Path
     results_dir: Path
     say: Callable[[str], None]
-    on: Where = LOCAL
+    on: Backend = LOCAL
     save_parses: bool = False
 
     def run(self, fields: Sequence[Field]) -> tuple[list[Record], list[SpmrlError]]:

@@ -16,7 +16,7 @@ from spmrl_bench.bulk.worker import Job, work
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
 from spmrl_bench.parsing.models import identity, load_parser
 from spmrl_bench.parsing.streams import Form, sentences_of
-from spmrl_bench.process.executors.unit import Ended, Unit
+from spmrl_bench.process.executors.base import Outcome, Unit
 
 
 def packed(data: bytes, name: str) -> bytes:
@@ -102,23 +102,23 @@ def left_over(outputs: Path) -> list[str]:
 class Here:
     """An executor that does each unit at once, in this process."""
 
-    makes_room = False
+    preemptible = False
     capacity = 1
 
     def __init__(self, before: Callable[[], object] = lambda: None) -> None:
-        self._over: list[Ended] = []
+        self._over: list[Outcome] = []
         self._before = before
 
     def start(self, unit: Unit) -> str:
         self._before()
         try:
             unit.function(*unit.arguments, device="cpu", console=None)
-            self._over.append(Ended(unit, "done"))
+            self._over.append(Outcome(unit, "done"))
         except Exception as error:
-            self._over.append(Ended(unit, "failed", error))
+            self._over.append(Outcome(unit, "failed", error))
         return ""
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def outcomes(self, seconds: float) -> list[Outcome]:
         over, self._over = self._over, []
         return over
 

@@ -221,7 +221,8 @@ def test_a_process_that_is_killed_is_named_and_its_run_continues(laboratory: Lab
     with pytest.raises(
         TrainingError,
         match=r"tiny-open charlstm seed 1: its process was killed by SIGKILL "
-        r"\(is there enough memory\? Fewer --jobs need less\); give the same command again",
+        r"\(is there enough memory\? Fewer --jobs or --workers need less\); "
+        r"give the same command again",
     ):
         train_all([bad, good], runs_dir=RUNS, jobs=2)
     assert weights(folders(good)[0])

@@ -13,8 +13,7 @@ from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Unit
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.round import Field, Round, plan_round
@@ -99,9 +98,9 @@ def test_all_treebanks_are_handed_over_at_once(
 
     def noted(units: Sequence[Unit], *rest: Any, **options: Any) -> Any:
         handed.append(sorted(unit.title.split()[0] for unit in units))
-        return carry_out(units, *rest, **options)
+        return run_units(units, *rest, **options)
 
-    monkeypatch.setattr("spmrl_bench.experiments.campaign.carry_out", noted)
+    monkeypatch.setattr("spmrl_bench.experiments.campaign.run_units", noted)
     both = [
         field
         for track in ("open", "mini")
