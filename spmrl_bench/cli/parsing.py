@@ -151,7 +151,7 @@ def parse(
     form = form or "tokens"
     transforms = None
     if form == "brackets":
-        from spmrl_bench.experiments.run_folder import trained_transforms
+        from spmrl_bench.parsing.models import trained_transforms
 
         transforms = trained_transforms(folder)
     sentences = read_input(names, cast("Form", form), sys.stdin.buffer, tags, transforms)

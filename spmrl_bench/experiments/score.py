@@ -182,7 +182,7 @@ def evaluate_all(
     for run in runs:
         groups.setdefault(run.group, []).append(run)
     asked: list[tuple[ScorableRun, Scoring]] = []
-    errors: list[Exception] = []
+    errors: list[SpmrlError] = []
     left: list[Unit] = []
     records = known.look()
     for group in groups.values():
@@ -209,12 +209,13 @@ def evaluate_all(
 
         at_once = min(jobs, len(asked))
         executor = executor_for(on, at_once, device=device, shared=results_dir, log=log)
-        errors += [each.error for each in run_units(left, executor, log=log) if each.error]
+        for outcome in run_units(left, executor, log=log):
+            if isinstance(outcome.error, SpmrlError):
+                errors.append(outcome.error)
+            elif outcome.error is not None:  # a defect of the program
+                raise outcome.error
         records = known.look()
     found = [run.recorded(records, scoring) for run, scoring in asked]
-    for error in errors:
-        if not isinstance(error, SpmrlError):
-            raise error
     return [record for record in found if record is not None], errors
 
 

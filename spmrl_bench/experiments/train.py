@@ -28,18 +28,35 @@ from spmrl_bench.errors import (
 )
 from spmrl_bench.experiments.run_folder import (
     SettingsMismatchError,
+    UntrainedError,
     recording_failure,
     run_lock,
     unwritable,
     write_settings,
 )
-from spmrl_bench.experiments.score import check_lengths, evaluate_parser, gold_parses, rules_of
+from spmrl_bench.experiments.score import (
+    CompetingRun,
+    KnownRecords,
+    check_lengths,
+    evaluate_all,
+    evaluate_parser,
+    gold_parses,
+    rules_of,
+)
 from spmrl_bench.leaderboard.environment import find_versions
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.process.devices import cards
-from spmrl_bench.process.executors.base import LOCAL, Backend, Outcome, Unit, executor_for, run_units
+from spmrl_bench.process.executors.base import (
+    LOCAL,
+    Backend,
+    Outcome,
+    Unit,
+    executor_for,
+    run_units,
+)
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.storage.files import discard
 from spmrl_bench.training import LAST
@@ -93,6 +110,10 @@ class TrainableRun(Protocol):
         """
 
 
+class TrainableCompetingRun(TrainableRun, CompetingRun, Protocol):
+    """A run that is trained and then competes with others."""
+
+
 AnyRun = TypeVar("AnyRun", bound=TrainableRun)
 
 
@@ -132,8 +153,14 @@ def train_all(
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def on_end(outcome: Outcome) -> None:
-        if not on.is_local and outcome.status == "done" and outcome.unit.folder is not None:
-            log(last_line(outcome.unit.folder / LOG))
+        folder = outcome.unit.folder
+        if (
+            not on.is_local
+            and outcome.status == "done"
+            and folder
+            and (said := last_line(folder / LOG))
+        ):
+            log(said)
 
     if fresh:
         _empty(runs)
@@ -159,6 +186,54 @@ def train_all(
         outcomes = run_units(units, executor, log=log, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)
+
+
+def train_and_evaluate(
+    runs: Sequence[TrainableCompetingRun],
+    known: KnownRecords,
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    scored_at_once: int = 1,
+    on: Backend = LOCAL,
+    save_parses: bool = False,
+) -> tuple[list[Record], list[SpmrlError]]:
+    """Train what is not trained and score what is not scored.
+
+    A run that fails keeps no other from being trained, and only those from being scored that it
+    competes with.
+
+    Args:
+        jobs: as of :func:`train_all`.
+        known, scored_at_once, save_parses: as of
+            :func:`~spmrl_bench.experiments.score.evaluate_all`, where they are ``jobs``.
+
+    Returns:
+        The records of the runs that were trained to their end, and what kept others from having
+        one.
+
+    Raises:
+        SettingsMismatchError: a run folder was trained with other settings; nothing is trained.
+        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
+    """
+    failures: list[SpmrlError] = []
+    try:
+        train_all(runs, device=device, jobs=jobs, on=on)
+    except SettingsMismatchError:
+        raise
+    except SpmrlError as error:
+        failures.append(error)
+    records, errors = evaluate_all(
+        shared(runs, on),
+        known,
+        device=device,
+        jobs=scored_at_once,
+        on=on,
+        save_parses=save_parses,
+    )
+    # What ended a training says more than that it has not ended.
+    untold = [error for error in errors if not (failures and isinstance(error, UntrainedError))]
+    return records, failures + untold
 
 
 def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
@@ -301,7 +376,7 @@ def train_run(
             else lambda number, random: next(iter(parser.index([substitution(number, random)]))),
             prune=prune,
         )
-        report.event("start", versions=find_versions())
+        report.event("start", versions=find_versions(), threads=torch.get_num_threads())
         if saved is not None:
             report.say(f"{report.title}: continuing after {saved.steps} steps")
         done = trainer.fit()

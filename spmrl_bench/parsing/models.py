@@ -12,14 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from spmrl_bench.errors import CheckpointError
+from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.packages.description import check_files, read_package
 from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.registry import Kind, kind_named
+from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder, whole_folder
+from spmrl_bench.storage.json_files import parsed_json
 from spmrl_bench.training import BEST
+from spmrl_bench.treebanks.catalogue import load_manifest
 
 Result = TypeVar("Result")
 
@@ -117,3 +120,27 @@ def _advice(place: Path) -> str:
         f"no such folder or file). {run}, a package (folder or zip file), one that is installed "
         f"({', '.join(installed_models()) or 'none'}) or one of the hub, OWNER/NAME@COMMIT"
     )
+
+
+def trained_transforms(folder: Path) -> list[str] | None:
+    """Names of the transforms of the treebank that a parser was trained on.
+
+    Args:
+        folder: of a run, of a parser in it, or of a package.
+
+    Returns:
+        None if nothing says so, or the treebank is known here no more.
+
+    Raises:
+        PackageError: the description of the package is broken.
+    """
+    if (package := read_package(folder)) is not None:
+        return list(package.treebank.transforms)
+    for place in (folder, folder.parent):
+        if (path := place / "run.json").is_file():
+            try:
+                noted = parsed_json(read_regular(path))
+                return list(load_manifest(noted["treebank"]).transforms)
+            except (SpmrlError, OSError, ValueError, TypeError, KeyError):
+                return None
+    return None

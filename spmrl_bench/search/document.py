@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import Field, ValidationError, field_validator
 
 from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError, differences
+from spmrl_bench.experiments.run_folder import MINUTES, SettingsMismatchError, differences
 from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Part, problems
@@ -64,7 +64,7 @@ class SearchDocument(Part):
         """
         if self.definition != other.definition:
             differing = differences(self.definition, other.definition)
-            raise OtherSettingsError(
+            raise SettingsMismatchError(
                 f"{folder}: holds another search: {'; '.join(differing)}. Choose another --runs "
                 "folder, move that one away, or give the earlier settings"
             )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import choose_treebank, fingerprints_of, learnable, make_plan
+from spmrl_bench.experiments.plan import choose_treebank, fingerprints_of, learnable, make_runs
 from spmrl_bench.experiments.recipe import Recipe, load_recipe
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import MINUTES
@@ -123,7 +123,7 @@ def plan_search(
     Args:
         settings: ``section.key`` to a value, or to several in the notation of
             :mod:`~spmrl_bench.search.space`.
-        treebank, track, size: as :func:`~spmrl_bench.experiments.plan.make_plan` takes them.
+        treebank, track, size: as :func:`~spmrl_bench.experiments.plan.make_runs` takes them.
         variant: may be left out where the recipe has one only.
         seed: of the sampler, and of the training of all trials.
         sampler, pruner: by name.
@@ -139,21 +139,21 @@ def plan_search(
     if variant is None:
         variant = _only_variant(recipe, treebank, track, size)
     first = {key: str(parameter.probes[0]) for key, parameter in asked.space.items()}
-    work = make_plan(
+    (run,) = make_runs(
         lang, treebank=treebank, track=track, variants=[variant], size=size, seeds=[seed],
         settings={**asked.fixed, **first},
     )  # fmt: skip
-    (config,) = work.configs
+    config, bank = run.config, run.treebank
     for key in asked.space:
         section, _, name = key.partition(".")
         if section == "train" and TrainConfig.model_fields[name].exclude:
             raise RecipeError(f"--set {key}: it does not change what is learnt; give one value")
-    fingerprints = fingerprints_of(recipe, work.treebank, [variant])
+    fingerprints = fingerprints_of(recipe, bank, [variant])
 
     def resolve(key: str, value: Value) -> RunConfig:
         given = {**asked.fixed, **first, key: str(value)}
         try:
-            return _resolved(recipe, config, work.treebank, fingerprints, given)
+            return _resolved(recipe, config, bank, fingerprints, given)
         except RecipeError as error:
             parameter = asked.space[key]
             whole = isinstance(parameter, Range) and not parameter.whole
@@ -167,8 +167,8 @@ def plan_search(
     longest = max(one.train.max_epochs * one.train.evaluations_per_epoch for one in tried)
     return SearchPlan(
         recipe=recipe,
-        treebank=work.treebank,
-        note=work.note,
+        treebank=bank,
+        note=run.note,
         settings=asked,
         first=config,
         fingerprints=fingerprints,

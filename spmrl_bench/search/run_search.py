@@ -21,9 +21,8 @@ from spmrl_bench.errors import (
     SpmrlError,
     TrainingError,
 )
-from spmrl_bench.experiments.one_run import Run
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.run_folder import finished
+from spmrl_bench.experiments.plan import Run
+from spmrl_bench.experiments.run_folder import final_progress, run_lock
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.searched import Search, SearchTrial, TrialState, minutes_text
 from spmrl_bench.nn.device import choose_device
@@ -79,7 +78,7 @@ def run_search(
     if on.is_local:
         choose_device(device)
     folder = work.folder(runs_dir if on.is_local else runs_dir.absolute())
-    with owned(folder), on_signals(interrupt, signal.SIGTERM):
+    with run_lock(folder), on_signals(interrupt, signal.SIGTERM):
         sitting = _Sitting(work, folder, trials, jobs, say)
         if jobs == 1 and on.is_local:
             return sitting.train_here(device)
@@ -179,7 +178,7 @@ class _Sitting:
         trial = self.in_work.pop(ended.unit)
         place = trial_folder(self.folder, trial.number)
         if ended.error is None:
-            state = finished(place)
+            state = final_progress(place)
             if state is None:
                 raise CheckpointError(f"{place}: the checkpoint of a trial is gone")
             how: TrialState = "pruned" if state.stopped_by == PRUNED else "complete"

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from spmrl_bench.experiments.one_run import Run, train_run
-from spmrl_bench.experiments.run_folder import finished
+from spmrl_bench.experiments.plan import Run
+from spmrl_bench.experiments.run_folder import final_progress
+from spmrl_bench.experiments.train import train_run
 from spmrl_bench.search.journal import Journal, Rules
 
 #: The folder of the trials in that of their search.
@@ -46,10 +47,10 @@ def train_trial(
         console: where to report; by default standard error.
 
     Raises:
-        SpmrlError, Interrupted: as :func:`~spmrl_bench.experiments.one_run.train_run`; the journal
+        SpmrlError, Interrupted: as :func:`~spmrl_bench.experiments.train.train_run`; the journal
             is broken or cannot be written.
     """
-    if finished(run.folder) is not None:
+    if final_progress(run.folder) is not None:
         return
     report = partial(Journal(folder, rules).report, number)
-    train_run(run, "", note, device=device, console=console, prune=report)
+    train_run(run, note, device=device, console=console, prune=report)

@@ -21,7 +21,6 @@ import torch
 from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError, RecordError
 from spmrl_bench.experiments.find_record import find_record
-from spmrl_bench.experiments.run_folder import trained_transforms
 from spmrl_bench.packages.card import Nature, write_card
 from spmrl_bench.packages.contents import write_parser
 from spmrl_bench.packages.description import CARD, PACKAGE, Package, read_package
@@ -30,6 +29,7 @@ from spmrl_bench.packages.package import package_run
 from spmrl_bench.packages.wheel import wheel_name
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.registry import trained_kinds
+from spmrl_bench.parsing.models import trained_transforms
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
 from tests.builders import cli, config
