@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 import pytest
+from spmrl_bench.experiments.run_notes import cancel_asked
+from spmrl_bench.notes import write_waiting
 from typer.testing import Result
 
 from spmrl_bench.experiments import run_log
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.run_notes import cancel_asked
-from spmrl_bench.notes import write_waiting
+from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.training.report import write_log
 from tests.builders import cli
 from tests.conftest import PATIENCE
@@ -80,7 +80,7 @@ def test_a_row_says_how_a_run_stands() -> None:
 
 
 def test_a_running_one_says_how_long_it_takes_at_most() -> None:
-    with owned(DONE):
+    with run_lock(DONE):
         (row,) = rows(str(DONE))
     assert row[1] == "running"
     assert row[3] == "2.5/40"
@@ -164,7 +164,7 @@ def test_a_log_is_followed_until_the_run_has_ended(monkeypatch: pytest.MonkeyPat
 
     following = threading.Thread(target=follow)
     following.start()
-    with owned(WAITING):
+    with run_lock(WAITING):
         note.unlink()
         write_log(log, "a long first line")
         until("first line\n")
@@ -201,7 +201,7 @@ def test_a_terminal_is_kept_up_to_date() -> None:
             assert shown.index("bank/one") < shown.index("bank/two")
             assert "bank/three" not in shown
             shown = ""
-            with owned(DONE):
+            with run_lock(DONE):
                 until("3 runs: 1 running, 1 waiting, 1 failed (1 not shown)")
                 assert "bank/three" in shown
             process.send_signal(signal.SIGINT)

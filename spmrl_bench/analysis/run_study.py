@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
-from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, joint_plan
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.evaluation import rules_of, score_split
+from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, study_runs
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
+from spmrl_bench.experiments.score import rules_of, score_split
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.comparison import signature_parts
 from spmrl_bench.leaderboard.estimates import Estimate, Scores
 from spmrl_bench.leaderboard.record import SplitResult
@@ -132,20 +132,19 @@ def run_study(
         scores_dir: folder of the scores of studies; what it holds is not parsed again, unless its
             file cannot be read.
         device: as of ``train``.
-        jobs, on: as of :func:`~spmrl_bench.experiments.campaign.train_all`; scored is here.
+        jobs, on: as of :func:`~spmrl_bench.experiments.train.train_all`; scored is here.
 
     Raises:
         SpmrlError: as of training; the folder of scores cannot be read.
     """
-    plan = joint_plan(work)
-    train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs, on=on)
-    folders = [plan.folder(runs_dir, config) for config in plan.configs]
-    states = {folder: ended(folder) for folder in folders}
+    runs = study_runs(work, runs_dir)
+    train_all(runs, device=device, jobs=jobs, on=on)
+    states = [(run.config, ended(run.folder)) for run in runs]
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
     results: list[list[SplitResult]] = [[] for _ in work.trials]
-    for config, folder in zip(plan.configs, folders, strict=True):
-        weights = best_weights(folder)
+    for run in runs:
+        config, weights = run.config, best_weights(run.folder)
         parser: Parser | None = None
         for trial, found in zip(work.trials, results, strict=True):
             if config not in trial.configs:
@@ -154,7 +153,7 @@ def run_study(
             if key not in scores:
                 if parser is None:
                     prepare_process(device)
-                    parser = load_parser(folder, device)
+                    parser = load_parser(run.folder, device)
                 with parser.limited(trial.limits), parsing_with(parser, trial.parsing):
                     scores[key] = score_split(parser, work.treebank, SPLIT, config)
                 write_score(key, scores[key], scores_dir)
@@ -164,7 +163,7 @@ def run_study(
             **vars(trial),
             metric=work.study.metric,
             results=tuple(found),
-            ended=tuple(states[plan.folder(runs_dir, config)] for config in trial.configs),
+            ended=tuple(state for config, state in states if config in trial.configs),
         )
         for trial, found in zip(work.trials, results, strict=True)
     ]

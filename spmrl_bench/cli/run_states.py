@@ -1,4 +1,4 @@
-"""Commands that show how runs stand, what they say, and end them."""
+"""Commands that show how runs stand and what they say."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from spmrl_bench.cli.cleaning import RunsNamed
 from spmrl_bench.cli.cleaning import runs as runs_app
-from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows, raise_all
+from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.signals import Interrupted
 
@@ -36,8 +36,8 @@ def listing(
         list[str] | None,
         typer.Option(
             metavar="STATE",
-            help="Only runs in this state: running, waiting, failed, interrupted, cancelled or "
-            "done; may be repeated. Default: all.",
+            help="Only runs in this state: running, failed, interrupted or done; "
+            "may be repeated. Default: all.",
             show_default=False,
         ),
     ] = None,
@@ -103,38 +103,6 @@ def log(
             typer.echo(piece, nl=False)
     except KeyboardInterrupt as stopped:
         _unless_asked(stopped)
-
-
-@runs_app.command()
-def cancel(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN...", help="Runs: their paths, or what `spmrl-bench runs` calls them."
-        ),
-    ],
-    runs: RunsFolder = Path("runs"),
-) -> None:
-    """Have runs end, wherever they run, and let those that wait not begin.
-
-    A run that goes on finishes its batch and saves, on another machine within some seconds, or a
-    minute where the folder is shared over the network. The `train` that it is part of goes on with
-    the other runs. When `train` is given again, it continues.
-
-    Example:
-
-        spmrl-bench runs cancel german-mini/small-charlstm-seed1
-    """
-    from spmrl_bench.experiments.cancelling import cancel_run
-    from spmrl_bench.experiments.run_search import run_named
-
-    errors = []
-    for run in [run_named(name, runs) for name in names]:
-        try:
-            typer.echo(cancel_run(run))
-        except SpmrlError as error:
-            errors.append(error)
-    raise_all(errors)
 
 
 def _looked_at(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,17 +12,10 @@ from spmrl_bench.cli.options import (
     ResultsFolder,
     SaveParses,
     StrictFiles,
-    chosen_seeds,
     name_left_out,
-    parse_settings,
     print_rows,
-    required_lang,
     say_line,
 )
-from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from spmrl_bench.systems.run import SystemRun
 
 systems_app = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
 app.add_typer(systems_app, name="systems")
@@ -184,51 +176,3 @@ def install(
     from spmrl_bench.systems.environment import install as install_system
 
     install_system(load_system(name), python, say_line)
-
-
-def refuse_with_system(options: Mapping[str, object]) -> None:
-    """Refuse options of our own parsers beside ``--system``."""
-    given = [f"--{name}" for name, value in options.items() if value]
-    if given:
-        raise SpmrlError(f"{', '.join(given)}: not for the parsers of others (--system)")
-
-
-def runs_of_system(
-    lang: str | None, system: str, runs: Path, seed: int | None, seeds: int | None, **options: Any
-) -> list[SystemRun]:
-    """The runs of a parser of somebody else that the options of `train` and `eval` name."""
-    from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.run import system_runs
-
-    settings = parse_settings(options.pop("settings"))
-    return system_runs(
-        required_lang(lang),
-        load_system(system),
-        runs,
-        seeds=chosen_seeds(seed, seeds),
-        settings=settings,
-        **options,
-    )
-
-
-def eval_systems(
-    asked: Sequence[SystemRun],
-    results: Path,
-    *,
-    device: str,
-    jobs: int,
-    strict: bool,
-    save_parses: bool,
-) -> None:
-    """Score parsers of somebody else that were trained, and print the table."""
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.systems.together import score_systems
-
-    published, wrong = readable_published()
-    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
-    records = score_systems(
-        asked, results, device=device, jobs=jobs, say=say_line, save_parses=save_parses
-    )
-    typer.echo(results_markdown(records, published), nl=False)

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
-from spmrl_bench.experiments.ownership import owned, owner_of
-from spmrl_bench.experiments.run_folder import TRAINED, finished
+from spmrl_bench.experiments.run_folder import (
+    TRAINED,
+    final_progress,
+    lock_of,
+    owner_text,
+    run_lock,
+)
 from spmrl_bench.experiments.run_search import find_runs
 from spmrl_bench.storage.files import put, read_folder, whole_folder, write_folder
+from spmrl_bench.storage.locks import holder
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, PROGRESS
 
@@ -58,8 +64,9 @@ def clean_runs(runs_dir: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
     """
     for folder in run_folders(runs_dir):
         if dry_run:
-            owner = owner_of(folder)
-            answer = Cleaned(folder, 0, owner) if owner else _looked_at(folder)
+            owner = holder(lock_of(folder))
+            told = owner and Cleaned(folder, 0, owner_text(owner, folder))
+            answer = told or _looked_at(folder)
         else:
             answer = _clean(folder)
         if answer.freed or answer.kept:
@@ -71,7 +78,7 @@ def _looked_at(folder: Path) -> Cleaned:
     if (folder / TRAINED).exists():
         return Cleaned(folder, 0, "a parser of somebody else, of which nothing is known to be idle")
     try:
-        state = finished(folder)
+        state = final_progress(folder)
     except CheckpointError as error:
         return Cleaned(folder, 0, str(error))
     if state is None:
@@ -92,7 +99,7 @@ def _to_drop(last: Path) -> int:
 
 def _clean(folder: Path) -> Cleaned:
     try:
-        with owned(folder):
+        with run_lock(folder):
             answer = _looked_at(folder)
             if answer.freed:
                 last = folder / LAST

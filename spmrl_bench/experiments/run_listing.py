@@ -25,7 +25,7 @@ def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
     return (
         shown(run.folder, runs_dir),
         run.state,
-        f"{run.where} {run.job or ''}".strip(),
+        run.where,
         _epoch(run),
         "" if run.dev is None else f"{run.dev:.2f}",
         "" if run.tokens_per_second is None else f"{run.tokens_per_second:,.0f}",

@@ -1,6 +1,6 @@
 """In what state a run is, as its files say.
 
-The files are those that training leaves anyway, and a few notes (``run_notes``). Folders of runs
+The files are those that training leaves anyway, and a note of what ended them. Folders of runs
 grow large and are looked at over the network, so of each run few small files are read: its
 settings, the end of its events, and whatever else the names of its files are a sign of. What is
 broken is said of the run, and is no error.
@@ -20,23 +20,20 @@ from typing import Literal, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.experiments.ownership import present_owner
 from spmrl_bench.experiments.run_events import EVENTS, End, end_of_events, minutes_left
-from spmrl_bench.experiments.run_folder import TRAINED
-from spmrl_bench.experiments.run_notes import CANCEL, FAILED, read_failed
-from spmrl_bench.notes import LOCK, WAITING, beside, read_waiting
+from spmrl_bench.experiments.run_folder import FAILED, TRAINED, lock_of, read_failed
 from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.locks import Owner, file_clock
+from spmrl_bench.storage.locks import Owner, file_clock, holder
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress, read_progress
 
-State = Literal["running", "waiting", "failed", "interrupted", "cancelled", "done"]
+State = Literal["running", "failed", "interrupted", "done"]
 #: All states.
 STATES: tuple[State, ...] = get_args(State)
 
 _SETTINGS = "run.json"
 #: Files of which each makes a folder that of a run, and the endings of the notes beside one.
-OWN_FILES, NOTES = frozenset({_SETTINGS, FAILED}), (LOCK, WAITING, CANCEL)
+OWN_FILES, NOTES = frozenset({_SETTINGS, FAILED}), (".lock",)
 
 Value = TypeVar("Value")
 
@@ -48,11 +45,9 @@ class RunState:
     folder: Path
     state: State = "interrupted"
     where: str = ""
-    """The host that it runs or failed on, or what is going to begin it."""
-    job: str | None = None
-    """What a batch system calls the job that is."""
+    """The host that it runs or failed on."""
     since: datetime.datetime | None = None
-    """Since when it runs, waits or is cancelled, or when it ended."""
+    """Since when it runs, or when it ended."""
     epoch: float | None = None
     """Epochs done at the last dev evaluation."""
     max_epochs: int | None = None
@@ -88,7 +83,7 @@ def state_of(folder: Path) -> RunState | None:
             names = os.listdir(folder)
         except OSError as error:
             return RunState(folder, broken=f"{folder}: cannot be read: {error.strerror}")
-    notes = [note for note in NOTES if beside(folder, note).exists()]
+    notes = NOTES if lock_of(folder).exists() else ()
     known = notes or not OWN_FILES.isdisjoint(names)
     return state_by_names(folder, names, notes) if known else None
 
@@ -105,7 +100,7 @@ def state_by_names(
         folder: of the run.
         names: of what is in it.
         notes: those of :data:`NOTES` that are beside it.
-        clock: see :func:`~spmrl_bench.experiments.ownership.present_owner`.
+        clock: see :func:`~spmrl_bench.storage.locks.holder`.
     """
     look = _Look(folder, names, notes, clock)
     found = look.state()
@@ -127,8 +122,8 @@ class _Look:
         self.owner: Owner | None = None
         self.settings, self.end = _Settings(), End()
         self.progress: Progress | None = None
-        if LOCK in notes:
-            self.owner = self._tried(lambda: present_owner(folder, clock, patience=0.0))
+        if notes:
+            self.owner = self._tried(lambda: holder(lock_of(folder), clock, 0.0))
         if _SETTINGS in names:
             settings = self._tried(lambda: _read_settings(folder / _SETTINGS))
             self.settings = settings or self.settings
@@ -140,7 +135,7 @@ class _Look:
     def state(self) -> RunState:
         """The first state of which there is a sign."""
         known = self._figures()
-        ways = (self._running, self._waiting, self._done, self._failed, self._cancelled)
+        ways = (self._running, self._done, self._failed)
         return next(filter(None, (way(known) for way in ways)), None) or self._interrupted(known)
 
     def _tried(self, read: Callable[[], Value]) -> Value | None:
@@ -191,24 +186,13 @@ class _Look:
         train, now = self.settings.train, datetime.datetime.now(datetime.UTC)
         minutes = train.max_minutes or self.settings.minutes
         left = minutes_left(self.end.evaluation, owner.since, now, train.max_epochs, minutes)
-        told = "cancelled: it saves and ends" if CANCEL in self.notes else ""
         return replace(
             run,
             state="running",
             where=owner.host,
             since=owner.since,
             minutes_left=left,
-            message=told,
         )
-
-    def _waiting(self, run: RunState) -> RunState | None:
-        if WAITING not in self.notes or CANCEL in self.notes:
-            return None
-        run = replace(run, state="waiting", since=None)
-        if (note := self._tried(lambda: read_waiting(self.folder))) is None:
-            return run
-        run = replace(run, where=note.where, job=note.job, since=note.since)
-        return None if note.is_forgotten else run
 
     def _done(self, run: RunState) -> RunState | None:
         ended = self.progress is not None and self.progress.stopped_by is not None
@@ -230,15 +214,8 @@ class _Look:
             return run
         return replace(run, where=note.host, since=note.time, message=note.message)
 
-    def _cancelled(self, run: RunState) -> RunState | None:
-        if CANCEL not in self.notes:
-            return None
-        return replace(run, state="cancelled", since=_changed(beside(self.folder, CANCEL)))
-
     def _interrupted(self, run: RunState) -> RunState:
-        if WAITING in self.notes:
-            return replace(run, message="what was to begin it is gone")
-        return replace(run, message="its process died" if LOCK in self.notes else "")
+        return replace(run, message="its process died" if self.notes else "")
 
 
 def _read_settings(path: Path) -> _Settings:

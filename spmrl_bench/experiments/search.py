@@ -365,8 +365,8 @@ def _values(work: SearchPlan, trial: SearchTrial) -> dict[str, Value]:
     def text(key: str, value: Value) -> Value:
         """8 or 0.001, as the recipe has read them, of 8|1e-3."""
         choices = getattr(work.space[key], "choices", (value,))
-        same = (one for one in choices if one == value or _resolved(work, key, one) == value)
-        return next(same, choices[0])
+        same = (one for one in choices if _resolved(work, key, one) == value)
+        return value if value in choices else next(same, choices[0])
 
     return {key: text(key, trial.settings[key]) for key in work.space}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.experiments.evaluation import gold_parses, rules_of, signed_result
+from spmrl_bench.experiments.score import gold_parses, metric_result, rules_of
 from spmrl_bench.leaderboard.environment import find_commit, find_versions
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import (
@@ -115,7 +115,7 @@ def score_file(
     rules = rules_of(bank, [name])[name]
     counts = metric_named(name).count(gold, found.parses, rules)
     handled = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
-    signed = signed_result(
+    signed = metric_result(
         bank, split, name, counts, rules, replace(source, output=handled or None)
     )
     output = Output(

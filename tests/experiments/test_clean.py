@@ -12,8 +12,8 @@ from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.experiments import clean
 from spmrl_bench.experiments.clean import Cleaned, clean_runs, run_folders
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.run_folder import finished as state_of
+from spmrl_bench.experiments.run_folder import final_progress as state_of
+from spmrl_bench.experiments.run_folder import run_lock
 from tests.builders import cli
 from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
 from tests.laboratory import Laboratory
@@ -89,7 +89,7 @@ def test_what_is_broken_is_kept() -> None:
 
 def test_what_another_process_owns_is_kept() -> None:
     before = files()
-    with owned(FIRST):
+    with run_lock(FIRST):
         for dry_run in (True, False):
             (answer,) = clean_runs(FIRST, dry_run=dry_run)
             assert answer.freed == 0

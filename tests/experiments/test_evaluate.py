@@ -14,13 +14,8 @@ from spmrl_bench.errors import (
     RecipeError,
 )
 from spmrl_bench.experiments import run
-from spmrl_bench.experiments.evaluation import (
-    baseline_results,
-    evaluate_parser,
-    gold_parses,
-    rules_of,
-)
 from spmrl_bench.experiments.find_record import find_record
+from spmrl_bench.experiments.score import baseline_results, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records

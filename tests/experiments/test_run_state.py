@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.experiments.run_notes import ask_cancel, write_failed
+from spmrl_bench.notes import read_waiting, remove_waiting, write_waiting
 
 from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.experiments import run_state
-from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_events import Event, minutes_left
-from spmrl_bench.experiments.run_notes import ask_cancel, attempt_noted, write_failed
+from spmrl_bench.experiments.run_folder import recording_failure, run_lock
 from spmrl_bench.experiments.run_search import find_runs, run_named, states
 from spmrl_bench.experiments.run_state import RunState, state_of
-from spmrl_bench.notes import read_waiting, remove_waiting, write_waiting
 from spmrl_bench.storage.living import this_machine
 from spmrl_bench.storage.locks import SILENCE
 
@@ -67,7 +67,7 @@ def found(folder: Path = RUN) -> RunState:
 def leave_a_lock(**values: Any) -> Path:
     """The lock of a process that has not removed it."""
     lock = RUN.with_name(f".{RUN.name}.lock")
-    with owned(RUN):
+    with run_lock(RUN):
         text = lock.read_text(encoding="utf-8")
     lock.write_text(json.dumps(json.loads(text) | values), encoding="utf-8")
     return lock
@@ -112,7 +112,7 @@ def test_who_took_a_job_over_and_is_gone_leaves_no_run_waiting(fails: bool) -> N
     """A driver notes the job of a run that is in work, and is killed; then the run ends."""
     begin()
     ended = pytest.raises(TrainingError) if fails else contextlib.nullcontext()
-    with ended, attempt_noted(RUN):
+    with ended, recording_failure(RUN):
         write_waiting(RUN, "slurm", "4711")
         if fails:
             raise TrainingError("diverged")
@@ -124,7 +124,7 @@ def test_who_took_a_job_over_and_is_gone_leaves_no_run_waiting(fails: bool) -> N
 def test_a_run_is_running_while_a_process_owns_it() -> None:
     begin()
     log({"event": "start"}, EVALUATION)
-    with owned(RUN):
+    with run_lock(RUN):
         running = found()
     assert (running.state, running.where) == ("running", this_machine().split()[0])
     assert (running.epoch, running.max_epochs) == (2.5, 10)
@@ -204,7 +204,7 @@ def test_failed_and_cancelled() -> None:
     failed = found()
     assert (failed.state, failed.message) == ("failed", "no such tree")
     assert failed.where == this_machine().split()[0]
-    with owned(RUN):
+    with run_lock(RUN):
         assert found().state == "running"
     (RUN / "failed.json").unlink()
     begin()
@@ -213,7 +213,7 @@ def test_failed_and_cancelled() -> None:
     assert found().since is not None
     write_waiting(RUN, "dask")
     assert found().state == "cancelled"  # since it will not be begun
-    with owned(RUN):
+    with run_lock(RUN):
         assert (found().state, found().message) == ("running", "cancelled: it saves and ends")
     save(stopped_by="max_epochs")
     assert found().state == "done"
@@ -226,7 +226,7 @@ def test_failed_and_cancelled() -> None:
 def test_a_parser_of_somebody_else() -> None:
     begin()
     (RUN / "run.json").write_text('{"system": "udpipe", "minutes": 10.0}', encoding="utf-8")
-    with owned(RUN):
+    with run_lock(RUN):
         left = found().minutes_left
         assert left is not None
         assert 9 < left <= 10

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.experiments.one_run import _chosen
+from spmrl_bench.experiments.train import _chosen
 from spmrl_bench.leaderboard.markdown import results_markdown
 from tests.experiments.running import evaluate, plan, train
 from tests.laboratory import SIZES, Laboratory

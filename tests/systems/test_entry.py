@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.experiments.evaluation import score_split
+from spmrl_bench.experiments.score import score_split
 from spmrl_bench.leaderboard.comparison import comparable_counts
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.leaderboard.track import score_track

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.gathered import gather
@@ -16,7 +17,6 @@ from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.systems.run import system_runs
-from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse

@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.systems.round import Field, Round, plan_round
 
 from spmrl_bench.errors import RecipeError, TreebankError
-from spmrl_bench.experiments.run_folder import OtherSettingsError
+from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
 from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
-from spmrl_bench.systems.round import Field, Round, plan_round
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
@@ -100,7 +100,7 @@ def test_all_treebanks_are_handed_over_at_once(
         handed.append(sorted(unit.title.split()[0] for unit in units))
         return run_units(units, *rest, **options)
 
-    monkeypatch.setattr("spmrl_bench.experiments.campaign.run_units", noted)
+    monkeypatch.setattr("spmrl_bench.experiments.train.run_units", noted)
     both = [
         field
         for track in ("open", "mini")
@@ -124,7 +124,7 @@ def test_other_settings_are_told_before_anything_is_trained(
     planned = fields(laboratory, variants=["word-charlstm"])
     competition().run(planned)
     laboratory.write_base(size__small__train=TRAIN | QUICK | {"batch_size": 19})
-    with pytest.raises(OtherSettingsError, match="batch_size"):
+    with pytest.raises(SettingsMismatchError, match="batch_size"):
         competition().run(fields(laboratory, flat))
     (trained,) = [path.parent.parent for path in RUNS.glob("*/*/last/progress.json")]
     assert [path for path in trained.parent.iterdir() if path.name[0] != "."] == [trained]

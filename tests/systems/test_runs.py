@@ -13,10 +13,11 @@ from pathlib import Path
 
 import nltk
 import pytest
+from spmrl_bench.experiments.cancelling import cancel_run
+from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
-from spmrl_bench.experiments.cancelling import cancel_run
-from spmrl_bench.experiments.run_folder import OtherSettingsError
+from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.run_state import state_of
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.storage.living import birth_of, is_gone
@@ -25,7 +26,6 @@ from spmrl_bench.systems.command import run as run_command
 from spmrl_bench.systems.description import Known, filled, load_system, system_paths
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs, train_one
-from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from tests.builders import cli
 from tests.conftest import PATIENCE
@@ -106,7 +106,7 @@ def test_other_settings_are_refused(laboratory: Laboratory, flat: Known) -> None
     (this,) = runs(laboratory, flat)
     train([this])
     flat.path.write_text(DESCRIPTION.replace("Flat", "Flatter"))
-    with pytest.raises(OtherSettingsError, match=r"description is \w{16} there, \w{16} now"):
+    with pytest.raises(SettingsMismatchError, match=r"description is \w{16} there, \w{16} now"):
         train(runs(laboratory, Known(flat.path)))
     train(runs(laboratory, Known(flat.path)), fresh=True)
     with pytest.raises(RecipeError, match=r"unknown setting 'hwo'\. Did you mean how"):

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spmrl_bench.errors import CheckpointError, SpmrlError, TrainingError
-from spmrl_bench.notes import LOCK, beside, remove_waiting, write_waiting
+from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.process.executors.base import Outcome, Unit
 from spmrl_bench.process.executors.slurm_files import (
     answer_of,
@@ -145,8 +144,6 @@ class SlurmExecutor:
         if listed is not None:
             jobs = [job for job in jobs if not listed.get(job.job_id, UNLISTED).is_over]
         self._queue.cancel(jobs)
-        for work in self._works:
-            self._unnote(work.unit)
         self._works.clear()
         self._leaving.clear()
         self._collected.clear()
@@ -202,7 +199,6 @@ class SlurmExecutor:
                 return None
             answer = self._without_result(work, job)
         self._works.remove(work)
-        self._unnote(work.unit)
         if answer.status not in ("failed", "lost"):
             remove_files(work.job)
         return Outcome(work.unit, *answer)
@@ -249,7 +245,7 @@ class SlurmExecutor:
         ended: list[Outcome] = []
         left: list[Unit] = []
         for unit in self._collected:
-            lock = unit.folder and beside(unit.folder, LOCK)
+            lock = unit.folder and unit.folder.with_name(f".{unit.folder.name}.lock")
             if lock and (owner := holder(lock)):
                 ended.append(Outcome(unit, "locked", LockedError(lock, owner)))
             else:
@@ -284,11 +280,3 @@ class SlurmExecutor:
     def _take(self, unit: Unit, job: Job) -> None:
         """Note that a job has a unit."""
         self._works.append(_Work(unit, job))
-        if unit.folder is not None and not self._local:
-            with suppress(CheckpointError):  # nothing but a listing depends on it
-                write_waiting(unit.folder, "slurm", job.job_id)
-
-    def _unnote(self, unit: Unit) -> None:
-        """Note that a unit does not wait any more."""
-        if unit.folder is not None and not self._local:
-            remove_waiting(unit.folder)

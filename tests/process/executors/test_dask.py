@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.score import evaluate
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.parsing.bulk import ParseOptions
@@ -233,7 +233,7 @@ def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
     cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    work = make_plan(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
+    work = make_runs(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
     there, here = Backend("dask", cluster), LOCAL
     records = {}
     for name, on in (("there", there), ("here", here)):

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.process.executors.base import Backend
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -54,7 +54,7 @@ def test_a_run_goes_on_elsewhere(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
-    plan = make_plan(
+    plan = make_runs(
         str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
         settings=_LONGER,
     )  # fmt: skip

@@ -18,7 +18,7 @@ import pytest
 from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.ownership import owned
+from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.process.executors import slurm, slurm_queue
 from spmrl_bench.process.executors.base import Outcome, Unit
 from spmrl_bench.process.executors.slurm import SlurmExecutor
@@ -333,7 +333,7 @@ def test_why_jobs_do_not_begin_is_said_once(played: Path) -> None:
 def test_what_another_process_has_in_work_is_not_handed_over(played: Path) -> None:
     executor, folder = Played(played), played / "run"
     executor.start(Unit("a", note, (), folder=folder))
-    with owned(folder):
+    with run_lock(folder):
         ended = one(executor)
         assert (ended.status, f"process {os.getpid()} " in str(ended.error)) == ("locked", True)
     assert executor.calls("sbatch") == []

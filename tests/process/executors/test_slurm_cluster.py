@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.experiments import campaign
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.slurm import SlurmExecutor
 from spmrl_bench.process.executors.slurm_queue import SlurmQueue
@@ -254,7 +254,7 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     longer = {"train.max_epochs": "40", "train.stop_patience": "100"}
-    plan = make_plan(
+    plan = make_runs(
         str(laboratory.recipe),
         treebank="tiny-open",
         variants=["charlstm"],
