@@ -42,10 +42,11 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def begin(folder: Path = RUN, **progress: Any) -> None:
     """A run with settings and, where something is known of it, a checkpoint."""
-    (folder / "last").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     settings = {"recipe": "x", "train": {"max_epochs": 10}}
     (folder / "run.json").write_text(json.dumps(settings), encoding="utf-8")
     if progress:
+        (folder / "last").mkdir(exist_ok=True)
         (folder / "last" / "progress.json").write_text(json.dumps(progress), encoding="utf-8")
 
 
