@@ -7,7 +7,6 @@ Training is counting; parsing takes nltk's parser, in plain Python, a time that 
 of a sentence's length, so each sentence has a limit, after which it is given up.
 """
 
-import argparse
 import json
 import signal
 from collections import Counter
@@ -228,23 +227,10 @@ def parse(options):
             out.write(text + "\n")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "model"):
-        command.add_argument(f"--{name}", required=True)
-    for name in ("horizontal", "vertical"):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse)
-    for name in ("model", "input", "output"):
-        command.add_argument(f"--{name}", required=True)
-    command.add_argument("--seconds", type=float, required=True)
-    options = parser.parse_args()
-    options.run(options)
-
-
 if __name__ == "__main__":
-    main()
+    import common
+
+    common.main(
+        train=(train, "train model", "horizontal vertical"),
+        parse=(parse, "model input output", "", "seconds"),
+    )
