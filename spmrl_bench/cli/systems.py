@@ -16,6 +16,7 @@ from spmrl_bench.cli.options import (
     print_rows,
     say_line,
 )
+from spmrl_bench.errors import SpmrlError
 
 systems_app = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
 app.add_typer(systems_app, name="systems")
@@ -38,15 +39,14 @@ def task(
     """Write the sentences of a split for another parser: words, and no gold structure.
 
     The words are those that our parsers read: one sentence a line in `TREEBANK.SPLIT.txt` (where no
-    word has a space in it), one word a line in `TREEBANK.SPLIT.conllu`; `TREEBANK.SPLIT.json` says
-    what they are, with hashes. What the other parser makes of them is entered with
-    `spmrl-bench enter`.
+    word has a space in it), one word a line in `TREEBANK.SPLIT.conllu`. What the other
+    parser makes of them is entered with `spmrl-bench enter`.
 
     Example:
 
         spmrl-bench task german-mini --split dev --to outside
     """
-    from spmrl_bench.systems.task import write_task
+    from spmrl_bench.systems.material import write_task
     from spmrl_bench.treebanks.treebank import open_treebank
 
     for path in write_task(open_treebank(treebank), split, to, tags=tags):
@@ -55,10 +55,15 @@ def task(
 
 @app.command()
 def enter(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Parses: brackets or CoNLL-U.")],
     treebank: Annotated[str, typer.Option(help="The treebank that was parsed.")],
     system: Annotated[str, typer.Option(help="Name of the parser, such as Stanza.")],
-    split: Split = "dev",
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Its parses of dev: brackets or CoNLL-U; or both."),
+    ] = None,
+    test: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Its parses of test.")
+    ] = None,
     version: Annotated[str, typer.Option(help="Of the parser or of its model.")] = "",
     url: Annotated[str, typer.Option(help="Where it is found.")] = "",
     paper: Annotated[str, typer.Option(help="Where it is described.")] = "",
@@ -80,9 +85,9 @@ def enter(
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
-    """Score what another parser made of a split, and keep it as a record among the results.
+    """Score what another parser made of dev, test or both, as a record among the results.
 
-    The file has an answer for each sentence, in their order: trees in brackets, one a line or laid
+    A file has an answer for each sentence, in their order: trees in brackets, one a line or laid
     out over lines (words escaped as usual, `-LRB-` for an opening bracket), or CoNLL-U. Words must
     be those of `spmrl-bench task`; tags are not scored, and the treebank's take their place. Parses
     of dev and test, and of both layers, come together in one record of the system's version, which
@@ -96,9 +101,12 @@ def enter(
     """
     from spmrl_bench.leaderboard.markdown import results_markdown
     from spmrl_bench.leaderboard.record import System, readable_records
-    from spmrl_bench.systems.entry import enter as enter_file
+    from spmrl_bench.systems.entry import enter as enter_files
     from spmrl_bench.treebanks.treebank import open_treebank
 
+    files = {name: paths for name, paths in (("dev", dev), ("test", test)) if paths}
+    if not files:
+        raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
     name_left_out(readable_records(results / "runs")[1], strict)
     described = System(
         name=system,
@@ -109,10 +117,9 @@ def enter(
         notes=notes,
         outputs={},
     )
-    entered = enter_file(
-        file,
+    record, path = enter_files(
+        files,
         open_treebank(treebank),
-        split,
         described,
         results,
         policy=faults,
@@ -120,10 +127,11 @@ def enter(
         encoding=encoding,
         save_parses=save_parses,
     )
-    for kind, number in entered.handled.items():
-        typer.echo(f"{kind}: {number:,} answers", err=True)
-    typer.echo(f"wrote {entered.path}", err=True)
-    typer.echo(results_markdown([entered.record], []), nl=False)
+    for name, output in record.system.outputs.items() if record.system else ():
+        for kind, number in output.handled.items():
+            typer.echo(f"{name}: {kind}: {number:,} answers", err=True)
+    typer.echo(f"wrote {path}", err=True)
+    typer.echo(results_markdown([record], []), nl=False)
 
 
 @systems_app.callback(invoke_without_command=True)
@@ -142,7 +150,7 @@ def systems(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from spmrl_bench.systems.description import load_system, system_paths
-    from spmrl_bench.systems.environment import is_installed, version_of
+    from spmrl_bench.systems.install import is_installed, version_of
 
     rows = []
     for name in system_paths():
@@ -173,6 +181,6 @@ def install(
         spmrl-bench systems install udpipe
     """
     from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.environment import install as install_system
+    from spmrl_bench.systems.install import install as install_system
 
     install_system(load_system(name), python, say_line)

@@ -55,7 +55,7 @@ from spmrl_bench.storage.locks import LockedError, locked
 from spmrl_bench.systems.command import Cost, run
 from spmrl_bench.systems.description import Known, Value, filled
 from spmrl_bench.systems.entry import score_file, signed_title, system_record, with_tested
-from spmrl_bench.systems.environment import python_of, version_of, versions_of
+from spmrl_bench.systems.install import python_of, version_of, versions_of
 from spmrl_bench.systems.material import trees_text, words_text
 from spmrl_bench.systems.outputs import is_kept, keep_output
 from spmrl_bench.training.report import messages
