@@ -139,7 +139,7 @@ def entered(name: str, right: int, results: Path) -> None:
         lines = [write_brackets(tree) for tree in [*gold[:right], *flat[right:]]]
         path = Path(f"{name}.{split}")
         path.write_text("\n".join(lines) + "\n")
-        enter(path, bank, split, System(name=name, outputs={}), results)
+        enter({split: [path]}, bank, System(name=name, outputs={}), results)
 
 
 def test_who_is_ahead(laboratory: Laboratory) -> None:

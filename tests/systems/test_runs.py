@@ -14,11 +14,11 @@ from pathlib import Path
 import nltk
 import pytest
 from spmrl_bench.experiments.cancelling import cancel_run
+from spmrl_bench.experiments.run_state import state_of
 from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
-from spmrl_bench.experiments.run_state import state_of
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.storage.living import birth_of, is_gone
 from spmrl_bench.systems.command import StoppedError
@@ -63,7 +63,7 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
     bank = open_treebank("tiny-open")
     system = System(name="Flat by file", outputs={})
     for split in ("dev", "test"):
-        entered = enter(folder / f"{split}.parses", bank, split, system, RESULTS).record
+        entered = enter({split: [folder / f"{split}.parses"]}, bank, system, RESULTS)[0]
         ours, theirs = first.result(split), entered.result(split)
         assert ours.metrics["brackets"].counts == theirs.metrics["brackets"].counts
         # The constituent that was put around the trees is no bracket of theirs.
