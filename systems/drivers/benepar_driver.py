@@ -8,6 +8,7 @@ a better dev score, no clipping, and the weights that were best on dev. Dev is s
 brackets below the root, counted here.
 """
 
+import functools
 import os
 import random
 from dataclasses import dataclass
@@ -153,7 +154,8 @@ def train(options):
 
 
 def parse(options):
-    torch.load = trusted(torch.load)  # its checkpoint is a pickle, the one just written
+    # Its checkpoint is a pickle, the one just written.
+    torch.load = functools.partial(torch.load, weights_only=False)
     parser = parse_chart.ChartParser.from_trained(str(Path(options.model, "parser.pt")))
     parser.to(options.device)
     given = [one.without_tree() for one in read(options.input)]
@@ -163,29 +165,19 @@ def parse(options):
             out.write(tree.pformat(margin=10**9) + "\n")
 
 
-def trusted(load):
-    def load_all(*arguments, **options):
-        return load(*arguments, **options, weights_only=False)
-
-    return load_all
-
-
-def seeded(run):
-    def start(options):
-        torch.set_num_threads(options.threads)
-        torch.manual_seed(getattr(options, "seed", 0))
-        random.seed(getattr(options, "seed", 0))
-        run(options)
-
-    return start
+def seed(options):
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(getattr(options, "seed", 0))
+    random.seed(getattr(options, "seed", 0))
 
 
 common.main(
+    seed,
     train=(
-        seeded(train),
+        train,
         "train dev model device",
         "seed epochs batch checks width layers heads ff hidden threads",
         "rate",
     ),
-    parse=(seeded(parse), "model input output device", "threads"),
+    parse=(parse, "model input output device", "threads"),
 )

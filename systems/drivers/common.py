@@ -7,10 +7,11 @@ import argparse
 from collections import Counter
 
 
-def main(**commands):
+def main(before=lambda options: None, **commands):
     """Run the command that the command line names.
 
     Args:
+        before: done with the options before any command.
         commands: by name: a function of the options, and the names of these: texts, whole numbers,
             and numbers, each in a string.
     """
@@ -23,6 +24,7 @@ def main(**commands):
             for option in names.split():
                 command.add_argument(f"--{option}", type=kind, required=True)
     options = parser.parse_args()
+    before(options)
     options.run(options)
 
 

@@ -76,21 +76,18 @@ def parse(options):
     path.write_text(text, encoding="utf-8")
 
 
-def seeded(run):
-    def start(options):
-        torch.set_num_threads(options.threads)
-        torch.manual_seed(options.seed)
-        run(options)
-
-    return start
+def seed(options):
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(options.seed)
 
 
 common.main(
+    seed,
     train=(
-        seeded(train),
+        train,
         "train dev model layer",
         "seed epochs batch lstm layers min-freq threads",
         "rate",
     ),
-    parse=(seeded(parse), "model input output layer", "seed threads"),
+    parse=(parse, "model input output layer", "seed threads"),
 )
