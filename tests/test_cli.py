@@ -156,7 +156,7 @@ def interrupt(*_: object, **__: object) -> None:
 def test_interrupt_has_its_own_status_and_says_how_to_continue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("spmrl_bench.experiments.campaign.train_all", interrupt)
+    monkeypatch.setattr("spmrl_bench.experiments.train.train_all", interrupt)
     result = cli("train", "german")
     assert result.exit_code == 130
     assert result.stderr.strip() == (
@@ -173,7 +173,7 @@ def test_seeds_and_jobs_reach_training(
 ) -> None:
     calls = []
     monkeypatch.setattr(
-        "spmrl_bench.experiments.campaign.train_all",
+        "spmrl_bench.experiments.train.train_all",
         lambda plans, **rest: calls.append((*plans, rest["jobs"])),
     )
     result = cli("train", "german", "--track", "mini", *options, "--jobs", "4")

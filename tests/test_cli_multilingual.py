@@ -9,8 +9,7 @@ import pytest
 from typer.testing import Result
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
-from spmrl_bench.experiments.multilingual import plan_track, run_track
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs, plan_track, run_track
 from spmrl_bench.leaderboard.record import read_records, write_record
 from tests.builders import cli, make_record, make_treebank
 from tests.conftest import shared_data
@@ -154,13 +153,13 @@ def test_variants_that_are_named_decide_which_treebanks_there_are() -> None:
             plan_track("open", languages=["spanish"], variants=["dependencies"])
         with pytest.raises(RecipeError, match="unknown variant 'dependency'"):
             plan_track("open", variants=["dependency"])
-        plan = make_plan("german", variants=["dependencies"])
+        plan = make_runs("german", variants=["dependencies"])
         assert plan.note == (
             "using german-mini, track mini (german-spmrl not present; german-squoia without "
             "dependencies)"
         )
         with pytest.raises(RecipeError, match="treebank german-squoia has no dependencies"):
-            make_plan("german", track="open", variants=["dependencies"])
+            make_runs("german", track="open", variants=["dependencies"])
 
 
 def test_mistakes_give_one_message(world: Laboratory) -> None:

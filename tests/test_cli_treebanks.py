@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.readers.conll import conll_lines
 from tests.builders import cli
@@ -208,7 +208,7 @@ def test_dependencies_alone_get_a_recipe_with_room(own: Path, tmp_path: Path) ->
     result = run("new-treebank", str(folder), "--language", "elvish", "--into", str(home), "--yes")
     assert result.exit_code == 0, result.output
     assert result.stdout.endswith("next: spmrl-bench train elvish\n")
-    plan = make_plan("elvish")
+    plan = make_runs("elvish")
     assert plan.treebank.layers == ("dependencies",)
     assert "biaffine" in {config.kind for config in plan.configs}
     assert "max_positions = 402\n" in (home / "recipes" / "elvish.toml").read_text()

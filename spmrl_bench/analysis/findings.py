@@ -14,9 +14,9 @@ from itertools import combinations
 
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
+from spmrl_bench.leaderboard.board import SeedMean
 from spmrl_bench.leaderboard.contest import compare_counts
 from spmrl_bench.leaderboard.environment import find_hardware
-from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
 from spmrl_bench.scoring.significance import Comparison
 
 #: Largest p by which a difference of one seed is told from chance.
@@ -46,7 +46,7 @@ class Findings:
         return len(self.rows[0].scores) > 1
 
     @cached_property
-    def differences(self) -> dict[str, Estimate]:
+    def differences(self) -> dict[str, SeedMean]:
         """From the reference row, in points, by the name of each other row."""
         (reference,) = (one for one in self.rows if one.name == self.work.study.reference)
         return {one.name: difference(one, reference) for one in self.rows if one is not reference}
@@ -143,7 +143,7 @@ class Findings:
         ]
 
 
-def difference(one: Measured, other: Measured) -> Estimate:
+def difference(one: Measured, other: Measured) -> SeedMean:
     """What ``one`` has more than ``other``, seed by seed.
 
     Runs of one seed see the same sentences in the same order, so their difference varies less
@@ -165,7 +165,7 @@ def _tested(reference: Measured, other: Measured) -> Comparison | None:
     return compare_counts(pairs, reference.metric)
 
 
-def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, Estimate]]]:
+def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, SeedMean]]]:
     """Where the order is not that of the published figures.
 
     Returns:

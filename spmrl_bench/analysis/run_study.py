@@ -13,18 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
-from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, joint_plan
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.evaluation import rules_of, score_split
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, study_runs
+from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.leaderboard.comparison import signature_parts
-from spmrl_bench.leaderboard.estimates import Estimate, Scores
-from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.experiments.score import rules_of, score_split
+from spmrl_bench.experiments.train import train_all
+from spmrl_bench.leaderboard.board import Scores, SeedMean
+from spmrl_bench.leaderboard.record import SplitResult, signature_parts
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.where import LOCAL, Where
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.training.schedule import Progress
@@ -74,11 +73,11 @@ class Measured(Trial):
         }
 
     @property
-    def score(self) -> Estimate:
+    def score(self) -> SeedMean:
         """Mean and deviation of the figure over the seeds."""
         return estimate(self.scores)
 
-    def score_within(self, minutes: float) -> Estimate | None:
+    def score_within(self, minutes: float) -> SeedMean | None:
         """That of the best scores that the runs had after so much time; None if one had none.
 
         What a run would have had that ``train.max_minutes`` ended before is not known.
@@ -89,7 +88,7 @@ class Measured(Trial):
             for config, state in pairs
         ]
         known = [score for score in best if score is not None]
-        return Estimate.of(known) if len(known) == len(best) else None
+        return SeedMean.of(known) if len(known) == len(best) else None
 
     @property
     def layers(self) -> int | None:
@@ -110,9 +109,9 @@ def _cut_before(minutes: float, config: RunConfig, state: Progress) -> bool:
     return minutes > max(config.train.max_minutes or 0.0, state.curve[-1][0] / 60)
 
 
-def estimate(scores: Scores) -> Estimate:
+def estimate(scores: Scores) -> SeedMean:
     """Mean and deviation over seeds, of which a study has one at least."""
-    return cast(Estimate, Estimate.of(scores.values()))
+    return cast(SeedMean, SeedMean.of(scores.values()))
 
 
 def run_study(
@@ -122,7 +121,7 @@ def run_study(
     scores_dir: Path,
     device: str = "auto",
     jobs: int | None = None,
-    on: Where = LOCAL,
+    on: Backend = LOCAL,
 ) -> list[Measured]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
 
@@ -132,20 +131,19 @@ def run_study(
         scores_dir: folder of the scores of studies; what it holds is not parsed again, unless its
             file cannot be read.
         device: as of ``train``.
-        jobs, on: as of :func:`~spmrl_bench.experiments.campaign.train_all`; scored is here.
+        jobs, on: as of :func:`~spmrl_bench.experiments.train.train_all`; scored is here.
 
     Raises:
         SpmrlError: as of training; the folder of scores cannot be read.
     """
-    plan = joint_plan(work)
-    train_all([plan], runs_dir=runs_dir, device=device, jobs=jobs, on=on)
-    folders = [plan.folder(runs_dir, config) for config in plan.configs]
-    states = {folder: ended(folder) for folder in folders}
+    runs = study_runs(work, runs_dir)
+    train_all(runs, device=device, jobs=jobs, on=on)
+    states = [(run.config, ended(run.folder)) for run in runs]
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
     results: list[list[SplitResult]] = [[] for _ in work.trials]
-    for config, folder in zip(plan.configs, folders, strict=True):
-        weights = best_weights(folder)
+    for run in runs:
+        config, weights = run.config, best_weights(run.folder)
         parser: Parser | None = None
         for trial, found in zip(work.trials, results, strict=True):
             if config not in trial.configs:
@@ -154,7 +152,7 @@ def run_study(
             if key not in scores:
                 if parser is None:
                     prepare_process(device)
-                    parser = load_parser(folder, device)
+                    parser = load_parser(run.folder, device)
                 with parser.limited(trial.limits), parsing_with(parser, trial.parsing):
                     scores[key] = score_split(parser, work.treebank, SPLIT, config)
                 write_score(key, scores[key], scores_dir)
@@ -164,7 +162,7 @@ def run_study(
             **vars(trial),
             metric=work.study.metric,
             results=tuple(found),
-            ended=tuple(states[plan.folder(runs_dir, config)] for config in trial.configs),
+            ended=tuple(state for config, state in states if config in trial.configs),
         )
         for trial, found in zip(work.trials, results, strict=True)
     ]

@@ -18,9 +18,8 @@ from pydantic import ValidationError
 from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import Plan, fingerprints_of, make_plan
-from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.plan import Run, fingerprints_of, make_runs
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import NeuralConfig
@@ -128,7 +127,7 @@ def plan_study(
     given = dict(settings or {})
     _check_settings(study, given)
     recipe = load_recipe(lang or _recipe_of(treebank))
-    chosen = make_plan(str(recipe.path), treebank=treebank, size=size)
+    chosen, *_ = make_runs(str(recipe.path), treebank=treebank, size=size)
     bank = chosen.treebank
     trials, left_out = [], {}
     for row in study.rows:
@@ -149,12 +148,12 @@ def plan_study(
     return StudyPlan(study, bank, tuple(trials), left_out, pairs, chosen.note)
 
 
-def joint_plan(work: StudyPlan) -> Plan:
+def study_runs(work: StudyPlan, runs_dir: Path) -> list[Run]:
     """All runs of a study, each once: rows that differ only in limits share theirs."""
     distinct: list[RunConfig] = []
     for trial in work.trials:
         distinct += [config for config in trial.configs if config not in distinct]
-    return Plan(work.treebank, tuple(distinct), work.note)
+    return [Run.of(work.treebank, config, runs_dir, work.note) for config in distinct]
 
 
 def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, AttentionMask]:

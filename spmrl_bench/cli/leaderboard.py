@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -23,6 +25,11 @@ from spmrl_bench.cli.options import (
     raise_all,
     say_line,
 )
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.experiments.plan import Run
+    from spmrl_bench.systems.run import SystemRun
 
 
 @app.command()
@@ -71,45 +78,56 @@ def leaderboard(
 
         spmrl-bench leaderboard mini --languages german --system udpipe --minutes 2
     """
+    from spmrl_bench.experiments.plan import make_runs, plan_board
+    from spmrl_bench.experiments.run_folder import MINUTES
+    from spmrl_bench.experiments.score import KnownRecords
+    from spmrl_bench.experiments.train import train_and_evaluate
+    from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.leaderboard.formats import Document, to_markdown
-    from spmrl_bench.leaderboard.gathered import gather
-    from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.process.executors.backend import parse_backend
     from spmrl_bench.systems.description import load_system, system_paths
-    from spmrl_bench.systems.environment import is_installed
-    from spmrl_bench.systems.round import Round, plan_round
+    from spmrl_bench.systems.install import is_installed, version_of
+    from spmrl_bench.systems.run import system_runs
 
-    where = parse_where(on)
-    named = [] if system == ["none"] else system
-    if named is None:
-        known = map(load_system, system_paths())
-        others = [one for one in known if one.description.train and is_installed(one)]
+    backend = parse_backend(on)
+    if system is None:
+        installed = map(load_system, system_paths())
+        others = [one for one in installed if one.description.train and is_installed(one)]
     else:
-        others = [load_system(name) for name in named]
-    name_left_out(readable_records(results / "runs")[1], strict)
-    fields = plan_round(
+        others = [load_system(name) for name in system if system != ["none"]]
+    for one in others:
+        version_of(one)  # raises where it is not installed
+    known = KnownRecords(results)
+    name_left_out([*known.problems.values()], strict)
+    fields = plan_board(
         track,
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
         treebanks=treebank,
         variants=variant,
-        systems=others,
+        others={one.description.layer for one in others},
         size=size,
     )
-    round_ = Round(
-        minutes=minutes,
-        seeds=chosen_seeds(None, seeds),
-        jobs=jobs,
-        device=device,
-        size=size,
-        runs_dir=runs,
-        results_dir=results,
-        say=say_line,
-        on=where,
-        save_parses=save_parses,
+    work: list[Run | SystemRun] = []
+    failures: list[SpmrlError] = []
+    for field in fields:
+        theirs = [one for one in others if one.description.layer == field.layer]
+        names = [*field.variants, *(one.name for one in theirs)]
+        say_line(f"{field.treebank}, {field.layer}: {', '.join(names)}")
+        make = partial(make_runs, variants=field.variants, settings={MINUTES: str(minutes)})
+        makers: list[Callable[..., Sequence[Run | SystemRun]]] = [make] if field.variants else []
+        makers += [partial(system_runs, system=one, minutes=minutes) for one in theirs]
+        for maker in makers:
+            try:
+                work += maker(
+                    field.recipe, treebank=field.treebank, size=size,
+                    seeds=chosen_seeds(None, seeds), runs_dir=runs,
+                )  # fmt: skip
+            except SpmrlError as error:
+                failures.append(error)
+    _, errors = train_and_evaluate(
+        work, known, device=device, jobs=jobs, on=backend, save_parses=save_parses
     )
-    _, failures = round_.run(fields)
-    found = verdicts(gather([results]), {field.treebank for field in fields})
-    table = verdict_table(found)
-    typer.echo(to_markdown(Document(title="", tables=(table,))), nl=False)
-    raise_all(failures)
+    found = verdicts(load_results([results]), {field.treebank for field in fields})
+    typer.echo(to_markdown(Document(title="", tables=(verdict_table(found),))), nl=False)
+    raise_all(failures + errors)

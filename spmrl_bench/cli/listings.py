@@ -55,17 +55,15 @@ def table(
     """
     from spmrl_bench.leaderboard.formats import to_markdown, write_tables
     from spmrl_bench.leaderboard.frame import records_frame
-    from spmrl_bench.leaderboard.markdown import results_document
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import SHIPPED, readable_records
-    from spmrl_bench.leaderboard.table import result_rows, to_csv
-    from spmrl_bench.leaderboard.track import tracks_of
-    from spmrl_bench.leaderboard.track_tables import SUFFIXES, track_file, write_track
+    from spmrl_bench.leaderboard.multilingual import SUFFIXES, track_file, tracks_of, write_track
+    from spmrl_bench.leaderboard.published import load_published
+    from spmrl_bench.leaderboard.record import SHIPPED, load_records
+    from spmrl_bench.leaderboard.tables import result_rows, results_document, to_csv
 
     check_choice("format", form, ("markdown", "csv"))
-    records, mistakes = readable_records(results / "runs")
-    shipped, broken = readable_records(results / SHIPPED / "runs")
-    published, wrong = readable_published()
+    records, mistakes = load_records(results / "runs")
+    shipped, broken = load_records(results / SHIPPED / "runs")
+    published, wrong = load_published()
     name_left_out([*mistakes, *broken, *wrong], strict)
     if not records and not shipped:
         raise SpmrlError(

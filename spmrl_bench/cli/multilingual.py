@@ -22,6 +22,7 @@ from spmrl_bench.cli.options import (
     chosen_seeds,
     name_left_out,
     parse_settings,
+    raise_all,
 )
 
 
@@ -62,38 +63,42 @@ def multilingual(
 
         spmrl-bench multilingual --track spmrl --seeds 5 --on dask://scheduler:8786
     """
-    from spmrl_bench.experiments.multilingual import plan_track, run_track
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.leaderboard.track_tables import write_track
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.experiments.plan import plan_track
+    from spmrl_bench.experiments.score import KnownRecords
+    from spmrl_bench.experiments.train import train_and_evaluate
+    from spmrl_bench.leaderboard.multilingual import write_track
+    from spmrl_bench.leaderboard.published import load_published
+    from spmrl_bench.process.executors.backend import parse_backend
 
-    where = parse_where(on)
-    work = plan_track(
+    backend = parse_backend(on)
+    work, absent = plan_track(
         track,
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
         variants=variant,
         size=size,
         seeds=chosen_seeds(None, seeds),
         settings=parse_settings(settings),
+        runs_dir=runs,
     )
+    known = KnownRecords(results)
+    published, wrong = load_published()
     if strict:  # before hours of training
-        name_left_out([*readable_records(results / "runs")[1], *readable_published()[1]], strict)
-    for name, places in work.absent:
+        name_left_out([*known.problems.values(), *wrong], strict)
+    for name, places in absent:
         typer.echo(f"absent: {name} ({places})", err=True)
-    done, failure = run_track(
-        work, runs_dir=runs, results_dir=results, device=device, jobs=jobs, on=where
+    done, errors = train_and_evaluate(
+        work, known, device=device, jobs=jobs, scored_at_once=jobs or 1, on=backend
     )
-    records, mistakes = readable_records(results / "runs")
-    published, wrong = readable_published()
-    name_left_out([*mistakes, *wrong], strict)
+    if errors and not done:
+        raise_all(errors)
+    records = known.look()
+    name_left_out([*known.problems.values(), *wrong], strict)
     typer.echo(write_track(records, track, results, published))
     seconds = sum(record.training.wall_seconds for record in done if record.training)
     typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
-    if work.absent:
-        typer.echo(f"Absent: {', '.join(name for name, _ in work.absent)}.")
-    if failure is not None:
-        raise failure
+    if absent:
+        typer.echo(f"Absent: {', '.join(name for name, _ in absent)}.")
+    raise_all(errors)
 
 
 def _duration(seconds: float) -> str:

@@ -54,10 +54,9 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="WHERE",
-        help="Where the runs are done: `local`; `dask`, a cluster of workers that is set up here, "
-        "as many as `--jobs` says; `dask://HOST:PORT`, one that is there; `slurm`, or "
-        "`slurm:KEY=VALUE,...` with settings of its jobs. All but the first want the runs in a "
-        "folder that all machines share.",
+        help="Where the runs are done: `local`; `dask://HOST:PORT`, a cluster whose scheduler is "
+        "there; `slurm`, or `slurm:KEY=VALUE,...` with settings of its jobs. All but "
+        "the first want the runs in a folder that all machines share.",
         show_default="local",
     ),
 ]

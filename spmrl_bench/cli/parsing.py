@@ -180,13 +180,13 @@ def _parse_folder(
     from spmrl_bench.parsing.folders import parse_folder
     from spmrl_bench.parsing.models import trained_transforms
     from spmrl_bench.parsing.packages import located
-    from spmrl_bench.process.executors.where import executor_for, parse_where
+    from spmrl_bench.process.executors.backend import executor_for, parse_backend
     from spmrl_bench.training.report import messages
 
     if len(names) != 1 or not Path(names[0]).is_dir():
         given = " ".join(names) or "nothing"
         raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
-    where = parse_where(on)
+    backend = parse_backend(on)
     folder = located(model)  # once for all workers
     console = messages()
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
@@ -200,7 +200,7 @@ def _parse_folder(
             transforms=trained_transforms(folder),
             workers=workers,
             executor=lambda: executor_for(
-                where, jobs=workers, device=device, shared=to.absolute(), say=say
+                backend, workers, device=device, shared=to.absolute(), log=say
             ),
             console=console,
         )

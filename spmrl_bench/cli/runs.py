@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,14 +27,17 @@ from spmrl_bench.cli.options import (
     Track,
     TreebankName,
     Variant,
-    check_choice,
     chosen_seeds,
     name_left_out,
     parse_settings,
+    raise_all,
     required_lang,
-    say_line,
 )
-from spmrl_bench.cli.systems import eval_systems, refuse_with_system, runs_of_system
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.experiments.plan import Run
+    from spmrl_bench.systems.run import SystemRun
 
 
 @app.command()
@@ -75,31 +79,38 @@ def train(
 
         spmrl-bench train basque --system udpipe --minutes 10
     """
-    if system is not None:
-        refuse_with_system({"variant": variant, "on": on})
-        from spmrl_bench.systems.together import train_systems
+    from spmrl_bench.experiments.train import train_all
+    from spmrl_bench.process.executors.backend import parse_backend
 
-        theirs = runs_of_system(
-            lang, system, runs, seed, seeds,
-            treebank=treebank, track=track, size=size, settings=settings, minutes=minutes,
-        )  # fmt: skip
-        train_systems(theirs, device=device, jobs=jobs or 1, fresh=fresh, say=say_line)
-        return
-    from spmrl_bench.experiments.campaign import train_all
-    from spmrl_bench.experiments.plan import make_plan
-    from spmrl_bench.process.executors.where import parse_where
+    backend = parse_backend(on)
+    work = _runs(
+        lang, system, variant, minutes, settings, runs_dir=runs, treebank=treebank, track=track,
+        size=size, seeds=chosen_seeds(seed, seeds),
+    )  # fmt: skip
+    train_all(work, device=device, fresh=fresh, jobs=jobs, on=backend)
 
-    where = parse_where(on)
-    work = make_plan(
-        required_lang(lang),
-        treebank=treebank,
-        track=track,
-        variants=variant,
-        size=size,
-        seeds=chosen_seeds(seed, seeds),
-        settings=parse_settings(settings, minutes),
-    )
-    train_all([work], runs_dir=runs, device=device, fresh=fresh, jobs=jobs, on=where)
+
+def _runs(
+    lang: str | None,
+    system: str | None,
+    variants: list[str] | None,
+    minutes: float | None,
+    settings: list[str] | None,
+    **options: Any,
+) -> Sequence[Run | SystemRun]:
+    """The runs that the options of `train` and `eval` name."""
+    from spmrl_bench.experiments.plan import make_runs
+
+    if system is None:
+        given = parse_settings(settings, minutes)
+        return make_runs(required_lang(lang), variants=variants, settings=given, **options)
+    if variants:
+        raise SpmrlError("--variant: not for the parsers of others (--system)")
+    from spmrl_bench.systems.description import load_system
+    from spmrl_bench.systems.run import system_runs
+
+    known, given = load_system(system), parse_settings(settings)
+    return system_runs(required_lang(lang), known, settings=given, minutes=minutes, **options)
 
 
 @app.command("eval")
@@ -126,14 +137,6 @@ def evaluate(
         ),
     ] = False,
     save_parses: SaveParses = False,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Below the results, break the selected variant's test F1 down: by sentence "
-            "`length`, `label` or length of the `span`; may be repeated. Keeps the parses.",
-            show_default=False,
-        ),
-    ] = None,
     strict: StrictFiles = False,
 ) -> None:
     """Select the variant with the best dev F1, score it on test, and print the table.
@@ -150,58 +153,31 @@ def evaluate(
 
         spmrl-bench eval german --seeds 5 --ensemble
 
-        spmrl-bench eval german --by label --by length
-
         spmrl-bench eval basque --system udpipe --minutes 10
     """
-    if system is not None:
-        refuse_with_system({"variant": variant, "on": on, "ensemble": ensemble, "by": by})
-        theirs = runs_of_system(
-            lang, system, runs, seed, seeds,
-            treebank=treebank, track=track, size=size, settings=settings, minutes=minutes,
-        )  # fmt: skip
-        eval_systems(
-            theirs, results, device=device, jobs=jobs, strict=strict, save_parses=save_parses
-        )
-        return
-    from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
-    from spmrl_bench.experiments.plan import make_plan
-    from spmrl_bench.experiments.run import evaluate as run_evaluate
-    from spmrl_bench.leaderboard.formats import to_markdown
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.process.executors.where import parse_where
-    from spmrl_bench.scoring.bracket_metric import BRACKETS
+    from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+    from spmrl_bench.leaderboard.published import load_published
+    from spmrl_bench.leaderboard.tables import results_markdown
+    from spmrl_bench.process.executors.backend import parse_backend
 
-    where = parse_where(on)
-    work = make_plan(
-        required_lang(lang),
-        treebank=treebank,
-        track=track,
-        variants=variant,
-        size=size,
-        seeds=chosen_seeds(seed, seeds),
-        settings=parse_settings(settings, minutes),
-    )
-    ways = list(dict.fromkeys(by or ()))
-    if ways:
-        for way in ways:
-            check_choice("by", way, BRACKETS.breakdowns)
-        check_breakdowns(work)
-    published, wrong = readable_published()
-    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
-    records = run_evaluate(
+    backend = parse_backend(on)
+    if system is not None and ensemble:
+        raise SpmrlError("--ensemble: not for the parsers of others (--system)")
+    work = _runs(
+        lang, system, variant, minutes, settings, runs_dir=runs, treebank=treebank, track=track,
+        size=size, seeds=chosen_seeds(seed, seeds),
+    )  # fmt: skip
+    known = KnownRecords(results)
+    published, wrong = load_published()
+    name_left_out([*known.problems.values(), *wrong], strict)
+    records, errors = evaluate_all(
         work,
-        runs_dir=runs,
-        results_dir=results,
+        known,
         device=device,
         ensemble=ensemble,
         jobs=jobs,
-        on=where,
-        save_parses=save_parses or bool(ways),
+        on=backend,
+        save_parses=save_parses,
     )
+    raise_all(errors)
     typer.echo(results_markdown(records, published), nl=False)
-    if ways:
-        parts = breakdowns(work, records, ways, runs_dir=runs, results_dir=results)
-        typer.echo("\n" + to_markdown(parts), nl=False)

@@ -29,8 +29,8 @@ from spmrl_bench.cli.options import (
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.leaderboard.searched import Search, SearchTrial
-    from spmrl_bench.search.plan import SearchPlan
+    from spmrl_bench.experiments.search_plan import SearchPlan
+    from spmrl_bench.leaderboard.record import Search, SearchTrial
 
 
 @app.command()
@@ -64,9 +64,7 @@ def search(
     ] = None,
     pruner: Annotated[
         str,
-        typer.Option(
-            help="What ends trials whose dev curve falls behind: `median`, `hyperband` or `none`."
-        ),
+        typer.Option(help="What ends trials whose dev curve falls behind: `median` or `none`."),
     ] = "median",
     sampler: Annotated[
         str,
@@ -102,16 +100,13 @@ def search(
 
         spmrl-bench search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
     """
-    from spmrl_bench.search.journal import PRUNERS, SAMPLERS, require_optuna
+    from spmrl_bench.experiments.search import run_search
+    from spmrl_bench.experiments.search_plan import PRUNERS, SAMPLERS, plan_search
+    from spmrl_bench.process.executors.backend import parse_backend
 
     check_choice("pruner", pruner, PRUNERS)
     check_choice("sampler", sampler, SAMPLERS)
-    require_optuna()
-    from spmrl_bench.process.executors.where import parse_where
-    from spmrl_bench.search.plan import plan_search
-    from spmrl_bench.search.run_search import run_search
-
-    where = parse_where(on)
+    where = parse_backend(on)
     work = plan_search(
         required_lang(lang),
         settings=parse_settings(settings, minutes),
@@ -124,7 +119,7 @@ def search(
         pruner=pruner,
     )
     found = run_search(
-        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, say=say_line
+        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=say_line
     ).search
     _print_trials(found)
     if (best := found.best) is None:
@@ -134,7 +129,7 @@ def search(
 
 
 def _print_trials(found: Search) -> None:
-    from spmrl_bench.leaderboard.searched import minutes_text
+    from spmrl_bench.leaderboard.record import minutes_text
     from spmrl_bench.scoring.metric import SelectionMetric
 
     names = {key: key.rpartition(".")[2] for key in found.space}
@@ -166,7 +161,7 @@ def _command(lang: str, work: SearchPlan, best: SearchTrial, runs: Path) -> str:
     config = work.first
     words = ["spmrl-bench", "train", lang, "--treebank", config.treebank]
     words += ["--variant", config.variant, "--size", config.size, "--seed", str(config.seed)]
-    settings: Mapping[str, Any] = {**work.settings.fixed, **best.settings}
+    settings: Mapping[str, Any] = {**work.fixed, **best.settings}
     for key, value in settings.items():
         words += ["--set", f"{key}={_text(value)}"]
     if runs != Path("runs"):

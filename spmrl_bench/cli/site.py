@@ -47,12 +47,12 @@ def site(
 
         spmrl-bench site --results results --results ~/other/results --to public
     """
-    from spmrl_bench.leaderboard.gathered import gather
+    from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.site.building import site_pages
     from spmrl_bench.site.writing import write_site
 
     folders = results or [Path("results")]
-    gathered = gather(folders)
+    gathered = load_results(folders)
     name_left_out(gathered.mistakes, strict)
     if not gathered.stored:
         places = " or ".join(str(folder / "runs") for folder in folders)

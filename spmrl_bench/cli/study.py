@@ -79,9 +79,9 @@ def study(
     from spmrl_bench.analysis.study_table import study_document, write_study
     from spmrl_bench.analysis.trials import plan_study
     from spmrl_bench.leaderboard.formats import to_markdown
-    from spmrl_bench.process.executors.where import parse_where
+    from spmrl_bench.process.executors.backend import parse_backend
 
-    where = parse_where(on)
+    where = parse_backend(on)
     work = plan_study(
         chosen,
         lang=lang,

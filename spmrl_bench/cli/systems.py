@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,17 +12,11 @@ from spmrl_bench.cli.options import (
     ResultsFolder,
     SaveParses,
     StrictFiles,
-    chosen_seeds,
     name_left_out,
-    parse_settings,
     print_rows,
-    required_lang,
     say_line,
 )
 from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from spmrl_bench.systems.run import SystemRun
 
 systems_app = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
 app.add_typer(systems_app, name="systems")
@@ -46,15 +39,14 @@ def task(
     """Write the sentences of a split for another parser: words, and no gold structure.
 
     The words are those that our parsers read: one sentence a line in `TREEBANK.SPLIT.txt` (where no
-    word has a space in it), one word a line in `TREEBANK.SPLIT.conllu`; `TREEBANK.SPLIT.json` says
-    what they are, with hashes. What the other parser makes of them is entered with
-    `spmrl-bench enter`.
+    word has a space in it), one word a line in `TREEBANK.SPLIT.conllu`. What the other
+    parser makes of them is entered with `spmrl-bench enter`.
 
     Example:
 
         spmrl-bench task german-mini --split dev --to outside
     """
-    from spmrl_bench.systems.task import write_task
+    from spmrl_bench.systems.material import write_task
     from spmrl_bench.treebanks.treebank import open_treebank
 
     for path in write_task(open_treebank(treebank), split, to, tags=tags):
@@ -63,10 +55,15 @@ def task(
 
 @app.command()
 def enter(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Parses: brackets or CoNLL-U.")],
     treebank: Annotated[str, typer.Option(help="The treebank that was parsed.")],
     system: Annotated[str, typer.Option(help="Name of the parser, such as Stanza.")],
-    split: Split = "dev",
+    dev: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Its parses of dev: brackets or CoNLL-U; or both."),
+    ] = None,
+    test: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Its parses of test.")
+    ] = None,
     version: Annotated[str, typer.Option(help="Of the parser or of its model.")] = "",
     url: Annotated[str, typer.Option(help="Where it is found.")] = "",
     paper: Annotated[str, typer.Option(help="Where it is described.")] = "",
@@ -88,9 +85,9 @@ def enter(
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
-    """Score what another parser made of a split, and keep it as a record among the results.
+    """Score what another parser made of dev, test or both, as a record among the results.
 
-    The file has an answer for each sentence, in their order: trees in brackets, one a line or laid
+    A file has an answer for each sentence, in their order: trees in brackets, one a line or laid
     out over lines (words escaped as usual, `-LRB-` for an opening bracket), or CoNLL-U. Words must
     be those of `spmrl-bench task`; tags are not scored, and the treebank's take their place. Parses
     of dev and test, and of both layers, come together in one record of the system's version, which
@@ -102,12 +99,15 @@ def enter(
 
         spmrl-bench enter out.txt --treebank german-mini --system "a language model" --faults repair
     """
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.record import System, readable_records
-    from spmrl_bench.systems.entry import enter as enter_file
+    from spmrl_bench.leaderboard.record import System, load_records
+    from spmrl_bench.leaderboard.tables import results_markdown
+    from spmrl_bench.systems.entry import enter as enter_files
     from spmrl_bench.treebanks.treebank import open_treebank
 
-    name_left_out(readable_records(results / "runs")[1], strict)
+    files = {name: paths for name, paths in (("dev", dev), ("test", test)) if paths}
+    if not files:
+        raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
+    name_left_out(load_records(results / "runs")[1], strict)
     described = System(
         name=system,
         version=version,
@@ -117,10 +117,9 @@ def enter(
         notes=notes,
         outputs={},
     )
-    entered = enter_file(
-        file,
+    record, path = enter_files(
+        files,
         open_treebank(treebank),
-        split,
         described,
         results,
         policy=faults,
@@ -128,10 +127,11 @@ def enter(
         encoding=encoding,
         save_parses=save_parses,
     )
-    for kind, number in entered.handled.items():
-        typer.echo(f"{kind}: {number:,} answers", err=True)
-    typer.echo(f"wrote {entered.path}", err=True)
-    typer.echo(results_markdown([entered.record], []), nl=False)
+    for name, output in record.system.outputs.items() if record.system else ():
+        for kind, number in output.handled.items():
+            typer.echo(f"{name}: {kind}: {number:,} answers", err=True)
+    typer.echo(f"wrote {path}", err=True)
+    typer.echo(results_markdown([record], []), nl=False)
 
 
 @systems_app.callback(invoke_without_command=True)
@@ -150,7 +150,7 @@ def systems(context: typer.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     from spmrl_bench.systems.description import load_system, system_paths
-    from spmrl_bench.systems.environment import is_installed, version_of
+    from spmrl_bench.systems.install import is_installed, version_of
 
     rows = []
     for name in system_paths():
@@ -181,54 +181,6 @@ def install(
         spmrl-bench systems install udpipe
     """
     from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.environment import install as install_system
+    from spmrl_bench.systems.install import install as install_system
 
     install_system(load_system(name), python, say_line)
-
-
-def refuse_with_system(options: Mapping[str, object]) -> None:
-    """Refuse options of our own parsers beside ``--system``."""
-    given = [f"--{name}" for name, value in options.items() if value]
-    if given:
-        raise SpmrlError(f"{', '.join(given)}: not for the parsers of others (--system)")
-
-
-def runs_of_system(
-    lang: str | None, system: str, runs: Path, seed: int | None, seeds: int | None, **options: Any
-) -> list[SystemRun]:
-    """The runs of a parser of somebody else that the options of `train` and `eval` name."""
-    from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.run import system_runs
-
-    settings = parse_settings(options.pop("settings"))
-    return system_runs(
-        required_lang(lang),
-        load_system(system),
-        runs,
-        seeds=chosen_seeds(seed, seeds),
-        settings=settings,
-        **options,
-    )
-
-
-def eval_systems(
-    asked: Sequence[SystemRun],
-    results: Path,
-    *,
-    device: str,
-    jobs: int,
-    strict: bool,
-    save_parses: bool,
-) -> None:
-    """Score parsers of somebody else that were trained, and print the table."""
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.systems.together import score_systems
-
-    published, wrong = readable_published()
-    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
-    records = score_systems(
-        asked, results, device=device, jobs=jobs, say=say_line, save_parses=save_parses
-    )
-    typer.echo(results_markdown(records, published), nl=False)

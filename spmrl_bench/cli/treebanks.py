@@ -121,7 +121,7 @@ def validate(
 
         TREEBANKS=~/treebanks spmrl-bench validate german-spmrl --figures
     """
-    from spmrl_bench.experiments.readiness import recipe_problems
+    from spmrl_bench.experiments.plan import recipe_problems
     from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
     from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table
     from spmrl_bench.treebanks.check import validate as check

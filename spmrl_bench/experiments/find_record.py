@@ -8,7 +8,7 @@ from pathlib import Path
 from spmrl_bench.errors import RecordError
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.identity import is_of
-from spmrl_bench.leaderboard.record import SHIPPED, Record, read_record, readable_records
+from spmrl_bench.leaderboard.record import SHIPPED, Record, load_records, read_record
 from spmrl_bench.leaderboard.store import files_of
 
 
@@ -63,7 +63,7 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
 
 def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
     weights = [best_weights(run)]
-    all_records, mistakes = readable_records(folder)
+    all_records, mistakes = load_records(folder)
     records = [one for one in all_records if one.members == weights]
     # Runs may end with the same weights; a copy of one may have lost its settings.
     if (settings := run / "run.json").is_file():

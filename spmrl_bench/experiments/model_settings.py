@@ -16,8 +16,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.recipe_layers import Layer, TrainLayer, optional, some
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig, SettingsLayer, TrainLayer, optional, some
 from spmrl_bench.nn.settings import Settings
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
@@ -104,8 +103,8 @@ class PutTogether:
     def __init__(
         self,
         config: type[ParserConfig],
-        shared: Iterable[Layer],
-        variants: Iterable[Layer],
+        shared: Iterable[SettingsLayer],
+        variants: Iterable[SettingsLayer],
         inputs: Sequence[str],
         settings: Mapping[str, str],
     ) -> None:

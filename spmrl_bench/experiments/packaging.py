@@ -20,9 +20,9 @@ import jinja2
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, remedy
-from spmrl_bench.experiments.find_record import find_record
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, read_config
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.base import Parser, ParserConfig
 from spmrl_bench.parsers.legacy import short
@@ -41,10 +41,9 @@ from spmrl_bench.parsing.packages import (
     read_package,
 )
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import put, write_folder, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_regular, write_folder, write_new, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
@@ -173,10 +172,10 @@ def package_run(
         files = write_parser(parser, new)
         package = _description(name, licence, config, record, manifest, files)
         text = json.dumps(package.model_dump(mode="json"), ensure_ascii=False, indent=1)
-        put(new / PACKAGE, [f"{text}\n".encode()])
+        write_new(new / PACKAGE, [f"{text}\n".encode()])
         facts = _facts(load_parser(new, "cpu"), record)
-        put(new / CARD, [write_card(package, facts).encode()])
-        put(new / _ATTRIBUTES, [_LARGE_FILES])
+        write_new(new / CARD, [write_card(package, facts).encode()])
+        write_new(new / _ATTRIBUTES, [_LARGE_FILES])
 
     try:
         write_folder(to / name, fill)
@@ -226,7 +225,7 @@ def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
 
 def _forget_places(path: Path) -> None:
     """Leave out of a file of an encoder where it was read from."""
-    content = parsed_json(read_regular(path), wide=True)
+    content = parse_json(read_regular(path), wide=True)
     if isinstance(content, dict) and any(key in content for key in _PLACES):
         kept = {key: value for key, value in content.items() if key not in _PLACES}
         write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")

@@ -1,60 +1,144 @@
-"""What one command works on: the treebank that is there, and the settings of each variant.
+"""The runs of one command: the treebanks that are there, and the settings of each run.
 
 Training and scoring are given the same words by the user and must understand them alike, so
-both start from the same :class:`Plan`.
+both start from the same runs, for one language (:func:`make_runs`), for the languages of a track
+(:func:`plan_track`), or for a board on which parsers of others compete too (:func:`plan_board`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, get_args
 
-from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
-from spmrl_bench.experiments.recipe import Recipe, load_recipe
-from spmrl_bench.experiments.recipe_layers import Size
-from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.experiments.run_folder import run_name
+from rich.console import Console
+
+from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
+from spmrl_bench.experiments import run_folder
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
+from spmrl_bench.experiments.run_folder import SETTINGS, ended, final_progress, read_config
+from spmrl_bench.experiments.score import Scoring, recorded, score_runs
+from spmrl_bench.experiments.train import train_run
+from spmrl_bench.leaderboard.record import Record, write_record
+from spmrl_bench.leaderboard.saved_parses import run_name
+from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names, treebank_status
+from spmrl_bench.treebanks.manifest import Track
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
 
+#: The cost of a model (see its configuration) that gains little from a second thread, at most.
+SMALL = 1e6
+# Sentences of a treebank that does not declare how many it has.
+_USUAL = 5000
+
 
 @dataclass(frozen=True)
-class Plan:
-    """What one command works on: a treebank and the settings of each run.
+class Run:
+    """One variant on one treebank with one size, seed and settings, trained or not.
 
-    The runs of a variant, one for each seed, follow each other. The test split of the treebank is
-    closed (:meth:`Treebank.without_test`), whatever the plan was made with: of all that works
-    with plans, the evaluation alone opens it.
+    The test split of the treebank is closed (:meth:`Treebank.without_test`), whatever the run was
+    made with: the evaluation alone opens it.
     """
 
     treebank: Treebank
-    configs: tuple[RunConfig, ...]
-    note: str
+    config: RunConfig
+    folder: Path
+    note: str = ""
     """Which treebank was taken and why, for the user."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "treebank", self.treebank.without_test())
 
-    def folder(self, runs_dir: Path, config: RunConfig) -> Path:
-        """Folder of one run; its name has the settings that were changed, but for its time."""
+    @classmethod
+    def of(cls, treebank: Treebank, config: RunConfig, runs_dir: Path, note: str = "") -> Run:
+        """The run with some settings; its folder has those in its name that were changed."""
         name = run_name(config.size, config.variant, config.settings, config.seed)
-        return runs_dir / config.treebank / name
+        return cls(treebank, config, runs_dir / config.treebank / name, note)
+
+    @property
+    def title(self) -> str:
+        """What it is called while it works."""
+        return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
+
+    @property
+    def cost(self) -> float:
+        """How long its training takes, roughly: sentences to learn times weights."""
+        declared = self.treebank.manifest.splits.train.sentences
+        sentences = max(declared) if isinstance(declared, tuple) else declared or _USUAL
+        return float(sentences) * self.config.train.max_epochs * self.config.model.cost()
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a second thread gains its training little."""
+        model = self.config.model
+        return model.cost() <= SMALL and not model.files()
+
+    def check_settings(self, *, other_minutes: bool = False) -> None:
+        """See :func:`run_folder.check_settings`; a folder without settings has none to differ."""
+        path = self.folder / SETTINGS
+        if path.exists():
+            noted = read_config(path)
+            run_folder.check_settings(self.folder, noted, self.config, other_minutes=other_minutes)
+
+    def trained(self) -> str | None:
+        """What its training came to; None where it has not ended."""
+        self.check_settings(other_minutes=True)
+        state = final_progress(self.folder, self.config)
+        if state is None:
+            return None
+        return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
+
+    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+        """See :func:`~spmrl_bench.experiments.train.train_run`."""
+        train_run(self, note, device=device, console=console)
+
+    @property
+    def group(self) -> Hashable:
+        """The same of all that it competes with for the test split."""
+        return self.config.recipe, self.config.treebank, self.config.select
+
+    @property
+    def variant(self) -> str:
+        """Its variant, with what was changed of the recipe."""
+        return self.config.name
+
+    def dev_score(self) -> float:
+        """What it has reached on dev in training.
+
+        Raises:
+            CheckpointError: it was not trained to its end, or with other settings.
+        """
+        noted, state = read_config(self.folder / SETTINGS), ended(self.folder)
+        # A limit that was not reached has decided nothing.
+        idle = state.stopped_by != OUT_OF_TIME and not out_of_time(self.config.train, state)
+        run_folder.check_settings(self.folder, noted, self.config, other_minutes=idle)
+        return state.best_score or 0.0
+
+    def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
+        """See :func:`~spmrl_bench.experiments.score.recorded`."""
+        return recorded([self], records, scoring)
+
+    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+        """Score it and write its record."""
+        write_record(score_runs([self], scoring, device), scoring.records_dir)
 
 
-def make_plan(
+def make_runs(
     lang: str,
     *,
+    runs_dir: Path = Path("runs"),
     treebank: str | None = None,
     track: str | None = None,
     variants: Sequence[str] | None = None,
     size: str | None = None,
     seeds: Sequence[int] = (1,),
     settings: Mapping[str, str] | None = None,
-) -> Plan:
-    """Choose the treebank and resolve the settings of each variant, for each seed.
+) -> list[Run]:
+    """The runs of each variant on a treebank, one for each seed, which follow each other.
 
     Without ``treebank`` it is the first of the recipe's that is present, has the track if one is
     named, and the layers that the variants need if some are named.
@@ -68,35 +152,36 @@ def make_plan(
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
     wanted = {layer for name in variants or () for layer in layers_of(recipe, name)}
-    chosen, note = choose_treebank(recipe, treebank, track, wanted)
-    chosen_size = recipe.size_of(chosen.track, size)
-    names = list(dict.fromkeys(variants or learnable(recipe, chosen.layers, chosen_size)))
+    bank, note = choose_treebank(recipe, treebank, track, wanted)
+    chosen_size = recipe.size_of(bank.track, size)
+    names = list(dict.fromkeys(variants or learnable(recipe, bank.layers, chosen_size)))
     if not names:
         raise RecipeError(
-            f"treebank {chosen.name} has {' and '.join(chosen.layers)}, from which no variant of "
+            f"treebank {bank.name} has {' and '.join(bank.layers)}, from which no variant of "
             f"recipe {recipe.name} for the size {chosen_size} learns "
-            f"({', '.join(recipe.variants)}); 'spmrl-bench validate {chosen.name}' and "
+            f"({', '.join(recipe.variants)}); 'spmrl-bench validate {bank.name}' and "
             "'spmrl-bench score-dependencies' work on it, or choose another treebank with "
             "--treebank"
         )
-
-    def resolved(fingerprints: Mapping[str, str]) -> tuple[RunConfig, ...]:
-        return tuple(
-            recipe.resolve(
-                treebank=chosen.name,
-                track=chosen.track,
-                fingerprints=fingerprints,
-                variant=variant,
-                size=chosen_size,
-                seed=seed,
-                settings=settings,
-            )
-            for variant in names
-            for seed in dict.fromkeys(seeds)
+    configs = [
+        recipe.resolve(
+            treebank=bank.name,
+            track=bank.track,
+            fingerprints=dict.fromkeys(bank.layers, ""),
+            variant=variant,
+            size=chosen_size,
+            seed=seed,
+            settings=settings,
         )
-
-    resolved(dict.fromkeys(chosen.layers, ""))  # mistakes are told before any file is read
-    return Plan(chosen, resolved(fingerprints_of(recipe, chosen, names)), note)
+        for variant in names
+        for seed in dict.fromkeys(seeds)
+    ]
+    # Files are read when all mistakes have been told.
+    return [
+        Run.of(bank, config.model_copy(update={"fingerprint": prints}), runs_dir, note)
+        for config in configs
+        for prints in ["+".join(map(bank.fingerprint_of, kind_named(config.kind).layers))]
+    ]
 
 
 def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> dict[str, str]:
@@ -174,3 +259,183 @@ def choose_treebank(
         open_treebank(listed[0])  # raises, and says where it looked and how to get it
     places = "\n  ".join(f"{bank}: looked in {statuses[bank].where}" for bank in listed)
     raise TreebankError(f"no treebank of recipe {recipe.name} is present\n  {places}")
+
+
+# Many treebanks ------------------------------------------------------------------------------
+
+
+def plan_track(
+    track: str,
+    *,
+    languages: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
+    **options: Any,
+) -> tuple[list[Run], list[tuple[str, str]]]:
+    """The runs of every language of a track, each on the first of its treebanks that is present.
+
+    Args:
+        track: of the treebanks.
+        languages: names of recipes; by default all that have a treebank of the track.
+        variants: of each recipe; by default all of it.
+        options: those of :func:`make_runs`.
+
+    Returns:
+        The runs, and the recipes without a treebank, each with the places that were looked in.
+
+    Raises:
+        RecipeError: unknown track, language, variant, size or setting, or a language that was
+            named has no treebank of the track.
+        TreebankError: no treebank of the track is present, or that of a language that was named
+            is not.
+    """
+    _check_track(track)
+    of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track, variants))}
+    runs: list[Run] = []
+    absent: list[tuple[str, str]] = []
+    for name in dict.fromkeys(languages or of_track):
+        if not (banks := _banks(name, track, variants)):
+            learnt = f" that {' and '.join(variants)} learn from" if variants else ""
+            raise RecipeError(
+                f"recipe {name} has no treebank of track {track}{learnt}; "
+                f"recipes that have: {', '.join(of_track) or 'none'}"
+            )
+        statuses = [treebank_status(load_manifest(bank)) for bank in banks]
+        # Of a language that was named, it is said where its treebank was looked for.
+        if languages or any(status.present for status in statuses):
+            runs += make_runs(name, track=track, variants=variants, **options)
+        else:
+            places = (f"{status.manifest.name}: looked in {status.where}" for status in statuses)
+            absent.append((name, "; ".join(places)))
+    if not runs:
+        listed = "".join(f"\n  {name}: {where}" for name, where in absent)
+        raise TreebankError(f"no treebank of track {track} is present{listed}")
+    return runs, absent
+
+
+def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[str]:
+    """The treebanks of a track from which the named variants of a recipe can learn, or the usual.
+
+    One without manifest has no track. Without names, tables over languages have no place for those
+    that only an optional variant can learn from.
+    """
+    loaded = load_recipe(recipe)
+    named = [name for name in variants or () if name in loaded.variants]  # others are told later
+    wanted = {layer for name in named for layer in layers_of(loaded, name)}
+    known = [load_manifest(bank) for bank in loaded.language.treebanks if is_known(bank)]
+    return [
+        bank.name
+        for bank in known
+        if bank.track == track
+        and (
+            wanted <= set(bank.layers)
+            if named
+            else any(not loaded.variants[name].optional for name in learnable(loaded, bank.layers))
+        )
+    ]
+
+
+def _check_track(track: str) -> None:
+    if track not in get_args(Track):
+        raise RecipeError(unknown_name("track", track, get_args(Track)))
+
+
+class Field(NamedTuple):
+    """A layer of a treebank, on which parsers compete, and our variants that learn it alone."""
+
+    recipe: str
+    treebank: str
+    layer: Layer
+    variants: list[str]
+
+
+def plan_board(
+    track: str,
+    *,
+    languages: Sequence[str] | None = None,
+    treebanks: Sequence[str] | None = None,
+    variants: Sequence[str] | None = None,
+    others: Collection[Layer] = (),
+    size: str | None = None,
+) -> list[Field]:
+    """Where parsers compete: the languages in the order given, then their treebanks and layers.
+
+    Args:
+        track: whose treebanks are taken, those that are present.
+        languages: names of recipes; by default all.
+        treebanks: only these.
+        variants: only these of the recipes; by default those that learn one layer alone and are
+            trained without being named, or the first one that there is.
+        others: the layers that parsers of others learn.
+        size: of our variants.
+
+    Raises:
+        RecipeError: unknown track, language, treebank or variant.
+        TreebankError: there is nothing to compete on.
+    """
+    _check_track(track)
+    recipes = {name: load_recipe(name) for name in dict.fromkeys(languages or list_recipes())}
+    known = {name for recipe in recipes.values() for name in recipe.variants}
+    for variant in variants or ():
+        if variant not in known:
+            raise RecipeError(unknown_name("variant", variant, known))
+    fields = []
+    for name, recipe in recipes.items():
+        for bank in map(load_manifest, filter(is_known, recipe.language.treebanks)):
+            if bank.track != track or (treebanks and bank.name not in treebanks):
+                continue
+            if not treebank_status(bank).present:
+                continue
+            for layer in bank.layers:
+                able = [
+                    name
+                    for name, variant in recipe.variants.items()
+                    if layers_of(recipe, name) == (layer,)
+                    and recipe.size_of(bank.track, size) in variant.sizes
+                ]
+                usual = [name for name in able if not recipe.variants[name].optional] or able[:1]
+                own = [name for name in able if name in variants] if variants else usual
+                if own or layer in others:
+                    fields.append(Field(name, bank.name, layer, own))
+    if missing := set(treebanks or ()) - {field.treebank for field in fields}:
+        there = {field.treebank for field in fields}
+        raise RecipeError(unknown_name(f"treebank of track {track}", min(missing), there))
+    if not fields:
+        raise TreebankError(f"no treebank of track {track} is present that anybody learns from")
+    return fields
+
+
+def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Why recipes could not be trained or scored on a treebank, in words.
+
+    Args:
+        treebank: its name; its files are there.
+        longest: of each split the number of words of the longest sentence, and its number.
+    """
+    problems = []
+    for name in list_recipes():
+        try:
+            if treebank not in load_recipe(name).language.treebanks:
+                continue
+        except SpmrlError:
+            continue  # whatever is wrong there, it is not with this treebank
+        try:
+            configs = [run.config for run in make_runs(name, treebank=treebank)]
+        except SpmrlError as error:
+            problems.append(f"recipe {name}: {error}")
+            continue
+        rooms = {config.variant: _room(config.model) for config in configs}
+        for split, (words, number) in longest.items():
+            short = [name for name, room in rooms.items() if room is not None and words + 2 > room]
+            if short:
+                problems.append(
+                    f"recipe {name}, variant {', '.join(short)}: sentence {number} of {split} has "
+                    f"{words} words, for which model.max_positions must be {words + 2} at least; "
+                    "set it in the recipe"
+                )
+    return problems
+
+
+def _room(model: ParserConfig) -> int | None:
+    """Tokens that a sentence may have; None for any."""
+    tables = model.tables().values()
+    return next((room for own in tables if (room := getattr(own, "max_positions", None))), None)

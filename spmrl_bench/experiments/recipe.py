@@ -14,8 +14,14 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from spmrl_bench.errors import RecipeError, unknown_name
-from spmrl_bench.experiments.recipe_layers import LIGHT, BaseRecipe, LanguageRecipe, Size, Variant
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import (
+    LIGHT,
+    BaseRecipe,
+    LanguageRecipe,
+    RunConfig,
+    Size,
+    Variant,
+)
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.digests import digests

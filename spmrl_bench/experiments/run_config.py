@@ -14,7 +14,7 @@ from pydantic import (
     field_validator,
 )
 
-from spmrl_bench.experiments.recipe_layers import KindName, Size
+from spmrl_bench.experiments.recipe import KindName, Size
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric

@@ -1,29 +1,50 @@
-"""The settings noted in a run's folder: they say what the checkpoints in it belong to.
+"""What lies in a run's folder, and that one process at a time works there.
 
 A run lives in a folder of its own, ``RUNS/treebank/size-variant-seedN/``, in whose name the
-settings that were changed of the recipe stand before the seed: the settings (``run.json``), the
-event log, the last checkpoint and the best parser. Training with other settings would mix two
-runs, so it is refused, with the keys that differ.
+settings that were changed of the recipe stand before the seed: all settings (``run.json``), the
+event log, the last checkpoint and the best parser, and what ended it if that was an error
+(``failed.json``). Training with other settings, or by two processes, would mix two runs. So the
+settings are compared, and whoever works there has a lock beside the folder, ``.NAME.lock``; one
+that a dead process has left behind stops nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.experiments.run_config import RunConfig
+from pydantic import BaseModel, ValidationError
+
+from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy
+from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.scoring.settings_text import settings_folder
-from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import discard, read_folder, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_folder, read_regular, remove_orphans, write_text
+from spmrl_bench.storage.json import parse_json
+from spmrl_bench.storage.living import this_machine
+from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, locked
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.report import LOG, write_log
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time, read_progress
 
 #: The setting of the time that a run is given; with more of it a run goes on, in the same folder.
 MINUTES = "train.max_minutes"
+SETTINGS, FAILED = "run.json", "failed.json"
+#: The file that is written last where a parser of somebody else has been trained.
+TRAINED = "trained.json"
+
+
+class SettingsMismatchError(CheckpointError):
+    """The folder holds a run with other settings."""
+
+
+class UntrainedError(CheckpointError):
+    """Nothing was trained in the folder, or not to its end."""
 
 
 def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
@@ -32,56 +53,177 @@ def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int)
     return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
 
 
-#: The file that is written last where a parser of somebody else has been trained.
-TRAINED = "trained.json"
+# Who works there -----------------------------------------------------------------------------
 
 
-class OtherSettingsError(CheckpointError):
-    """The folder holds a run with other settings."""
+@contextmanager
+def run_lock(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run folder, which need not exist.
+
+    What processes that are gone have left half written there is removed.
+
+    Raises:
+        RunOwnedError: another process, or another thread of this one, holds it.
+        CheckpointError: no lock can be written.
+    """
+    lock = lock_of(folder)
+    with ExitStack() as held:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            remove_orphans(lock.parent)
+            held.enter_context(locked(lock))
+        except LockedError as error:
+            raise RunOwnedError(owner_text(error.owner, folder)) from None
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        remove_orphans(folder)
+        yield
 
 
-#: The file that says under which name a run was begun afresh.
-FRESH = "fresh"
+def lock_of(folder: Path) -> Path:
+    """The file that is the lock of a run folder."""
+    return folder.with_name(f".{folder.name}.lock")
 
 
-def claim(folder: Path, config: RunConfig, fresh: str) -> None:
-    """Note the settings in the run folder, emptied first for a fresh start, which has a name."""
+def owner_text(owner: Owner, folder: Path) -> str:
+    """Who works in a run folder, and what can be done about it."""
+    if owner.is_here:
+        advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
+    else:
+        advice = (
+            "Wait until it has ended; if it is gone, this is noticed "
+            f"{SILENCE / 60:.0f} minutes after its last sign of life. If you are sure that it is, "
+            f"delete {lock_of(folder)}"
+        )
+    return (
+        f"{folder}: process {owner.pid} on {owner.host} has been training here since "
+        f"{owner.since:%Y-%m-%d %H:%M:%S} UTC. {advice}"
+    )
+
+
+def unwritable(folder: Path, error: OSError) -> CheckpointError:
+    """The error of a run folder that cannot be written."""
+    return CheckpointError(
+        f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
+        "choose another --runs folder"
+    )
+
+
+# What ended it -------------------------------------------------------------------------------
+
+
+class Failed(BaseModel):
+    """What ended a run."""
+
+    time: datetime.datetime
+    host: str
+    message: str
+    """What the user is told."""
+    traceback: str | None = None
+    """Of a defect of the program."""
+
+
+def read_failed(folder: Path) -> Failed | None:
+    """What ended a run; None where nothing did.
+
+    Raises:
+        CheckpointError: the note is broken.
+    """
+    path = folder / FAILED
     try:
-        if fresh:
-            discard(folder)
-            write_text(folder / FRESH, fresh)
-        write_text(folder / "run.json", config.model_dump_json(indent=1) + "\n")
+        return Failed.model_validate_json(read_regular(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        reason = getattr(error, "strerror", None) or "no such note"
+        raise CheckpointError(f"{path}: cannot be read: {reason}") from None
+
+
+@contextmanager
+def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
+    """Note an error that ends the training of a run in its folder and in its log, if it can be.
+
+    A note of an earlier attempt goes. Of a folder that holds a run with other settings nothing is
+    noted.
+    """
+    with suppress(OSError):
+        (folder / FAILED).unlink()
+    try:
+        yield
+    except SettingsMismatchError:
+        raise
+    except Exception as error:
+        message, trace = str(error), None
+        if not isinstance(error, SpmrlError):
+            message = f"a defect of the program: {type(error).__name__}: {error}"
+            trace = _writable("".join(traceback.format_exception(error)))
+        note = Failed(
+            time=datetime.datetime.now(datetime.UTC),
+            host=this_machine().partition(" ")[0],
+            message=_writable(message),
+            traceback=trace,
+        )
+        write_log(folder / log, "\n".join(filter(None, (f"FAILED: {message}", trace))))
+        with suppress(OSError):  # the user is told by the error itself
+            write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
+        raise
+
+
+def _writable(text: str) -> str:
+    """A text of whatever stood in a file, as one that can be encoded."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+# With what it was trained --------------------------------------------------------------------
+
+
+def write_settings(folder: Path, settings: BaseModel) -> None:
+    """Note the settings of a run, ours or that of a parser of somebody else, in its folder."""
+    try:
+        write_text(folder / SETTINGS, settings.model_dump_json(indent=1) + "\n")
     except OSError as error:
-        raise CheckpointError(
-            f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
-            "choose another --runs folder"
-        ) from None
+        raise unwritable(folder, error) from None
 
 
-def begun_afresh(folder: Path, name: str) -> bool:
-    """Whether the folder was emptied for the fresh start of this name."""
+def read_config(path: Path) -> RunConfig:
+    """The settings noted in a ``run.json``.
+
+    Raises:
+        UntrainedError: it is absent.
+        CheckpointError: it is broken.
+    """
     try:
-        return bool(name) and (folder / FRESH).read_text(encoding="utf-8") == name
-    except (OSError, UnicodeDecodeError):
-        return False
+        noted: Any = parse_json(read_regular(path))
+    except FileNotFoundError:
+        raise UntrainedError(
+            f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
+        ) from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
+    if not isinstance(noted, dict):
+        raise CheckpointError(f"{path}: not the settings of a run. Start anew with --fresh")
+    if isinstance(model := noted.get("model"), dict):
+        from spmrl_bench.parsers.legacy import nested
+
+        noted["model"] = nested(model)
+    return validated(RunConfig, noted, path, CheckpointError)
 
 
-def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
-    """Check that the run folder, where there is one, was trained with these settings.
+def check_settings(
+    folder: Path, noted: RunConfig, config: RunConfig, *, other_minutes: bool = False
+) -> None:
+    """Check that the settings noted in a run folder are those of the run.
 
     Args:
-        folder, config: of the run.
         other_minutes: whether it may have been given another time to train.
 
     Raises:
-        OtherSettingsError: it was not.
-        CheckpointError: what it was trained with cannot be read.
+        SettingsMismatchError: they are not.
     """
-    path = folder / "run.json"
-    if not path.exists():
-        return
     # Dumped, they lack what does not change the weights.
-    earlier, now = read_config(path).model_dump(mode="json"), config.model_dump(mode="json")
+    earlier, now = noted.model_dump(mode="json"), config.model_dump(mode="json")
     if other_minutes:
         for each in (earlier, now):
             each["train"].pop("max_minutes", None)
@@ -91,20 +233,40 @@ def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = Fal
 
         for each in (earlier, now):
             each["model"] = short(leaves(each["model"]))
-        differing = differences(earlier, now)
-        raise OtherSettingsError(
-            f"{folder}: holds a run with other settings: {'; '.join(differing)}. "
-            "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
-        )
+        raise settings_mismatch(folder, earlier, now)
 
 
-def finished(folder: Path, config: RunConfig | None = None) -> Progress | None:
+def settings_mismatch(
+    folder: Path, old: Mapping[str, object], new: Mapping[str, object]
+) -> SettingsMismatchError:
+    """The error of a folder that holds a run with other settings, with the keys that differ."""
+    return SettingsMismatchError(
+        f"{folder}: holds a run with other settings: {'; '.join(differences(old, new))}. "
+        "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
+    )
+
+
+def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = "") -> list[str]:
+    """``key: old there, new now`` for every key whose values differ."""
+    found = []
+    for key in new:
+        before, now = old.get(key), new[key]
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            found += differences(before, now, f"{at}{key}.")
+        elif before != now:
+            found.append(f"{at}{key} is {before} there, {now} now")
+    return found
+
+
+# What it has come to -------------------------------------------------------------------------
+
+
+def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:
     """The state in which training has ended; None where it has not.
 
     It changes nothing, so the folder may be another process's.
 
     Args:
-        folder: of the run.
         config: with which it would go on: a run that ran out of time has not ended where that
             gives it more.
 
@@ -114,44 +276,23 @@ def finished(folder: Path, config: RunConfig | None = None) -> Progress | None:
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
         return None
-    more = saved.stopped_by == OUT_OF_TIME and config is not None
-    return None if more and config is not None and not out_of_time(config.train, saved) else saved
+    if saved.stopped_by == OUT_OF_TIME and config is not None:
+        return saved if out_of_time(config.train, saved) else None
+    return saved
 
 
 def ended(folder: Path) -> Progress:
     """The state in which training has ended.
 
     Raises:
-        CheckpointError: it has not.
+        UntrainedError: it has not.
     """
-    if (state := finished(folder)) is None:
-        raise CheckpointError(
+    if (state := final_progress(folder)) is None:
+        raise UntrainedError(
             f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
             "to continue it"
         )
     return state
-
-
-def read_config(path: Path) -> RunConfig:
-    """The settings noted in a ``run.json``.
-
-    Raises:
-        CheckpointError: it is absent (nothing was trained there) or broken.
-    """
-    try:
-        data = read_regular(path)
-    except FileNotFoundError:
-        raise CheckpointError(
-            f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
-        ) from None
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    noted = _json(data, path)
-    if isinstance(model := noted.get("model"), dict):
-        from spmrl_bench.parsers.legacy import nested
-
-        noted["model"] = nested(model)
-    return validated(RunConfig, noted, path, CheckpointError)
 
 
 def best_weights(folder: Path) -> str:
@@ -168,25 +309,3 @@ def best_weights(folder: Path) -> str:
             raise CheckpointError(f"{folder / BEST}: no weights ({error.strerror})") from None
 
     return read_folder(folder / BEST, digest)
-
-
-def _json(data: bytes, path: Path) -> dict[str, object]:
-    try:
-        value = parsed_json(data)
-    except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
-    if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: not the settings of a run. Start anew with --fresh")
-    return value
-
-
-def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = "") -> list[str]:
-    """``key: old there, new now`` for every key whose values differ."""
-    found = []
-    for key in new:
-        before, now = old.get(key), new[key]
-        if isinstance(before, Mapping) and isinstance(now, Mapping):
-            found += differences(before, now, f"{at}{key}.")
-        elif before != now:
-            found.append(f"{at}{key} is {before} there, {now} now")
-    return found

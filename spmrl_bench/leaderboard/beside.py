@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from spmrl_bench.leaderboard.multilingual import Setup, TrackScores
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.track import Setup, TrackScores
 from spmrl_bench.scoring.metric import metric_named
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from spmrl_bench.leaderboard.comparison import comparable_counts
+from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named

@@ -1,7 +1,7 @@
 """The entries of a treebank: what has a row in its table, with its counts of every sentence.
 
 An entry is a variant trained from one seed or several, an ensemble, a system of somebody else or a
-baseline. Its scores are those of the table (:mod:`~spmrl_bench.leaderboard.table`). For all that
+baseline. Its scores are those of the table (:mod:`~spmrl_bench.leaderboard.tables`). For all that
 goes by sentences, the counts of its runs are added up; two entries are set side by side by these
 sums, each multiplied by the number of runs of the other, so that both weigh the same.
 """
@@ -18,15 +18,20 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.leaderboard.addresses import slugs
-from spmrl_bench.leaderboard.columns import Column, brief_columns, named_columns
-from spmrl_bench.leaderboard.estimates import Estimate
-from spmrl_bench.leaderboard.frame import GROUP, parts, records_frame
-from spmrl_bench.leaderboard.gathered import Gathered, Stored
+from spmrl_bench.leaderboard.board import (
+    Column,
+    Results,
+    SeedMean,
+    brief_columns,
+    named_columns,
+    track_title,
+)
+from spmrl_bench.leaderboard.frame import GROUP, StoredRecord, parts, records_frame
 from spmrl_bench.leaderboard.record import MetricResult, Record, SplitResult
-from spmrl_bench.leaderboard.table import Result, group_results, metrics_of, track_title
+from spmrl_bench.leaderboard.tables import Result, group_results, metrics_of
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio
+from spmrl_bench.site.addresses import slugs
 
 SHIPPED_NAME = ", shipped"
 
@@ -75,7 +80,7 @@ class Entry:
     """
 
     result: Result
-    stored: Sequence[Stored]
+    stored: Sequence[StoredRecord]
 
     @property
     def kind(self) -> str:
@@ -129,11 +134,11 @@ class Entry:
         members = f" of {self.result.runs}" if self.kind == "ensemble" else ""
         return f"{kind}{members}", self.name, self.result.size or "", self.origin
 
-    def estimate(self, column: Column) -> Estimate | None:
+    def estimate(self, column: Column) -> SeedMean | None:
         """The figure of a column."""
         return self.result.figures.get(column.key)
 
-    def headline(self, view: View) -> Estimate | None:
+    def headline(self, view: View) -> SeedMean | None:
         """The figure by which entries are put in order."""
         metric, split = view
         return self.result.figures.get((split, metric, metric_named(metric).headline))
@@ -238,14 +243,14 @@ class Group(NamedTuple):
         return f"{view[1]} {metric.title(metric.headline)}"
 
 
-def entries_of(gathered: Gathered) -> tuple[pd.DataFrame, list[Group]]:
+def entries_of(gathered: Results) -> tuple[pd.DataFrame, list[Group]]:
     """The frame of all records, and the tables of all treebanks with their entries."""
     frame = records_frame(gathered.records(shipped=False), gathered.records(shipped=True))
     found = list(_groups(frame, gathered.stored))
     return frame, found
 
 
-def _groups(frame: pd.DataFrame, stored: Sequence[Stored]) -> Iterator[Group]:
+def _groups(frame: pd.DataFrame, stored: Sequence[StoredRecord]) -> Iterator[Group]:
     groups = parts(frame, GROUP)
     for (track, treebank, number), rows in groups.items():
         results = group_results(rows, [])

@@ -14,15 +14,9 @@ from typing import Any
 import pandas as pd
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.leaderboard.comparison import (
-    Difference,
-    differences,
-    score_key,
-    signature_parts,
-)
+from spmrl_bench.leaderboard.compare import Difference, differences, score_key
 from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
-from spmrl_bench.leaderboard.record import Record, SplitResult
-from spmrl_bench.leaderboard.searched import searched_text
+from spmrl_bench.leaderboard.record import Record, SplitResult, searched_text, signature_parts
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_text, variant_text
 

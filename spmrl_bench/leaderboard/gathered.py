@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spmrl_bench.leaderboard.published import PublishedFigure, readable_published
+from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import RECORDS, SHIPPED, Record
 
 
@@ -70,7 +70,7 @@ def gather(folders: Iterable[Path]) -> Gathered:
                 known = found.get(path.name)
                 if known is None or known.shipped > shipped:  # what is the user's too is theirs
                     found[path.name] = Stored(record, path, folder, shipped)
-    published, wrong = readable_published()
+    published, wrong = load_published()
     # As a frame orders them: by age, the user's before shipped ones of the same moment.
     ordered = sorted(found.values(), key=lambda one: (one.record.finished, one.shipped, one.name))
     return Gathered(ordered, published, [*dict.fromkeys(mistakes), *wrong])

@@ -12,13 +12,12 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.columns import Column, named_columns
-from spmrl_bench.leaderboard.estimates import estimate_text
+from spmrl_bench.leaderboard.board import Column, mean_text, named_columns, track_title
 from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
 from spmrl_bench.leaderboard.frame import GROUP, counting_differences, parts, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.table import Result, group_results, metrics_of, track_title
+from spmrl_bench.leaderboard.tables import Result, group_results, metrics_of
 from spmrl_bench.scoring.metric import metric_named
 
 
@@ -63,7 +62,7 @@ def _table(
             f"mean of {one.runs}" if one.kind == "mean" else _whole(one.seed) for one in shown
         ],
         **{
-            column.title: [estimate_text(one.figures.get(column.key)) for one in shown]
+            column.title: [mean_text(one.figures.get(column.key)) for one in shown]
             for column in figures
         },
         "sentences": [_whole(one.test_sentences) for one in shown],

@@ -18,11 +18,18 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from spmrl_bench.leaderboard.beside import beside_track, published_differences
-from spmrl_bench.leaderboard.columns import Column, Key, brief_columns
-from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, estimate_text
+from spmrl_bench.leaderboard.board import (
+    Column,
+    Key,
+    Scores,
+    SeedMean,
+    average,
+    brief_columns,
+    mean_text,
+)
 from spmrl_bench.leaderboard.formats import Table
+from spmrl_bench.leaderboard.multilingual import Setup, TrackScores
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.track import Setup, TrackScores
 
 AVERAGE = "average"
 _SELECTED = "selected on dev"
@@ -142,7 +149,7 @@ class _Layout:
         cells = []
         for line in lines:
             scores = [line.scores.get(place, {}) for place in self.places]
-            estimates = [Estimate.of(found.values()) for found in scores]
+            estimates = [SeedMean.of(found.values()) for found in scores]
             if AVERAGE in columns:
                 by_language = list(zip(self.banks, scores, strict=True))
                 estimates.append(average(by_language) if line.averaged else None)
@@ -150,7 +157,7 @@ class _Layout:
             if self.by_language:
                 labels = [", ".join(filter(None, labels))]
             signed = line.system.startswith("Δ")
-            cells.append([*labels, *(estimate_text(one, signed) for one in estimates)])
+            cells.append([*labels, *(mean_text(one, signed) for one in estimates)])
         return [
             Table(
                 title=f"{title} ({what})",

@@ -23,8 +23,8 @@ from pydantic import (
 )
 
 from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.record import Search
 from spmrl_bench.leaderboard.record_versions import upgraded
-from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Documents, Part
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, Metric, SelectionMetric, metric_named

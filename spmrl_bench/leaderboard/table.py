@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from spmrl_bench.leaderboard.beside import beside_variant
-from spmrl_bench.leaderboard.columns import Key, brief_columns, named_columns
-from spmrl_bench.leaderboard.comparison import joined_signature
-from spmrl_bench.leaderboard.estimates import Estimate
+from spmrl_bench.leaderboard.board import Key, SeedMean, brief_columns, named_columns
+from spmrl_bench.leaderboard.compare import joined_signature
 from spmrl_bench.leaderboard.frame import GROUP, SERIES, parts
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import in_order
@@ -48,7 +47,7 @@ class Result(NamedTuple):
     runs: int | None  # how many it stands for
     shipped: bool  # whether it comes with the program
     below: bool  # whether it is one of the runs of the mean before it
-    figures: Mapping[Key, Estimate]  # those that all runs have
+    figures: Mapping[Key, SeedMean]  # those that all runs have
     test_sentences: int | None
     tokens_per_second: float | None  # in training
     dates: Sequence[str]  # on which its runs were scored, in order
@@ -143,7 +142,7 @@ def _signatures(rows: pd.DataFrame, split: str) -> dict[str, dict[int, str]]:
     return found
 
 
-def _estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
+def _estimates(series: pd.DataFrame) -> dict[Key, SeedMean]:
     """The estimate of each figure of a split that all records of a series have."""
     whole = series["record"].nunique()
     values: dict[Key, list[float]] = {}
@@ -153,7 +152,7 @@ def _estimates(series: pd.DataFrame) -> dict[Key, Estimate]:
     return {
         key: estimate
         for key, found in sorted(values.items())
-        if len(found) == whole and (estimate := Estimate.of(found))
+        if len(found) == whole and (estimate := SeedMean.of(found))
     }
 
 

@@ -24,10 +24,18 @@ from typing import NamedTuple
 import pandas as pd
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.leaderboard.columns import Column, Key, brief_columns, selecting_column
-from spmrl_bench.leaderboard.comparison import joined_signature, score_key
+from spmrl_bench.leaderboard.board import (
+    Column,
+    Key,
+    Scores,
+    SeedMean,
+    average,
+    best_variant,
+    brief_columns,
+    selecting_column,
+)
+from spmrl_bench.leaderboard.compare import joined_signature, score_key
 from spmrl_bench.leaderboard.contest import compare_variants
-from spmrl_bench.leaderboard.estimates import Estimate, Scores, average, best_variant
 from spmrl_bench.leaderboard.frame import (
     GROUP,
     by_age,
@@ -75,9 +83,9 @@ class TreebankScores:
         """A figure of a variant or baseline by seed; without a name, of the selected variant."""
         return self.figures.get(system or self.selected, {}).get(key, {})
 
-    def estimate(self, key: Key, system: str = "") -> Estimate | None:
+    def estimate(self, key: Key, system: str = "") -> SeedMean | None:
         """The same over the seeds."""
-        return Estimate.of(self.scores(key, system).values())
+        return SeedMean.of(self.scores(key, system).values())
 
     @property
     def p(self) -> float | None:
@@ -96,7 +104,7 @@ class Average(NamedTuple):
 
     convention: Convention
     languages: tuple[str, ...]
-    values: Mapping[Column, Estimate | None]
+    values: Mapping[Column, SeedMean | None]
 
 
 @dataclass(frozen=True, slots=True)

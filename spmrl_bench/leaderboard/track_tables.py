@@ -14,9 +14,8 @@ from typing import Any
 import pandas as pd
 
 from spmrl_bench.leaderboard.beside import beside_track, published_differences
-from spmrl_bench.leaderboard.columns import Column
-from spmrl_bench.leaderboard.comparison import ABSENT, differences
-from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
+from spmrl_bench.leaderboard.board import LEVEL, Column, SeedMean, mean_text, track_title
+from spmrl_bench.leaderboard.compare import ABSENT, differences
 from spmrl_bench.leaderboard.formats import (
     Document,
     Note,
@@ -25,17 +24,10 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_tables,
 )
+from spmrl_bench.leaderboard.multilingual import Average, Setup, TrackScores, score_track
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.published_tables import published_tables
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.table import track_title
-from spmrl_bench.leaderboard.track import (
-    LEVEL,
-    Average,
-    Setup,
-    TrackScores,
-    score_track,
-)
 from spmrl_bench.scoring.significance import TRIALS
 
 #: Of the files of one track.
@@ -114,18 +106,15 @@ def _setup_table(track: str, setup: Setup) -> Table:
                 row.language,
                 row.treebank,
                 seeds_text(row.seeds),
-                *(
-                    estimate_text(found[one], mark="*" if one.variant == best else "")
-                    for one in dev
-                ),
+                *(mean_text(found[one], mark="*" if one.variant == best else "") for one in dev),
                 "" if row.p is None else f"{row.p:.4f}",
                 row.selected if len(row.settings) > 1 else "",
-                *(estimate_text(found[one]) for one in test),
+                *(mean_text(found[one]) for one in test),
             ]
         )
     for average in setup.averages:
         what = f"{len(average.languages)} languages, {_rules(average, setup)}"
-        values = [[estimate_text(average.values[one]) for one in part] for part in (dev, test)]
+        values = [[mean_text(average.values[one]) for one in part] for part in (dev, test)]
         rows.append(["average", what, "", *values[0], "", "", *values[1]])
     titles = [[column.title for column in part] for part in (dev, test)]
     return Table(
@@ -269,7 +258,7 @@ def _own_numbers(setup: Setup) -> Iterator[dict[str, Any]]:
             yield place | _number(column, value) | more
 
 
-def _number(column: Column, found: Estimate | None) -> dict[str, Any]:
+def _number(column: Column, found: SeedMean | None) -> dict[str, Any]:
     return _place(column) | {
         "system": "spmrl_bench",
         "variant": column.system or None,

@@ -10,17 +10,15 @@ from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.entries import Entry, Group, entries_of
+from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, Results, entries_of
 from spmrl_bench.leaderboard.formats import Table
-from spmrl_bench.leaderboard.gathered import Gathered
-from spmrl_bench.leaderboard.track import LEVEL
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import randomisation
 
 COLUMNS = ("treebank", "figure", "ours", "our_test", "others", "their_test", "difference", "p")
 
 
-def verdicts(gathered: Gathered, treebanks: Collection[str] | None = None) -> pd.DataFrame:
+def verdicts(gathered: Results, treebanks: Collection[str] | None = None) -> pd.DataFrame:
     """One row for each table and metric that both sides have entries of.
 
     Args:

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 
 from spmrl_bench.errors import RecipeError
+from spmrl_bench.process.devices import cards
 
 # Names of glibc's malloc.h (M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD), and values.
 _KEEP = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
@@ -45,19 +46,6 @@ def choose_device(name: str) -> torch.device:
         known = ", ".join(f"cuda:{number}" for number in range(there)) or "no CUDA device"
         raise RecipeError(f"device '{name}' asked for, but torch sees {known} here")
     return device
-
-
-def cards() -> int:
-    """Return the number of graphics cards that torch sees."""
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0
-
-
-def device_of_job(job: int, device: str, cards: int) -> str:
-    """Return the device of a job, from 0, among several that go on at once: the cards in turn.
-
-    A ``device`` that names a card, or the CPU, is that of all jobs.
-    """
-    return f"cuda:{job % cards}" if device in ("auto", "cuda") and cards > 1 else device
 
 
 def prepare_process(name: str, *, training: bool = False) -> torch.device:

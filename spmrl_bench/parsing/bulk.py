@@ -224,7 +224,7 @@ def _results(
         codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
         raise WorkerLostError(
             f"a process that parses has ended ({codes[1] if codes else 'nobody knows why'}; is "
-            "there enough memory? Fewer --workers need less)"
+            "there enough memory? Fewer --jobs or --workers need less)"
         ) from None
     finally:
         for future in waiting:

@@ -47,12 +47,17 @@ from spmrl_bench.parsing.bulk import (
 )
 from spmrl_bench.parsing.models import identity
 from spmrl_bench.parsing.streams import LOOKED_AT, Form, sentences_of, text_problem
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Executor, Unit
+from spmrl_bench.process.executors.base import Executor, Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.readers.conll import TagColumn
-from spmrl_bench.storage.bounded_files import open_regular, read_regular
-from spmrl_bench.storage.files import clear_up, create, write_file, write_text
+from spmrl_bench.storage.files import (
+    create,
+    open_regular_file,
+    read_regular,
+    remove_orphans,
+    write_file,
+    write_text,
+)
 from spmrl_bench.storage.locks import LockedError, locked
 
 #: In the folder of the outputs: which parser they are of, with which options.
@@ -182,12 +187,12 @@ def parse_folder(
     _tidy(left)
     job = Job(model.resolve(), found.sha256, left, options, settings.transforms)
     units = [
-        Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers), at_once="--workers")
+        Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers))
         for k in range(workers if left else 0)
     ]
     try:
         with _progress(left, console):
-            ended = carry_out(units, executor(), say=say, advice=_AGAIN) if units else []
+            ended = run_units(units, executor(), log=say, advice=_AGAIN) if units else []
         results = [result for file in left if (result := file.result) is not None]
     finally:
         _tidy(left)
@@ -320,7 +325,7 @@ class _FileWorker:
 @contextmanager
 def _opened(file: Input) -> Iterator[BinaryIO]:
     try:
-        with open_regular(file.path) as raw:
+        with open_regular_file(file.path) as raw:
             compressed = file.path.name.lower().endswith(".gz")
             yield cast("BinaryIO", gzip.GzipFile(fileobj=raw) if compressed else raw)
     except (EOFError, zlib.error) as error:
@@ -392,7 +397,7 @@ def _tidy(files: Sequence[Input]) -> None:
             file.beside("lock").unlink(missing_ok=True)
     for folder in {file.output.parent for file in files}:
         if folder.is_dir():
-            clear_up(folder)
+            remove_orphans(folder)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.parsing.packages import check_files, located, read_package
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import read_folder, whole_folder
-from spmrl_bench.storage.json_files import read_json
+from spmrl_bench.storage.files import last_complete_version, read_folder
+from spmrl_bench.storage.json import read_json
 from spmrl_bench.training import BEST
 from spmrl_bench.treebanks.catalogue import load_manifest
 
@@ -99,7 +99,7 @@ def trained_transforms(folder: Path) -> list[str] | None:
 def _folder_of(model: str | Path) -> Path:
     folder = located(model)
     best = folder / BEST
-    return folder if whole_folder(best) is None else best
+    return folder if last_complete_version(best) is None else best
 
 
 def _opened(model: str | Path, place: Path, *, whole: bool = False) -> tuple[Kind, Description]:

@@ -11,11 +11,10 @@ from functools import cached_property
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.addresses import slugs
-from spmrl_bench.leaderboard.entries import Entry, Group, View, entries_of
-from spmrl_bench.leaderboard.gathered import Gathered, Stored
+from spmrl_bench.leaderboard.board import Entry, Group, Results, View, entries_of, track_title
+from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.table import track_title
+from spmrl_bench.site.addresses import slugs
 from spmrl_bench.site.licences import Facts, facts_of
 from spmrl_bench.site.standings import Standing, standing
 
@@ -84,7 +83,7 @@ class Atlas:
         systems: on which treebanks each system, variant or baseline has an entry.
     """
 
-    def __init__(self, gathered: Gathered) -> None:
+    def __init__(self, gathered: Results) -> None:
         self.gathered = gathered
         frame, groups = entries_of(gathered)
         self.frame: pd.DataFrame = frame
@@ -111,7 +110,7 @@ class Atlas:
         """Address of the page of an entry."""
         return f"entries/{bank.slug}/{group.slugs[entry]}.html"
 
-    def run(self, stored: Stored) -> str:
+    def run(self, stored: StoredRecord) -> str:
         """Address of the page of a record."""
         return f"runs/{stored.name}.html"
 
@@ -128,12 +127,12 @@ class Atlas:
         """Treebanks of a language that have published figures."""
         return list(dict.fromkeys(one.treebank for one in self.figures if one.language == language))
 
-    def place_of(self, stored: Stored) -> tuple[Bank, Group, Entry] | None:
+    def place_of(self, stored: StoredRecord) -> tuple[Bank, Group, Entry] | None:
         """The entry that a record is part of; None of older records of a run."""
         return self._entry_of_run.get(stored.name)
 
     @property
-    def shown(self) -> list[Stored]:
+    def shown(self) -> list[StoredRecord]:
         """The records that have a page: the newest of each run."""
         return [one for one in self.gathered.stored if one.name in self._entry_of_run]
 

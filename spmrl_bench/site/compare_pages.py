@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.leaderboard.entries import Entry, Group, View
+from spmrl_bench.leaderboard.board import Entry, Group, View
 from spmrl_bench.site.atlas import Atlas, Bank
 from spmrl_bench.site.downloads import Files, as_files, as_json
 from spmrl_bench.site.forms import page

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spmrl_bench.leaderboard.entries import Entry, Group, View, has_seed
-from spmrl_bench.leaderboard.table import Result
+from spmrl_bench.leaderboard.board import Entry, Group, View, has_seed
+from spmrl_bench.leaderboard.tables import Result
 from spmrl_bench.site.atlas import Atlas, Bank
 from spmrl_bench.site.downloads import Files, links
 from spmrl_bench.site.forms import page

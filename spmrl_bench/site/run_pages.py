@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from spmrl_bench.leaderboard.comparison import SPLITS, signature_parts
-from spmrl_bench.leaderboard.entries import Entry, Group, has_seed
-from spmrl_bench.leaderboard.gathered import Stored
-from spmrl_bench.leaderboard.record import SplitResult
-from spmrl_bench.leaderboard.searched import Search, searched_text
+from spmrl_bench.leaderboard.board import Entry, Group, has_seed
+from spmrl_bench.leaderboard.frame import StoredRecord
+from spmrl_bench.leaderboard.record import (
+    SPLITS,
+    Search,
+    SplitResult,
+    searched_text,
+    signature_parts,
+)
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.site.atlas import Atlas, Bank
 from spmrl_bench.site.downloads import Files
@@ -34,7 +38,7 @@ def run_pages(atlas: Atlas) -> Iterator[Files]:
 
 
 def _page(
-    atlas: Atlas, stored: Stored, bank: Bank, group: Group, entry: Entry, address: str
+    atlas: Atlas, stored: StoredRecord, bank: Bank, group: Group, entry: Entry, address: str
 ) -> bytes:
     record = stored.record
     alone = Entry(
@@ -94,7 +98,7 @@ def _signatures(results: list[tuple[str, SplitResult]]) -> list[tuple[str, str, 
     ]
 
 
-def _outputs(stored: Stored) -> Grid | None:
+def _outputs(stored: StoredRecord) -> Grid | None:
     """What a system of somebody else gave."""
     system = stored.record.system
     if system is None:

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spmrl_bench.leaderboard.entries import Entry, Group, View
-from spmrl_bench.leaderboard.track import LEVEL
+from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, View
 from spmrl_bench.scoring.significance import randomisation
 
 MARK = "a"

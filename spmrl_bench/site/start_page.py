@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from spmrl_bench.leaderboard.entries import Entry, Group, View
-from spmrl_bench.leaderboard.estimates import average
+from spmrl_bench.leaderboard.board import Entry, Group, View, average, track_title
+from spmrl_bench.leaderboard.multilingual import way_of_counting
 from spmrl_bench.leaderboard.record import in_order
-from spmrl_bench.leaderboard.table import track_title
-from spmrl_bench.leaderboard.track import way_of_counting
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.atlas import Atlas, Bank, SystemKey
 from spmrl_bench.site.downloads import Files, as_files, links

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spmrl_bench.leaderboard.columns import Column
-from spmrl_bench.leaderboard.entries import Entry, Group, headlines
+from spmrl_bench.leaderboard.board import Column, Entry, Group, headlines, track_title
 from spmrl_bench.leaderboard.record import in_order
-from spmrl_bench.leaderboard.table import track_title
 from spmrl_bench.site.atlas import Atlas, Bank, SystemKey
 from spmrl_bench.site.downloads import Files, as_files, links
 from spmrl_bench.site.forms import page

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from spmrl_bench.leaderboard.entries import Entry, Group, View
+from spmrl_bench.leaderboard.board import Entry, Group, View
 from spmrl_bench.leaderboard.frame import counting_differences
 from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.table import results_frame
+from spmrl_bench.leaderboard.tables import results_frame
 from spmrl_bench.site.atlas import Atlas, Bank
 from spmrl_bench.site.downloads import Files, as_files, links
 from spmrl_bench.site.forms import page

@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from spmrl_bench.storage.living import birth_of, is_gone, this_machine
+from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
 #: Seconds after which what a process of another machine was writing counts as left behind.
 FORGOTTEN = 86_400.0
@@ -272,7 +272,7 @@ def discard(path: Path) -> None:
 
 def _hidden(path: Path, state: str) -> Path:
     """A name beside a path that nobody else has."""
-    birth = birth_of(os.getpid()) or ""
+    birth = process_start_time(os.getpid()) or ""
     maker = f"{_machine()}-{os.getpid()}-{birth}-{secrets.token_hex(4)}"
     # Only what was moved aside is looked for by its name, and the whole must not get too long.
     name = path.name if state == "old" else path.name[:60]
@@ -299,7 +299,7 @@ def _is_left_behind(entry: os.DirEntry[str]) -> bool:
     if found is None:
         return False
     if found["machine"] == _machine():
-        return is_gone(int(found["pid"]), found["birth"])
+        return is_dead(int(found["pid"]), found["birth"])
     return time.time() - entry.stat(follow_symlinks=False).st_mtime > FORGOTTEN
 
 

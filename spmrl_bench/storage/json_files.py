@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.storage.bounded_files import LIMIT, read_within
+from spmrl_bench.storage.files import LIMIT, read_bounded
 
 #: Lists and objects inside each other; no file of the program has ten.
 DEPTH = 100
@@ -70,7 +70,7 @@ def read_json(path: Path, error: type[SpmrlError], limit: int = LIMIT) -> Any:
         SpmrlError: of the class given: there is no such file, it is too large, or no JSON, as of
             :func:`parsed_json`.
     """
-    data = read_within(path, error, limit)
+    data = read_bounded(path, error, limit)
     try:
         return parsed_json(data)
     except json.JSONDecodeError as problem:

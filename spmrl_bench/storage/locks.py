@@ -26,7 +26,7 @@ from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.files import create
-from spmrl_bench.storage.living import birth_of, is_gone, this_machine
+from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
 #: Seconds without a sign of life after which the lock of another machine's process counts as left
 #: behind, and seconds between two such signs.
@@ -91,7 +91,7 @@ def locked(lock: Path, wanted: Callable[[], bool] | None = None) -> Iterator[Non
     me = Owner(
         machine=this_machine(),
         pid=os.getpid(),
-        birth=birth_of(os.getpid()) or "",
+        birth=process_start_time(os.getpid()) or "",
         since=datetime.datetime.now(datetime.UTC),
         token=secrets.token_hex(4),
         cancellable=wanted is not None,
@@ -195,7 +195,7 @@ def _left_behind(
 ) -> bool:
     """Whether the process that wrote a lock is gone, as far as this one can tell."""
     if owner.is_here:
-        return is_gone(owner.pid, owner.birth)
+        return is_dead(owner.pid, owner.birth)
     return clock(folder) - touched > SILENCE
 
 

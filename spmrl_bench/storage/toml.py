@@ -19,8 +19,8 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.storage.bounded_files import read_within
-from spmrl_bench.storage.json_files import DEPTH, check_depth, check_whole
+from spmrl_bench.storage.files import read_bounded
+from spmrl_bench.storage.json import DEPTH, check_depth, check_whole
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -40,7 +40,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY}[ \t]*\.[ \t]*){{{DEPTH}}}", re.ASC
 
 def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
     """The content of a TOML file; a syntax error or unreadable file raises ``error``."""
-    data = read_within(path, error, MAX_BYTES)
+    data = read_bounded(path, error, MAX_BYTES)
     try:
         return parsed_toml(data.decode())
     except ValueError as problem:

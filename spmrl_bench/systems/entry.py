@@ -1,21 +1,22 @@
 """Entering what a parser of somebody else gave: scored as our own parsers are, kept as a record.
 
-One record has all that is known of one version of a system on a treebank: a file of brackets and
-one of dependencies, of dev and of test, come together in it. So it can be compared with any run,
-sentence by sentence. A system that was trained here has a record for each seed.
+One record has all that is entered of a version of a system on a treebank: a file of brackets and
+one of dependencies, of dev and of test. So it can be compared with any run, sentence by sentence. A
+system that was trained here has a record for each seed.
 """
 
 from __future__ import annotations
 
 import datetime
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.experiments.evaluation import gold_parses, rules_of, signed_result
+from spmrl_bench.experiments.score import gold_parses, metric_result, rules_of
 from spmrl_bench.leaderboard.environment import find_commit, find_versions
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import (
@@ -24,7 +25,7 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     System,
     TreebankInfo,
-    readable_records,
+    load_records,
     write_record,
 )
 from spmrl_bench.scoring.metric import METRICS, metric_named
@@ -35,14 +36,6 @@ from spmrl_bench.treebanks.treebank import Treebank
 KIND = "system"
 
 
-class Entered(NamedTuple):
-    """What came of entering a file."""
-
-    record: Record
-    path: Path
-    handled: dict[str, int]  # answers that could not be scored as they stood
-
-
 class Scored(NamedTuple):
     """What a file of parses is worth."""
 
@@ -51,9 +44,8 @@ class Scored(NamedTuple):
 
 
 def enter(
-    path: Path,
+    files: Mapping[str, Sequence[Path]],
     bank: Treebank,
-    split: str,
     system: System,
     results_dir: Path,
     *,
@@ -61,33 +53,47 @@ def enter(
     tags: bool = False,
     encoding: str = "utf-8",
     save_parses: bool = False,
-) -> Entered:
-    """Score a file of parses and write the record of its system.
+) -> tuple[Record, Path]:
+    """Score files of parses, write the record of their system, and return both.
 
     Args:
-        path: brackets or CoNLL-U, an answer for each sentence of the split.
+        files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
         bank: whose test split is open if it is asked for.
-        system: its description; ``outputs`` and ``tested`` follow from the records.
+        system: its description; ``outputs`` and ``tested`` follow from files and records.
         policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
-        save_parses: keep the file and the gold trees (:mod:`~spmrl_bench.systems.outputs`).
+        save_parses: keep the files and the gold trees (:mod:`~spmrl_bench.systems.outputs`).
 
     Raises:
-        SpmrlError: the file cannot be read or scored, or the record not be written.
+        SpmrlError: a file cannot be read or scored, or the record not be written.
     """
-    earlier, _ = readable_records(results_dir / "runs")
+    earlier, _ = load_records(results_dir / "runs")
     source = Provenance(
         tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title)
     )
-    new = score_file(path, bank, split, source, policy=policy, encoding=encoding)
-    if save_parses:
-        keep_output(path, new.output, bank, split, results_dir, encoding=encoding)
-    results, outputs = _known(bank, system, earlier)
-    results[split] = _joined(results.get(split), new.result)
-    outputs[split] = _joined_outputs(outputs.get(split), new.output)
+    results: dict[str, SplitResult] = {}
+    outputs: dict[str, Output] = {}
+    for split, paths in files.items():
+        scored = [
+            score_file(path, bank, split, source, policy=policy, encoding=encoding)
+            for path in paths
+        ]
+        metrics = [name for each in scored for name in each.result.metrics]
+        if len(set(metrics)) < len(metrics):
+            names = " and ".join(map(str, paths))
+            raise ScoreError(f"{names}: two files of {split} have the same layer; expected one")
+        for path, (result, output) in zip(paths, scored, strict=True):
+            if save_parses:
+                keep_output(path, output, bank, split, results_dir, encoding=encoding)
+            if (before := results.get(split)) is not None:
+                result = result.model_copy(update={"metrics": before.metrics | result.metrics})
+                sha256 = outputs[split].sha256 | output.sha256
+                handled = Counter(outputs[split].handled) + Counter(output.handled)
+                output = output.model_copy(update={"sha256": sha256, "handled": dict(handled)})
+            results[split], outputs[split] = result, output
     recipe = {"kind": KIND, "system": {"name": system.name, "version": system.version}}
     record = with_tested(system_record(bank, system, results, outputs, recipe=recipe), earlier)
-    return Entered(record, write_record(record, results_dir / "runs"), new.output.handled)
+    return record, write_record(record, results_dir / "runs")
 
 
 def score_file(
@@ -115,7 +121,7 @@ def score_file(
     rules = rules_of(bank, [name])[name]
     counts = metric_named(name).count(gold, found.parses, rules)
     handled = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
-    signed = signed_result(
+    signed = metric_result(
         bank, split, name, counts, rules, replace(source, output=handled or None)
     )
     output = Output(
@@ -142,25 +148,6 @@ def _info(bank: Treebank) -> TreebankInfo:
         language=bank.language,
         fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
     )
-
-
-def _known(
-    bank: Treebank, system: System, earlier: Sequence[Record]
-) -> tuple[dict[str, SplitResult], dict[str, Output]]:
-    """What was entered of the same version of a system on a treebank before."""
-    info = _info(bank)
-    same = [
-        record
-        for record in earlier
-        if record.system is not None
-        and record.cost is None
-        and record.system.title == system.title
-        and record.treebank == info
-    ]
-    if not same or (before := same[-1]).system is None:
-        return {}, {}
-    results = {name: one for name in ("dev", "test") if (one := before.result(name))}
-    return results, dict(before.system.outputs)
 
 
 def system_record(
@@ -201,21 +188,6 @@ def system_record(
         commit=find_commit(),
         **fields,
     )
-
-
-def _joined(before: SplitResult | None, new: SplitResult) -> SplitResult:
-    """The scores of both layers of a split."""
-    if before is None:
-        return new
-    if before.sentences != new.sentences:
-        raise ScoreError(f"{before.sentences} sentences were scored before, now {new.sentences}")
-    return new.model_copy(update={"metrics": before.metrics | new.metrics})
-
-
-def _joined_outputs(before: Output | None, new: Output) -> Output:
-    if before is None:
-        return new
-    return new.model_copy(update={"sha256": before.sha256 | new.sha256})
 
 
 def with_tested(record: Record, earlier: Sequence[Record]) -> Record:

@@ -11,9 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree, readonly_int32
@@ -32,6 +36,29 @@ _SPACE = re.compile(r"\s")
 def spelt(word: str) -> str:
     """A word as a system gets it."""
     return _SPACE.sub(FOR_SPACE, word)
+
+
+def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) -> list[Path]:
+    """Write the words of a split for an outside system, and return the files.
+
+    ``TREEBANK.SPLIT.txt`` has a sentence a line, its words separated by spaces; it is left out
+    where a word has white space in it. ``TREEBANK.SPLIT.conllu`` has the same words one a line, no
+    head, and of tags (column XPOS) those that the treebank lets parsers read, if any are asked for.
+
+    Raises:
+        ScoreError: the treebank has no tags.
+        SpmrlError: the split cannot be read, or a file cannot be written.
+    """
+    if tags and bank.manifest.tags == "none":
+        raise ScoreError(f"treebank {bank.name} has no tags to give")
+    sentences = bank.examples(split, bank.layers[:1])
+    texts = {"conllu": words_text(sentences, "conllu", tags=tags)}
+    if all(len(word.split()) == 1 for parse in sentences for word in parse.words):
+        texts["txt"] = words_text(sentences, "words", tags=False)
+    written = {folder / f"{bank.name}.{split}.{ending}": text for ending, text in texts.items()}
+    for path, text in written.items():
+        write_text(path, text)
+    return list(written)
 
 
 def words_text(parses: Sequence[Parse], form: Form, *, tags: bool) -> str:

@@ -1,42 +1,73 @@
-"""Training a system of somebody else on a treebank, as data of a run folder.
+"""A parser of somebody else on a treebank, trained and scored as runs of ours are.
 
 The folder is ``RUNS/treebank/system-size-seedN``, with the minutes where there is a limit.
 ``run.json`` says with what it was trained, ``train.log`` has what its command printed, ``model/``
 what it left, and ``trained.json``, written last, what it took. A system sees the training split and
-the dev split, by which it may choose; the test split is closed until it is scored.
+the dev split, by which it may choose; the test split is closed until it is scored. What it answers
+stays in the folder, so that anybody can score it again.
 """
 
 from __future__ import annotations
 
-import shutil
-import threading
-from collections.abc import Mapping, Sequence
+import hashlib
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict
+from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, TrainingError
-from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.plan import choose_treebank
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import Size
-from spmrl_bench.experiments.run_folder import MINUTES, TRAINED, OtherSettingsError, differences
-from spmrl_bench.experiments.run_notes import attempt_noted
+from spmrl_bench.experiments.recipe import Size, load_recipe
+from spmrl_bench.experiments.run_folder import (
+    MINUTES,
+    SETTINGS,
+    TRAINED,
+    UntrainedError,
+    recording_failure,
+    run_lock,
+    settings_mismatch,
+    write_settings,
+)
+from spmrl_bench.experiments.score import Scoring
+from spmrl_bench.leaderboard.environment import find_hardware, find_versions
+from spmrl_bench.leaderboard.provenance import Provenance
+from spmrl_bench.leaderboard.record import (
+    Output,
+    Record,
+    SplitResult,
+    System,
+    SystemTraining,
+    load_records,
+    write_record,
+)
 from spmrl_bench.nn.device import choose_device
+from spmrl_bench.process.pools import available_threads
 from spmrl_bench.scoring.settings_text import settings_folder
-from spmrl_bench.storage.files import clear_up, discard, write_text
-from spmrl_bench.storage.json_files import parsed_json
-from spmrl_bench.systems.command import Cost, StoppedError, run
+from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
+from spmrl_bench.storage.json import parse_json
+from spmrl_bench.storage.locks import LockedError, locked
+from spmrl_bench.systems.command import Cost, run
 from spmrl_bench.systems.description import Known, Value, filled
-from spmrl_bench.systems.environment import python_of, version_of, versions_of
-from spmrl_bench.systems.material import trees_text
+from spmrl_bench.systems.entry import score_file, signed_title, system_record, with_tested
+from spmrl_bench.systems.install import python_of, version_of, versions_of
+from spmrl_bench.systems.material import trees_text, words_text
+from spmrl_bench.systems.outputs import is_kept, keep_output
+from spmrl_bench.training.report import messages
 from spmrl_bench.treebanks.treebank import Treebank
+from spmrl_bench.trees.parse import Parse
 
 Model = TypeVar("Model", bound=BaseModel)
 
-MODEL, SETTINGS, LOG = "model", "run.json", "train.log"
+MODEL, SPLITS = "model", ("dev", "test")
+#: What the commands that train and parse print.
+LOG, PARSE_LOG = "train.log", "parse.log"
+
+_GLANCE = 0.2  # seconds between two looks whether others have written their records
 
 
 class SystemSettings(BaseModel):
@@ -77,52 +108,318 @@ class Trained(BaseModel):
 
 @dataclass(frozen=True)
 class SystemRun:
-    """One system on one treebank with one seed."""
+    """One system on one treebank with one seed; what it has to do with others is as of a run."""
 
     system: Known
     treebank: Treebank
-    settings: SystemSettings
+    config: SystemSettings
     folder: Path
     note: str
     """Which treebank was taken and why."""
 
+    #: How long it takes is not known, so it begins before those of which it is.
+    cost = float("inf")
+    is_small = False
+
     @property
     def title(self) -> str:
         """What it is called while it works."""
-        return f"{self.settings.treebank} {self.system.name} seed {self.settings.seed}"
+        return f"{self.config.treebank} {self.system.name} seed {self.config.seed}"
+
+    @property
+    def variant(self) -> str:
+        """Its name."""
+        return self.system.name
+
+    @property
+    def group(self) -> Hashable:
+        """It competes with nobody for the test split."""
+        return self.folder
 
     @property
     def given(self) -> dict[str, Value]:
         """What the command line changed, by the keys that name a run: settings, and the time."""
-        found = {f"system.{key}": value for key, value in self.settings.settings.items()}
-        if self.settings.minutes is not None:
-            found[MINUTES] = self.settings.minutes
+        found = {f"system.{key}": value for key, value in self.config.settings.items()}
+        if self.config.minutes is not None:
+            found[MINUTES] = self.config.minutes
         return found
 
-    @property
-    def is_trained(self) -> bool:
-        """Whether its training has ended."""
-        return trained(self.folder) is not None
+    # Training ---------------------------------------------------------------------------------
 
-    def values(self, *, threads: int, device: str, **more: object) -> dict[str, Any]:
+    def state(self) -> Trained | None:
+        """What its training took; None where it has not ended.
+
+        Raises:
+            SettingsMismatchError: the folder was trained with other settings.
+            CheckpointError: a file of it is broken.
+        """
+        if (path := self.folder / SETTINGS).exists():
+            noted = _read(SystemSettings, path)
+            if noted != self.config:
+                pair = (one.model_dump(mode="json") for one in (noted, self.config))
+                raise settings_mismatch(self.folder, *pair)
+        path = self.folder / TRAINED
+        return _read(Trained, path) if path.exists() else None
+
+    def trained(self) -> str | None:
+        """What its training came to; None where it has not ended."""
+        description, state = self.system.description, self.state()
+        if description.train is None:
+            return f"on {description.training_data}: 'spmrl-bench eval' scores it"
+        return None if state is None else _cost_text(state)
+
+    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+        """Train it.
+
+        What an interrupted training left is continued where the description says that the command
+        does so, and else begun anew. The trees that it learns from lie in the folder as long.
+
+        Raises:
+            SettingsMismatchError: the folder was trained with other settings.
+            TrainingError: the command failed, or left nothing to parse with.
+            SpmrlError: the folder cannot be written, another process trains in it, or the training
+                data cannot be read.
+            Interrupted: Ctrl-C or SIGTERM; the command has ended.
+        """
+        folder, train = self.folder, self.system.description.train
+        assert train is not None, "it is trained"
+        data, threads = folder.absolute() / "data", available_threads()
+        with run_lock(folder), recording_failure(folder, LOG):
+            if self.state() is not None:
+                return
+            about = f"{note}; " if note else ""
+            _say(console, f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}")
+            write_settings(folder, self.config)
+            if not train.continues:
+                remove_folder(folder / MODEL)
+            (folder / MODEL).mkdir(exist_ok=True)
+            remove_folder(data)  # of a process that was killed
+            try:
+                cost = self._learn(data, threads, device)
+            finally:
+                remove_folder(data)
+            if not (folder / MODEL / train.product).exists():
+                raise TrainingError(self._nothing_learnt(cost, train.product))
+            state = Trained(
+                seconds=cost.seconds,
+                peak_memory_bytes=cost.peak_memory_bytes,
+                out_of_time=cost.out_of_time,
+                threads=threads,
+                device=choose_device(device).type,
+                packages=versions_of(self.system),
+            )
+            write_text(folder / TRAINED, state.model_dump_json(indent=1) + "\n")
+            remove_orphans(folder)
+        _say(console, f"{self.title}: trained {_cost_text(state)}")
+
+    def _learn(self, data: Path, threads: int, device: str) -> Cost:
+        """Write the trees and run the command."""
+        description, minutes = self.system.description, self.config.minutes
+        assert description.train is not None
+        ending = "mrg" if description.train.format == "brackets" else "conllu"
+        files = {split: data / f"{split}.{ending}" for split in ("train", "dev")}
+        for split, path in files.items():
+            examples = self.treebank.examples(split, [description.layer])
+            tags = description.train.tags == "treebank"
+            write_text(path, trees_text(examples, description.layer, tags=tags))
+        seconds = None if minutes is None else 60 * minutes
+        values = self._values(threads, device, seconds=int(seconds or 0), **files)
+        command = filled(description.train.command, values)
+        return run(command, self.folder / LOG, threads=threads, seconds=seconds)
+
+    def _values(self, threads: int, device: str, **more: object) -> dict[str, Any]:
         """What the placeholders of its commands stand for."""
         return {
-            **self.settings.values,
+            **self.config.values,
             "python": python_of(self.system),
             "here": self.system.path.parent,
             "model": self.folder.absolute() / MODEL,
-            "seed": self.settings.seed,
+            "seed": self.config.seed,
             "threads": threads,
             "device": choose_device(device).type,
             **more,
+        }
+
+    def _nothing_learnt(self, cost: Cost, product: str) -> str:
+        problem = f"{self.title}: {self.folder / MODEL} has no {product}, so nothing was learnt"
+        if cost.out_of_time:
+            return (
+                f"{problem} within {self.config.minutes:g} minutes: give it more (--minutes) or "
+                f"less to do (--set; its settings: {', '.join(self.config.values) or 'none'})"
+            )
+        return f"{problem}; see {self.folder / LOG}"
+
+    # Scoring ----------------------------------------------------------------------------------
+
+    def dev_score(self) -> float:
+        """See that it is trained; it competes with nobody, so any score will do.
+
+        Raises:
+            CheckpointError: it is not trained, or with other settings.
+        """
+        if self.state() is None and self.system.description.train is not None:
+            raise UntrainedError(
+                f"{self.folder}: training has not ended; run 'spmrl-bench train' with the same "
+                "options"
+            )
+        return 0.0
+
+    def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
+        """The newest record of the answers that the folder has; they are kept, if they are to be.
+
+        Raises:
+            SpmrlError: they cannot be.
+        """
+        try:
+            there = {
+                split: hashlib.sha256(self._answers(split).read_bytes()).hexdigest()
+                for split in SPLITS
+            }
+        except OSError:
+            return None
+        layer, recipe = self.system.description.layer, self._recipe()
+        for record in reversed(records):
+            if record.system is None or record.recipe != recipe:
+                continue
+            outputs = record.system.outputs
+            if {split: one.sha256.get(layer) for split, one in outputs.items()} == there:
+                if scoring.save_parses:
+                    self._keep(outputs, scoring.results_dir)
+                return record
+        return None
+
+    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+        """Parse dev and test and write the record.
+
+        Raises:
+            TrainingError: its command failed or wrote nothing.
+            SpmrlError: its answers cannot be read.
+        """
+        threads, parse = available_threads(), self.system.description.parse
+        bank, state = self.treebank.with_test(), self.state()
+        source = Provenance(
+            tags=bank.manifest.tags if parse.tags == "treebank" else "none",
+            variant=signed_title(self._described().title),
+            settings=self.given,
+            size=self.config.size,
+            seed=self.config.seed,
+        )
+        results: dict[str, SplitResult] = {}
+        outputs: dict[str, Output] = {}
+        with run_lock(self.folder):
+            if not (self.folder / SETTINGS).exists():  # it was trained elsewhere
+                (self.folder / MODEL).mkdir(parents=True, exist_ok=True)
+                write_settings(self.folder, self.config)
+            idle = self._start_seconds(bank, threads, device)
+            for split in SPLITS:
+                sentences = bank.examples(split, [self.system.description.layer])
+                seconds = self._parse(sentences, split, threads, device)
+                path = self._answers(split)
+                found = score_file(path, bank, split, source, policy=parse.faults)
+                speed = None
+                if idle is not None and seconds > idle:
+                    speed = sum(map(len, sentences)) / (seconds - idle)
+                results[split] = found.result.model_copy(update={"tokens_per_second": speed})
+                outputs[split] = found.output
+            record = system_record(
+                bank,
+                self._described(),
+                results,
+                outputs,
+                recipe=self._recipe(),
+                lang=self.config.recipe,
+                size=self.config.size,
+                seed=self.config.seed,
+                hardware=find_hardware(choose_device(device)).model_copy(
+                    update={"threads": threads, "kernels": None}
+                ),
+                versions=find_versions() | (state.packages if state else versions_of(self.system)),
+            )
+            if scoring.save_parses:
+                self._keep(outputs, scoring.results_dir)
+        _say(console, f"wrote {_write_counted(record, scoring.records_dir)}")
+
+    def _parse(self, sentences: Sequence[Parse], name: str, threads: int, device: str) -> float:
+        """Let the system parse; returns in how many seconds."""
+        parse = self.system.description.parse
+        given, path = self.folder.absolute() / f"{name}.given", self._answers(name)
+        text = words_text(sentences, parse.input, tags=parse.tags == "treebank")
+        write_text(given, text)
+        path.unlink(missing_ok=True)
+        values = self._values(threads, device, input=given, output=path.absolute())
+        begun = time.monotonic()
+        run(filled(parse.command, values), self.folder / PARSE_LOG, threads=threads)
+        seconds = time.monotonic() - begun
+        if not path.is_file():
+            raise TrainingError(
+                f"{self.title}: wrote no {path.name}; see {self.folder / PARSE_LOG}"
+            )
+        return seconds
+
+    def _start_seconds(self, bank: Treebank, threads: int, device: str) -> float | None:
+        """The time in which the command starts and loads: that of the shortest sentence of dev.
+
+        None if it cannot parse that alone.
+        """
+        shortest = min(bank.examples("dev", [self.system.description.layer]), key=len)
+        try:
+            return self._parse([shortest], "shortest", threads, device)
+        except TrainingError:
+            return None
+
+    def _answers(self, split: str) -> Path:
+        return self.folder / f"{split}.parses"
+
+    def _keep(self, outputs: Mapping[str, Output], results_dir: Path) -> None:
+        """Keep the answers, and the gold trees, among the results."""
+        bank = self.treebank.with_test()
+        for split, output in outputs.items():
+            if not is_kept(output, bank.name, split, results_dir):
+                keep_output(self._answers(split), output, bank, split, results_dir)
+
+    def _described(self) -> System:
+        description, state = self.system.description, self.state()
+        return System(
+            name=description.title,
+            version=self.config.version,
+            url=description.url,
+            paper=description.paper,
+            training_data=description.training_data or f"train of {self.config.treebank}",
+            notes=description.adapted,
+            training=state
+            and SystemTraining(
+                wall_seconds=state.seconds,
+                peak_memory_bytes=state.peak_memory_bytes,
+                minutes=self.config.minutes,
+                out_of_time=state.out_of_time,
+            ),
+            outputs={},
+        )
+
+    def _recipe(self) -> dict[str, object]:
+        """What tells its runs from those of other systems and settings."""
+        own = self.config
+        return {
+            "kind": "system",
+            "variant": self._described().title,
+            "size": own.size,
+            "seed": own.seed,
+            "system": {
+                "name": self.system.description.title,
+                "version": own.version,
+                "description": own.description,
+                "minutes": own.minutes,
+                **own.values,
+            },
+            "settings": self.given,
         }
 
 
 def system_runs(
     lang: str,
     system: Known,
-    runs_dir: Path,
     *,
+    runs_dir: Path = Path("runs"),
     treebank: str | None = None,
     track: str | None = None,
     size: str | None = None,
@@ -152,12 +449,11 @@ def system_runs(
     changed = {key: values[key] for key in sorted(settings or {})}
     if system.description.train is None:
         seeds, minutes = [0], None
+    time_given = "" if minutes is None else f"{minutes:g}min"
     found = []
-    time = "" if minutes is None else f"{minutes:g}min"
     for seed in dict.fromkeys(seeds):
-        parts = (system.name, chosen, settings_folder(changed), time, f"seed{seed}")
-        name = "-".join(filter(None, parts))
-        own = SystemSettings(
+        parts = (system.name, chosen, settings_folder(changed), time_given, f"seed{seed}")
+        config = SystemSettings(
             recipe=recipe.name,
             treebank=bank.name,
             fingerprint=bank.fingerprint_of(system.description.layer),
@@ -170,117 +466,33 @@ def system_runs(
             settings=changed,
             minutes=minutes,
         )
-        folder = runs_dir / bank.name / name
-        found.append(SystemRun(system, bank.without_test(), own, folder, note))
+        folder = runs_dir / bank.name / "-".join(filter(None, parts))
+        found.append(SystemRun(system, bank.without_test(), config, folder, note))
     return found
 
 
-def train_one(
-    this: SystemRun, *, threads: int, device: str, fresh: bool, stop: threading.Event
-) -> Trained:
-    """Train a system, or return what its training took if it is done.
-
-    What an interrupted training left is continued where the description says that the command
-    does so, and else begun anew.
-
-    Raises:
-        OtherSettingsError: the folder was trained with other settings.
-        TrainingError: the command failed, or left nothing to parse with.
-        StoppedError: all is to end.
-        SpmrlError: the folder cannot be written, another process trains in it, or the training
-            data cannot be read.
-    """
-    train = this.system.description.train
-    if train is None:
-        raise TrainingError(
-            f"{this.system.description.title} is not trained here (it was on "
-            f"{this.system.description.training_data}): 'spmrl-bench eval' scores it"
-        )
-    folder = this.folder
-    with owned(folder), attempt_noted(folder, log=LOG, besides=(StoppedError,)):
-        if fresh:
-            discard(folder)
-        check(this)
-        if (done := trained(folder)) is not None:
-            return done
-        write_text(folder / SETTINGS, this.settings.model_dump_json(indent=1) + "\n")
-        data = folder.absolute() / "data"
-        if not train.continues:
-            discard(folder / MODEL)
-        (folder / MODEL).mkdir(exist_ok=True)
-        layer, tagged = this.system.description.layer, train.tags == "treebank"
-        files = {}
-        for split in ("train", "dev"):
-            files[split] = data / f"{split}.{'mrg' if train.format == 'brackets' else 'conllu'}"
-            examples = this.treebank.examples(split, [layer])
-            write_text(files[split], trees_text(examples, layer, tags=tagged))
-        seconds = None if this.settings.minutes is None else 60 * this.settings.minutes
-        values = this.values(threads=threads, device=device, seconds=int(seconds or 0), **files)
-        cost = run(
-            filled(train.command, values),
-            folder / LOG,
-            threads=threads,
-            seconds=seconds,
-            stop=stop,
-        )
-        if not (folder / MODEL / train.product).exists():
-            raise TrainingError(_nothing_left(this, cost, train.product))
-        done = Trained(
-            seconds=cost.seconds,
-            peak_memory_bytes=cost.peak_memory_bytes,
-            out_of_time=cost.out_of_time,
-            threads=threads,
-            device=choose_device(device).type,
-            packages=versions_of(this.system),
-        )
-        write_text(folder / TRAINED, done.model_dump_json(indent=1) + "\n")
-        shutil.rmtree(data)
-        clear_up(folder)
-        return done
+def _write_counted(record: Record, folder: Path) -> Path:
+    """Write a record that says how many outputs were scored on test before it, one at a time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    while True:
+        with suppress(LockedError), locked(folder / ".tested.lock"):
+            earlier, _ = load_records(folder)
+            return write_record(with_tested(record, earlier), folder)
+        time.sleep(_GLANCE)
 
 
-def _nothing_left(this: SystemRun, cost: Cost, product: str) -> str:
-    problem = f"{this.title}: {this.folder / MODEL} has no {product}, so nothing was learnt"
-    if cost.out_of_time:
-        return (
-            f"{problem} within {this.settings.minutes:g} minutes: give it more (--minutes) or less "
-            f"to do (--set; its settings: {', '.join(this.settings.values) or 'none'})"
-        )
-    return f"{problem}; see {this.folder / LOG}"
+def _cost_text(state: Trained) -> str:
+    ended = ", ended by the clock" if state.out_of_time else ""
+    return f"in {state.seconds:.0f} s{ended}, {state.peak_memory_bytes / 2**20:,.0f} MiB"
 
 
-def check(this: SystemRun) -> None:
-    """Check that the run folder, where there is one, was trained with these settings.
-
-    Raises:
-        OtherSettingsError: it was not.
-        CheckpointError: what it was trained with cannot be read.
-    """
-    path = this.folder / SETTINGS
-    if not path.exists():
-        return
-    earlier, now = _read(SystemSettings, path), this.settings
-    if earlier != now:
-        differing = differences(earlier.model_dump(mode="json"), now.model_dump(mode="json"))
-        raise OtherSettingsError(
-            f"{this.folder}: holds a run with other settings: {'; '.join(differing)}. Start anew "
-            "with --fresh, choose another --runs folder, or give the earlier settings"
-        )
-
-
-def trained(folder: Path) -> Trained | None:
-    """What the training in a folder took; None where it has not ended.
-
-    Raises:
-        CheckpointError: its file is broken.
-    """
-    path = folder / TRAINED
-    return _read(Trained, path) if path.exists() else None
+def _say(console: Console | None, text: str) -> None:
+    (console or messages()).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _read(model: type[Model], path: Path) -> Model:
     try:
-        return model.model_validate(parsed_json(path.read_bytes()))
+        return model.model_validate(parse_json(path.read_bytes()))
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise CheckpointError(

@@ -8,14 +8,14 @@ a better dev score, no clipping, and the weights that were best on dev. Dev is s
 brackets below the root, counted here.
 """
 
-import argparse
+import functools
 import os
 import random
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import common
 import nltk
 import torch
 from benepar import char_lstm, decode_chart, nkutil, parse_chart
@@ -59,29 +59,14 @@ def read(path):
     return found
 
 
-def brackets(tree):
-    """The labelled spans of a tree below its root, as a multiset."""
-    found = Counter()
-
-    def visit(node, start):
-        if isinstance(node[0], str):
-            return start + 1
-        end = start
-        for child in node:
-            end = visit(child, end)
-        if node.label() not in ROOTS:
-            found[node.label(), start, end] += 1
-        return end
-
-    visit(tree, 0)
-    return found
-
-
 def f1(gold, found):
-    pairs = [(brackets(one), brackets(other)) for one, other in zip(gold, found, strict=True)]
-    same = sum((one & other).total() for one, other in pairs)
-    both = sum(one.total() + other.total() for one, other in pairs)
-    return 200 * same / both if both else 0.0
+    def brackets(tree):
+        def children(node):
+            return None if isinstance(node[0], str) else (node.label(), node)
+
+        return common.brackets(tree, children, ROOTS)
+
+    return common.f1([(brackets(a), brackets(b)) for a, b in zip(gold, found, strict=True)])
 
 
 def settings(options, force_root):
@@ -169,7 +154,8 @@ def train(options):
 
 
 def parse(options):
-    torch.load = trusted(torch.load)  # its checkpoint is a pickle, the one just written
+    # Its checkpoint is a pickle, the one just written.
+    torch.load = functools.partial(torch.load, weights_only=False)
     parser = parse_chart.ChartParser.from_trained(str(Path(options.model, "parser.pt")))
     parser.to(options.device)
     given = [one.without_tree() for one in read(options.input)]
@@ -179,34 +165,19 @@ def parse(options):
             out.write(tree.pformat(margin=10**9) + "\n")
 
 
-def trusted(load):
-    def load_all(*arguments, **options):
-        return load(*arguments, **options, weights_only=False)
-
-    return load_all
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "dev", "model", "device"):
-        command.add_argument(f"--{name}", required=True)
-    numbers = "seed epochs batch checks width layers heads ff hidden threads"
-    for name in numbers.split():
-        command.add_argument(f"--{name}", type=int, required=True)
-    command.add_argument("--rate", type=float, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse, seed=0)
-    for name in ("model", "input", "output", "device"):
-        command.add_argument(f"--{name}", required=True)
-    command.add_argument("--threads", type=int, required=True)
-    options = parser.parse_args()
+def seed(options):
     torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-    random.seed(options.seed)
-    options.run(options)
+    torch.manual_seed(getattr(options, "seed", 0))
+    random.seed(getattr(options, "seed", 0))
 
 
-main()
+common.main(
+    seed,
+    train=(
+        train,
+        "train dev model device",
+        "seed epochs batch checks width layers heads ff hidden threads",
+        "rate",
+    ),
+    parse=(parse, "model input output device", "threads"),
+)

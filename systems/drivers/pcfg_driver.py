@@ -1,21 +1,18 @@
-"""A treebank grammar: Markovised rules counted in trees, and nltk's Viterbi parser.
+"""A treebank grammar: Markovised rules counted in trees by nltk, and the most probable tree.
 
 The classical baseline. Rules are binarised to the right with the last siblings in their names
 (horizontal order) and, if wished, the parent's label (vertical order); chains of constituents
 become one label. Words seen once stand for words never seen, as classes by their ending and shape.
-Training is counting; parsing takes nltk's parser, in plain Python, a time that grows with the cube
-of a sentence's length, so each sentence has a limit, after which it is given up.
+Training is counting; parsing (CKY, in plain Python) takes a time that grows with the cube of a
+sentence's length, so each sentence has a limit, after which it is given up.
 """
 
-import argparse
 import json
 import signal
 from collections import Counter
 from pathlib import Path
 
-from nltk import Nonterminal, Tree
-from nltk.grammar import PCFG, ProbabilisticProduction
-from nltk.parse import ViterbiParser
+from nltk import Tree
 
 JOINT = "+"
 
@@ -60,144 +57,85 @@ def train(options):
     )
 
 
-class Rules:
-    """The rules of a grammar by their children, which have numbers: Nonterminals hash slowly."""
-
-    def __init__(self, productions):
-        self.numbers = {}
-        self.unary = {}  # child -> (probability, parent, rule)
-        self.binary = {}  # left child -> right child -> the same
-        for rule in productions:
-            parent, *children = map(self.number, (rule.lhs(), *rule.rhs()))
-            place = (rule.prob(), parent, rule)
-            if len(children) == 1:
-                self.unary.setdefault(children[0], []).append(place)
-            else:
-                left, right = children
-                self.binary.setdefault(left, {}).setdefault(right, []).append(place)
-
-    def number(self, symbol):
-        return self.numbers.setdefault(symbol, len(self.numbers))
-
-
-class IndexedParser(ViterbiParser):
-    """nltk's parser, but that a span asks for the rules whose children are there.
-
-    The original tries all rules on each span, split by split: thousands in a treebank's grammar.
-    And of several ways to build a constituent the original is given the most probable alone,
-    which is the one that it keeps.
-    """
-
-    def __init__(self, grammar, rules, lexical):
-        super().__init__(grammar)
-        self._rules = rules
-        self._of_token = {}
-        for rule in lexical:
-            self._of_token.setdefault(rule.rhs()[0], []).append(rule)
-
-    def parse(self, tokens):
-        self._there = {}  # span -> constituents' numbers with their probabilities
-        return super().parse(tokens)
-
-    def _add_constituents_spanning(self, span, constituents, tokens):
-        super()._add_constituents_spanning(span, constituents, tokens)
-        self._there[span] = {
-            self._rules.number(symbol): constituents[*span, symbol].prob()
-            for symbol in self._there[span]
-        }
-
-    def _find_instantiations(self, span, constituents):
-        start, end = span
-        found = []
-        if span not in self._there:  # else asked again, for chains of unary rules
-            self._there[span] = set()
-            found += self._pairs(start, end, constituents)
-            if end == start + 1:
-                found += [
-                    (rule, [token])
-                    for token, rules in self._of_token.items()
-                    if (start, end, token) in constituents
-                    for rule in rules
-                ]
-        for symbol in self._there[span]:
-            child = constituents[start, end, symbol]
-            for _, _, rule in self._rules.unary.get(self._rules.number(symbol), ()):
-                found.append((rule, [child]))
-        self._there[span].update(rule.lhs() for rule, _ in found)
-        return found
-
-    def _pairs(self, start, end, constituents):
-        """The best way to build each constituent of a span from two."""
-        best = {}
-        for split in range(start + 1, end):
-            rights = self._there[split, end]
-            for left, left_prob in self._there[start, split].items():
-                partners = self._rules.binary.get(left, {})
-                if len(partners) > len(rights):
-                    common = [right for right in rights if right in partners]
-                else:
-                    common = [right for right in partners if right in rights]
-                for right in common:
-                    for prob, parent, rule in partners[right]:
-                        whole = prob * left_prob * rights[right]
-                        if parent not in best or whole > best[parent][0]:
-                            best[parent] = (whole, rule, split)
-        for _, rule, split in best.values():
-            left, right = rule.rhs()
-            yield rule, [constituents[start, split, left], constituents[split, end, right]]
-
-
 class Grammar:
-    """The rules, and for each sentence a grammar with those of its words alone."""
+    """Rules with their probabilities, by what they are made of, and the best trees by them."""
 
-    def __init__(self, path):
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        self.start = Nonterminal(content["start"])
+    def __init__(self, content):
+        """``rules`` and ``lexical`` have parent, children and a count of each rule."""
+        self.start = content["start"]
         totals = Counter()
         for left, *_, number in content["rules"] + content["lexical"]:
             totals[left] += number
-        self.rules = [
-            ProbabilisticProduction(
-                Nonterminal(left), [Nonterminal(part) for part in right], prob=number / totals[left]
-            )
-            for left, *right, number in content["rules"]
-        ]
-        self.by_children = Rules(self.rules)
-        self.lexical = {}
+        self.unary = {}  # child -> (probability, parent)
+        self.binary = {}  # left child -> right child -> the same
+        self.lexical = {}  # word -> the same
         for left, word, number in content["lexical"]:
-            self.lexical.setdefault(word, []).append((left, number / totals[left]))
+            self.lexical.setdefault(word, []).append((number / totals[left], left))
+        for left, *right, number in content["rules"]:
+            rule = (number / totals[left], left)
+            if len(right) == 1:
+                self.unary.setdefault(right[0], []).append(rule)
+            else:
+                self.binary.setdefault(right[0], {}).setdefault(right[1], []).append(rule)
 
     def terminal(self, word):
         """What stands for the word in the rules; None if nothing does."""
         candidates = (word, word_class(word), coarse_class(word))
         return next((one for one in candidates if one in self.lexical), None)
 
-    def of(self, terminals):
-        """nltk's grammar for a sentence, and those of its rules that have words."""
-        lexical = [
-            ProbabilisticProduction(Nonterminal(left), [terminal], prob=share)
-            for terminal in sorted(set(terminals))
-            for left, share in self.lexical[terminal]
-        ]
-        grammar = PCFG.__new__(PCFG)  # whose constructor wants every probability to sum to one
-        super(PCFG, grammar).__init__(
-            self.start, [*self.rules, *lexical], calculate_leftcorners=False
-        )
-        return grammar, lexical
-
     def parse(self, words):
+        """The most probable tree of a sentence and its probability; None if there is none."""
         terminals = [self.terminal(word) for word in words]
         if None in terminals:
             return None
-        grammar, lexical = self.of(terminals)
-        found = next(IndexedParser(grammar, self.by_children, lexical).parse(terminals), None)
-        if found is None:
+        chart = {}  # span -> symbol -> probability, and what it is made of
+        for end in range(1, len(words) + 1):
+            for start in range(end - 1, -1, -1):
+                chart[start, end] = self.cell(chart, start, end, terminals)
+        if self.start not in chart[0, len(words)]:
             return None
-        tree = Tree.convert(found)
-        tree.un_chomsky_normal_form(unaryChar=JOINT)
-        for place, word in zip(tree.treepositions("leaves"), words, strict=True):
-            tree[place] = word
-        return tree
+
+        def tree(symbol, start, end):
+            made_of = chart[start, end][symbol][1]
+            if made_of is None:
+                return Tree(symbol, [words[start]])
+            if isinstance(made_of, str):
+                return Tree(symbol, [tree(made_of, start, end)])
+            split, left, right = made_of
+            return Tree(symbol, [tree(left, start, split), tree(right, split, end)])
+
+        return tree(self.start, 0, len(words)), chart[0, len(words)][self.start][0]
+
+    def cell(self, chart, start, end, terminals):
+        """The best way to build each constituent of a span."""
+        found = {}
+
+        def offer(rule, prob, made_of):
+            whole, parent = rule[0] * prob, rule[1]
+            if parent in found and whole <= found[parent][0]:
+                return False
+            found[parent] = whole, made_of
+            return True
+
+        if end == start + 1:
+            for rule in self.lexical[terminals[start]]:
+                offer(rule, 1.0, None)
+        for split in range(start + 1, end):
+            rights = chart[split, end]
+            for left, (left_prob, _) in chart[start, split].items():
+                partners = self.binary.get(left, {})
+                fewer, more = sorted((partners, rights), key=len)
+                for right in (right for right in fewer if right in more):
+                    prob = left_prob * rights[right][0]
+                    for rule in partners[right]:
+                        offer(rule, prob, (split, left, right))
+        changed = list(found)
+        while changed:
+            child = changed.pop()
+            for rule in self.unary.get(child, ()):
+                if offer(rule, found[child][0], child):
+                    changed.append(rule[1])
+        return found
 
 
 class TooLongError(Exception):
@@ -209,7 +147,8 @@ def give_up(number, frame):
 
 
 def parse(options):
-    grammar = Grammar(Path(options.model, "grammar.json"))
+    content = json.loads(Path(options.model, "grammar.json").read_text(encoding="utf-8"))
+    grammar = Grammar(content)
     signal.signal(signal.SIGALRM, give_up)
     with (
         open(options.input, encoding="utf-8") as lines,
@@ -219,32 +158,20 @@ def parse(options):
             words = Tree.fromstring(line).leaves()  # spelt as in training
             signal.setitimer(signal.ITIMER_REAL, options.seconds)
             try:
-                tree = grammar.parse(words)
-            except (TooLongError, TimeoutError):  # nltk has a limit of its own
-                tree = None
+                found = grammar.parse(words)
+            except TooLongError:
+                found = None
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
-            text = "(())" if tree is None else " ".join(str(tree).split())
-            out.write(text + "\n")
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "model"):
-        command.add_argument(f"--{name}", required=True)
-    for name in ("horizontal", "vertical"):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse)
-    for name in ("model", "input", "output"):
-        command.add_argument(f"--{name}", required=True)
-    command.add_argument("--seconds", type=float, required=True)
-    options = parser.parse_args()
-    options.run(options)
+            if found is not None:
+                found[0].un_chomsky_normal_form(unaryChar=JOINT)
+            out.write("(())\n" if found is None else " ".join(str(found[0]).split()) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    import common
+
+    common.main(
+        train=(train, "train model", "horizontal vertical"),
+        parse=(parse, "model input output", "", "seconds"),
+    )

@@ -4,9 +4,9 @@ It runs in the environment of spaCy, not in that of this project. It does what `
 after writing the files that this wants: data in its own format, and a configuration.
 """
 
-import argparse
 from pathlib import Path
 
+import common
 import spacy
 from spacy.cli.init_config import init_config
 from spacy.cli.train import train as train_pipeline
@@ -88,21 +88,7 @@ def parse(options):
             out.write("\n")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "dev", "model"):
-        command.add_argument(f"--{name}", required=True)
-    for name in ("seed", "steps", "every", "width", "depth"):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse)
-    for name in ("model", "input", "output"):
-        command.add_argument(f"--{name}", required=True)
-    options = parser.parse_args()
-    options.run(options)
-
-
-main()
+common.main(
+    train=(train, "train dev model", "seed steps every width depth"),
+    parse=(parse, "model input output"),
+)

@@ -6,12 +6,11 @@ frequent words, and the score on dev, for which Stanza starts a Java program (Co
 counted here, as labelled brackets of all constituents below the root.
 """
 
-import argparse
 import random
 import re
-from collections import Counter
 from pathlib import Path
 
+import common
 from stanza.models import constituency_parser
 from stanza.models.common.pretrain import Pretrain
 from stanza.models.constituency import parser_training
@@ -25,9 +24,10 @@ class Score:
     kbestF1 = None  # noqa: N815 (its name there)
 
     def __init__(self, results):
-        pairs = [(brackets(one.gold), brackets(best(one.predictions[0]))) for one in results]
-        self.treeF1 = [f1([pair]) for pair in pairs]
-        self.f1 = f1(pairs)
+        both = [(one.gold, best(one.predictions[0])) for one in results]
+        pairs = [tuple(common.brackets(tree, children) for tree in trees) for trees in both]
+        self.treeF1 = [common.f1([pair]) for pair in pairs]
+        self.f1 = common.f1(pairs)
 
     def HasField(self, name):  # noqa: N802 (its name there)
         return False
@@ -53,28 +53,8 @@ def best(prediction):
     return getattr(prediction, "tree", prediction)
 
 
-def brackets(tree):
-    """The labelled spans of a tree below its root, as a multiset."""
-    found = Counter()
-
-    def visit(node, start, depth):
-        if node.is_preterminal() or node.is_leaf():
-            return start + 1
-        end = start
-        for child in node.children:
-            end = visit(child, end, depth + 1)
-        if depth:
-            found[node.label, start, end] += 1
-        return end
-
-    visit(tree, 0, 0)
-    return found
-
-
-def f1(pairs):
-    same = sum((gold & found).total() for gold, found in pairs)
-    all_of_both = sum(gold.total() + found.total() for gold, found in pairs)
-    return 200 * same / all_of_both if all_of_both else 0.0
+def children(node):
+    return None if node.is_preterminal() or node.is_leaf() else (node.label, node.children)
 
 
 def write_vectors(train, path, seed):
@@ -152,21 +132,7 @@ def parse(options):
     folder.rmdir()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "dev", "model", "device"):
-        command.add_argument(f"--{name}", required=True)
-    for name in ("seed", "epochs", "epoch-size", "hidden", "batch"):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse)
-    for name in ("model", "input", "output", "device"):
-        command.add_argument(f"--{name}", required=True)
-    options = parser.parse_args()
-    options.run(options)
-
-
-main()
+common.main(
+    train=(train, "train dev model device", "seed epochs epoch-size hidden batch"),
+    parse=(parse, "model input output device"),
+)

@@ -5,11 +5,11 @@ fails on Python 3.11, and its checkpoints, which are pickles of its own, are ref
 releases of torch unless they are told that the file is trusted: it is the one just written.
 """
 
-import argparse
 import functools
 import re
 from pathlib import Path
 
+import common
 import torch
 
 torch.load = functools.partial(torch.load, weights_only=False)
@@ -76,28 +76,18 @@ def parse(options):
     path.write_text(text, encoding="utf-8")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "dev", "model"):
-        command.add_argument(f"--{name}", required=True)
-    for name in ("seed", "epochs", "batch", "lstm", "layers", "min-freq", "threads"):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command.add_argument("--rate", type=float, required=True)
-    command.add_argument("--layer", choices=PARSERS, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse)
-    for name in ("model", "input", "output"):
-        command.add_argument(f"--{name}", required=True)
-    for name in ("seed", "threads"):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command.add_argument("--layer", choices=PARSERS, required=True)
-    options = parser.parse_args()
+def seed(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(options.seed)
-    options.run(options)
 
 
-main()
+common.main(
+    seed,
+    train=(
+        train,
+        "train dev model layer",
+        "seed epochs batch lstm layers min-freq threads",
+        "rate",
+    ),
+    parse=(parse, "model input output layer", "seed threads"),
+)

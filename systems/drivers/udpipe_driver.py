@@ -3,11 +3,11 @@
 It runs in the environment of UDPipe, not in that of this project.
 """
 
-import argparse
 import sys
 import time
 from pathlib import Path
 
+import common
 from ufal import udpipe
 
 #: How much of the time the iterations are planned to take; heldout scores take some too.
@@ -101,28 +101,11 @@ def parse(options):
             out.write(writer.writeSentence(sentence))
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers(required=True)
-    command = commands.add_parser("train")
-    command.set_defaults(run=train)
-    for name in ("train", "dev", "model", "transitions"):
-        command.add_argument(f"--{name}", required=True)
-    for name in (
-        "seed",
-        "iterations",
-        "tagger-iterations",
-        "hidden-layer",
-        "form-embedding",
-        "seconds",
-    ):
-        command.add_argument(f"--{name}", type=int, required=True)
-    command = commands.add_parser("parse")
-    command.set_defaults(run=parse)
-    for name in ("model", "input", "output"):
-        command.add_argument(f"--{name}", required=True)
-    options = parser.parse_args()
-    options.run(options)
-
-
-main()
+common.main(
+    train=(
+        train,
+        "train dev model transitions",
+        "seed iterations tagger-iterations hidden-layer form-embedding seconds",
+    ),
+    parse=(parse, "model input output"),
+)

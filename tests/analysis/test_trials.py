@@ -10,7 +10,7 @@ import pytest
 from spmrl_bench.analysis.definition import AttentionLimits, load_study, study_names
 from spmrl_bench.analysis.trials import StudyPlan, attention_limits, joint_plan, plan_study
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
 from tests.analysis.examples import planned, study_of
@@ -52,7 +52,7 @@ def test_every_row_of_a_study_has_a_run_folder_of_its_own(laboratory: Laboratory
 def test_inputs_that_are_a_variants_share_the_folder_of_train(laboratory: Laboratory) -> None:
     runs = joint_plan(plan(laboratory, "lexical"))
     folders = {runs.folder(Path("runs"), config) for config in runs.configs}
-    trained = make_plan(str(laboratory.recipe), settings=WIDER)
+    trained = make_runs(str(laboratory.recipe), settings=WIDER)
     assert {trained.folder(Path("runs"), config) for config in trained.configs} < folders
 
 

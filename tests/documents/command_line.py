@@ -16,11 +16,10 @@ import typer
 from spmrl_bench.analysis.definition import study_names
 from spmrl_bench.cli import app
 from spmrl_bench.experiments.model_settings import check_model
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import TrainLayer
+from spmrl_bench.experiments.recipe import TrainLayer, load_recipe
+from spmrl_bench.experiments.search_plan import probes, read_space
 from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm
-from spmrl_bench.search.space import read_settings
 from spmrl_bench.storage.toml import parsed_toml
 from spmrl_bench.treebanks.catalogue import is_known
 from tests.conftest import PATIENCE
@@ -138,8 +137,8 @@ def _tried(pair: str) -> list[str]:
     """The ends of a range and all choices of a setting that is searched; any other as it is."""
     key, _, text = pair.partition("=")
     # A space has to have something: the second is searched whatever the first is.
-    parameter = read_settings({key: text, "another": "1|2"}).space.get(key)
-    return [f"{key}={value}" for value in parameter.probes] if parameter else [pair]
+    parameter = read_space({key: text, "another": "1|2"})[1].get(key)
+    return [f"{key}={value}" for value in probes(parameter)] if parameter else [pair]
 
 
 def _check_setting(pair: str) -> None:

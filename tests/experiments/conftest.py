@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.experiments import evaluation
-from spmrl_bench.experiments.evaluation import Evaluated, evaluate_parser
+from spmrl_bench.experiments.score import Evaluated, evaluate_parser
 from spmrl_bench.parsers.baselines import Baseline
 from tests.experiments.running import RUNS, train
 from tests.laboratory import Laboratory, build_laboratory

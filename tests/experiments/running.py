@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.experiments import run
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, make_runs
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
 from tests.laboratory import Laboratory
 
@@ -48,4 +48,4 @@ def evaluate(
 
 
 def plan(laboratory: Laboratory, **options: Any) -> Plan:
-    return make_plan(str(laboratory.recipe), **options)
+    return make_runs(str(laboratory.recipe), **options)

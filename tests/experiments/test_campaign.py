@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 import torch
+from spmrl_bench.notes import read_waiting, write_waiting
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -28,11 +29,9 @@ from spmrl_bench.errors import (
     TrainingError,
 )
 from spmrl_bench.experiments import campaign
-from spmrl_bench.experiments.campaign import train_all, usual_jobs
-from spmrl_bench.experiments.one_run import Run
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.plan import Plan, make_plan
-from spmrl_bench.notes import read_waiting, write_waiting
+from spmrl_bench.experiments.plan import Plan, Run, make_runs
+from spmrl_bench.experiments.run_folder import run_lock
+from spmrl_bench.experiments.train import train_all, usual_jobs
 from spmrl_bench.treebanks.catalogue import treebank_status
 from spmrl_bench.treebanks.treebank import Treebank
 from tests.builders import cli
@@ -46,7 +45,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> Plan:
     options = {"variants": ["charlstm"]} | options
-    return make_plan(str(laboratory.recipe), treebank=bank, **options)
+    return make_runs(str(laboratory.recipe), treebank=bank, **options)
 
 
 def folders(*plans: Plan, runs: Path = RUNS) -> list[Path]:
@@ -133,7 +132,7 @@ def test_a_run_that_another_has_in_work_comes_last_and_is_waited_for(
     looks: list[bool] = []
 
     def own() -> None:
-        with owned(first):
+        with run_lock(first):
             mine.set()
             over.wait(PATIENCE)
 
@@ -221,7 +220,8 @@ def test_a_process_that_is_killed_is_named_and_its_run_continues(laboratory: Lab
     with pytest.raises(
         TrainingError,
         match=r"tiny-open charlstm seed 1: its process was killed by SIGKILL "
-        r"\(is there enough memory\? Fewer --jobs need less\); give the same command again",
+        r"\(is there enough memory\? Fewer --jobs or --workers need less\); "
+        r"give the same command again",
     ):
         train_all([bad, good], runs_dir=RUNS, jobs=2)
     assert weights(folders(good)[0])

@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.experiments.cancelling import cancel_run
+from spmrl_bench.experiments.run_notes import ask_cancel, cancel_asked
+from spmrl_bench.experiments.run_state import RunState, state_of
+from spmrl_bench.notes import write_waiting
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -22,13 +26,9 @@ from spmrl_bench.errors import (
     TrainingError,
 )
 from spmrl_bench.experiments import one_run, ownership
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.cancelling import cancel_run
-from spmrl_bench.experiments.one_run import Run, train_run
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.run_notes import ask_cancel, attempt_noted, cancel_asked, read_failed
-from spmrl_bench.experiments.run_state import RunState, state_of
-from spmrl_bench.notes import write_waiting
+from spmrl_bench.experiments.plan import Run
+from spmrl_bench.experiments.run_folder import read_failed, recording_failure, run_lock
+from spmrl_bench.experiments.train import train_all, train_run
 from spmrl_bench.process.signals import Interrupted
 from spmrl_bench.storage import locks
 from tests.conftest import PATIENCE
@@ -187,7 +187,7 @@ def test_what_cannot_be_cancelled_is_said() -> None:
     (FIRST / "last" / "progress.json").write_text(text, encoding="utf-8")
     (FIRST / "events.jsonl").unlink()
     with (
-        owned(FIRST),  # as `runs clean` does
+        run_lock(FIRST),  # as `runs clean` does
         pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"),
     ):
         cancel_run(found())
@@ -204,7 +204,7 @@ def test_only_the_main_thread_can_be_told() -> None:
     seen: list[locks.Owner | None] = []
 
     def own() -> None:
-        with owned(FIRST, cancellable=True):
+        with run_lock(FIRST, cancellable=True):
             seen.append(ownership.present_owner(FIRST))
 
     thread = threading.Thread(target=own)
@@ -228,7 +228,7 @@ def test_what_ended_a_run_is_noted_until_it_is_begun_again(laboratory: Laborator
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ FAILED: .*\n", log)
     assert note.message in log
 
-    with attempt_noted(FIRST):
+    with recording_failure(FIRST):
         assert read_failed(FIRST) is None
     assert read_failed(FIRST) is None
 
@@ -251,14 +251,14 @@ def test_a_note_that_cannot_be_written_hides_no_error(monkeypatch: pytest.Monkey
     monkeypatch.setattr("spmrl_bench.experiments.run_notes.write_text", full)
     monkeypatch.setattr("spmrl_bench.notes.write_text", full)
     monkeypatch.setattr("spmrl_bench.training.report.append", full)
-    with pytest.raises(TrainingError, match="diverged"), attempt_noted(FIRST):
+    with pytest.raises(TrainingError, match="diverged"), recording_failure(FIRST):
         raise TrainingError("diverged")
     with pytest.raises(CheckpointError, match=r"\.cancel: cannot be written: No space.* Make room"):
         ask_cancel(FIRST)
 
 
 def test_a_message_may_hold_what_no_file_can(laboratory: Laboratory) -> None:
-    with pytest.raises(SpmrlError), attempt_noted(FIRST):
+    with pytest.raises(SpmrlError), recording_failure(FIRST):
         raise SpmrlError("caf\udce9.mrg")
     assert found().message == "caf\\udce9.mrg"
 

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from spmrl_bench.experiments import campaign
-from spmrl_bench.experiments.campaign import usual_jobs
-from spmrl_bench.experiments.one_run import Run
-from spmrl_bench.nn.device import cards, device_of_job
+from spmrl_bench.experiments.plan import Run
+from spmrl_bench.experiments.train import usual_jobs
+from spmrl_bench.process.devices import cards, device_of_job
 from tests.experiments.running import plan
 from tests.laboratory import Laboratory
 

@@ -18,9 +18,9 @@ import torch
 from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError
-from spmrl_bench.experiments.one_run import Run, train_run
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import Run, make_runs
+from spmrl_bench.experiments.run_folder import run_lock
+from spmrl_bench.experiments.train import train_run
 from spmrl_bench.storage.locks import SILENCE
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -30,7 +30,7 @@ LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
 OWNER = """
 import sys, time
 from pathlib import Path
-from spmrl_bench.experiments.ownership import owned
+from spmrl_bench.experiments.run_folder import owned
 with owned(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(600)
@@ -74,22 +74,22 @@ def age(seconds: float) -> None:
 
 @pytest.mark.parametrize("end", [None, ValueError, KeyboardInterrupt])
 def test_a_folder_is_owned_until_the_end_however_it_comes(end: type[BaseException] | None) -> None:
-    with contextlib.suppress(ValueError, KeyboardInterrupt), owned(FOLDER):
+    with contextlib.suppress(ValueError, KeyboardInterrupt), run_lock(FOLDER):
         with pytest.raises(RunOwnedError, match=rf"^{FOLDER}: process {os.getpid()} on "):
-            owned(FOLDER).__enter__()
-        with owned(FOLDER.with_name("other")):  # which is another's business
+            run_lock(FOLDER).__enter__()
+        with run_lock(FOLDER.with_name("other")):  # which is another's business
             pass
         if end is not None:
             raise end
     assert locks() == []
-    with owned(FOLDER):
+    with run_lock(FOLDER):
         assert not FOLDER.exists()  # since nothing was written to it
 
 
 def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
     with another_owner() as other:
         with pytest.raises(RunOwnedError) as caught:
-            owned(FOLDER).__enter__()
+            run_lock(FOLDER).__enter__()
         message = str(caught.value)
         assert f": process {other.pid} on " in message
         assert " has been training here since 2" in message
@@ -97,7 +97,7 @@ def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
         other.kill()
         # It is gone even while its parent has not asked how it ended.
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
-        with owned(FOLDER):
+        with run_lock(FOLDER):
             assert locks() == [LOCK.name]
     assert locks() == []
 
@@ -106,7 +106,7 @@ def test_a_number_that_came_again_is_another_process() -> None:
     with another_owner():
         pass
     change(pid=os.getpid())  # which lives, but did not start then
-    with owned(FOLDER):
+    with run_lock(FOLDER):
         pass
     assert locks() == []
 
@@ -117,16 +117,16 @@ def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
     change(machine="elsewhere boot space")
     age(SILENCE - 60)
     with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes after .*delete .*lock"):
-        owned(FOLDER).__enter__()
+        run_lock(FOLDER).__enter__()
     age(SILENCE + 60)
-    with owned(FOLDER):
+    with run_lock(FOLDER):
         pass
     assert locks() == []
 
 
 def test_the_owner_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spmrl_bench.storage.locks.BEAT", 0.01)
-    with owned(FOLDER):
+    with run_lock(FOLDER):
         age(1000)
         until = time.monotonic() + PATIENCE
         while time.time() - LOCK.stat().st_mtime > 500:
@@ -137,9 +137,9 @@ def test_a_lock_that_was_never_written_whole_counts_by_its_age() -> None:
     LOCK.parent.mkdir(parents=True)
     LOCK.write_text('{"machine"', encoding="utf-8")
     with pytest.raises(RunOwnedError, match="on unknown has been training here since"):
-        owned(FOLDER).__enter__()
+        run_lock(FOLDER).__enter__()
     age(SILENCE + 60)
-    with owned(FOLDER):
+    with run_lock(FOLDER):
         pass
 
 
@@ -147,7 +147,7 @@ def test_of_two_that_find_a_lock_left_behind_one_wins(monkeypatch: pytest.Monkey
     """The other takes the folder between a look at the lock and what follows from it."""
     with another_owner():
         pass
-    alive, rival, holding = os.kill, owned(FOLDER), []
+    alive, rival, holding = os.kill, run_lock(FOLDER), []
 
     def overtaken(pid: int, number: int) -> None:
         if not holding:
@@ -159,7 +159,7 @@ def test_of_two_that_find_a_lock_left_behind_one_wins(monkeypatch: pytest.Monkey
     gone = json.loads(LOCK.read_text(encoding="utf-8"))["pid"]
     monkeypatch.setattr(os, "kill", lambda pid, n: (overtaken if pid == gone else alive)(pid, n))
     with pytest.raises(RunOwnedError, match=rf"process {os.getpid()} on "):
-        owned(FOLDER).__enter__()
+        run_lock(FOLDER).__enter__()
     assert holding
     assert locks() == [LOCK.name]
     rival.__exit__(None, None, None)
@@ -171,12 +171,12 @@ def test_the_right_to_replace_a_lock_is_a_lock_too() -> None:
         pass
     lock = json.loads(LOCK.read_text(encoding="utf-8"))
     claim = LOCK.with_name(f"{LOCK.name}.{lock['token']}")
-    with owned(FOLDER.with_name("other")):
+    with run_lock(FOLDER.with_name("other")):
         claim.write_bytes(LOCK.with_name(".other.lock").read_bytes())
         with pytest.raises(RunOwnedError, match=rf"process {os.getpid()} on "):
-            owned(FOLDER).__enter__()
+            run_lock(FOLDER).__enter__()
     claim.write_text(json.dumps(lock | {"token": "0123abcd"}), encoding="utf-8")  # left behind
-    with owned(FOLDER):
+    with run_lock(FOLDER):
         assert locks() == [LOCK.name]
     assert locks() == []
 
@@ -185,7 +185,7 @@ def test_the_right_to_replace_a_lock_is_a_lock_too() -> None:
 
 
 def run_of(laboratory: Laboratory) -> Run:
-    made = make_plan(str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"])
+    made = make_runs(str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"])
     (config,) = made.configs
     return Run(made.treebank, config, FOLDER)
 
@@ -193,7 +193,7 @@ def run_of(laboratory: Laboratory) -> Run:
 def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory) -> None:
     FOLDER.mkdir(parents=True)
     (FOLDER / "mine.txt").write_text("mine", encoding="utf-8")
-    with owned(FOLDER), pytest.raises(RunOwnedError):
+    with run_lock(FOLDER), pytest.raises(RunOwnedError):
         train_run(run_of(laboratory), "once", None, device="cpu")
     assert [path.name for path in FOLDER.iterdir()] == ["mine.txt"]
 

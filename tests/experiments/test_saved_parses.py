@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 
 from spmrl_bench.errors import RecipeError, TreeError
 from spmrl_bench.experiments import run
-from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
-from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.experiments.saved_parses import SavedParses
+from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.leaderboard.formats import Table
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring import load_prm, score_files
@@ -100,6 +100,7 @@ def golden(table: Table) -> int:
 
 def test_a_label_that_one_run_made_up_has_a_row() -> None:
     from spmrl_bench.experiments.breakdowns import _table
+
     from spmrl_bench.scoring.metric import BreakdownRow
 
     ends = [BreakdownRow("all", 2, 3, 4, 4), BreakdownRow("unlabelled", 2, 4, 4, 4)]
@@ -115,7 +116,7 @@ def test_a_label_that_one_run_made_up_has_a_row() -> None:
 
 
 def test_parsers_without_brackets_have_no_parts() -> None:
-    work = make_plan("german", treebank="german-mini", variants=["dependencies"])
+    work = make_runs("german", treebank="german-mini", variants=["dependencies"])
     with pytest.raises(RecipeError, match=r"--by .*variant dependencies is scored by attachment"):
         check_breakdowns(work)
 

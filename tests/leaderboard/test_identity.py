@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from spmrl_bench.leaderboard.multilingual import score_track
 
 from spmrl_bench.leaderboard.identity import (
     agrees,
@@ -13,7 +14,6 @@ from spmrl_bench.leaderboard.identity import (
     resolved_settings,
 )
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.track import score_track
 from tests.builders import make_treebank
 from tests.leaderboard.test_table import cells, frame_of, names, run_of, text_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.experiments import run
-from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.packaging import package_run
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.train import train_all
 from tests.laboratory import Laboratory, build_laboratory
 from tests.packages.hub_server import Hub, serving
 
@@ -24,7 +24,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
     laboratory = build_laboratory(tmp_path_factory.mktemp("scored"))
     with pytest.MonkeyPatch.context() as patch:
         in_use(laboratory, patch)
-        work = make_plan(str(laboratory.recipe), track="mini", variants=["word-charlstm"])
+        work = make_runs(str(laboratory.recipe), track="mini", variants=["word-charlstm"])
         train_all([work], runs_dir=laboratory.folder / "runs", device="cpu")
         run.evaluate(
             work, runs_dir=laboratory.folder / "runs", results_dir=laboratory.folder / "results"

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 import torch
+from spmrl_bench.leaderboard.compare import find_record
 
 from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError, RecordError
-from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.packaging import (
     LANGUAGES,
     LICENCES,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
@@ -12,7 +11,6 @@ from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
 from spmrl_bench.parsing.folders import SETTINGS, Job, find_inputs, parse_files
 from spmrl_bench.parsing.models import identity, load_parser
 from spmrl_bench.parsing.streams import Form, sentences_of
-from spmrl_bench.process.executors.unit import Ended, Unit
 
 
 def packed(data: bytes, name: str) -> bytes:
@@ -60,36 +58,6 @@ def left_over(outputs: Path) -> list[str]:
     """Hidden files but notes of what is parsed."""
     hidden = (path.name for path in outputs.rglob(".*"))
     return sorted(name for name in hidden if not name.endswith(".done"))
-
-
-class Here:
-    """An executor that does each unit at once, in this process."""
-
-    makes_room = False
-    capacity = 1
-
-    def __init__(self, before: Callable[[], object] = lambda: None) -> None:
-        self._over: list[Ended] = []
-        self._before = before
-
-    def start(self, unit: Unit) -> str:
-        self._before()
-        try:
-            unit.function(*unit.arguments, device="cpu", console=None)
-            self._over.append(Ended(unit, "done"))
-        except Exception as error:
-            self._over.append(Ended(unit, "failed", error))
-        return ""
-
-    def ended(self, seconds: float) -> list[Ended]:
-        over, self._over = self._over, []
-        return over
-
-    def ask_to_stop(self) -> None:
-        """Nothing is in work."""
-
-    def close(self) -> None:
-        """Nothing is in work."""
 
 
 def tokens(count: int, first: int = 0) -> bytes:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, make_runs
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.treebanks import treebank
 from spmrl_bench.treebanks.treebank import ClosedSplitError, Treebank, open_treebank
 from tests.builders import cli, works
@@ -90,9 +90,9 @@ def test_a_track_opens_test_when_all_its_runs_are_trained(
     held = tally("R23", "commands whose reading of splits was watched")
     held.add()
     monkeypatch.setattr(
-        "spmrl_bench.experiments.multilingual.list_recipes", lambda: [str(laboratory.recipe)]
+        "spmrl_bench.experiments.plan.list_recipes", lambda: [str(laboratory.recipe)]
     )
-    from spmrl_bench.experiments.multilingual import plan_track, run_track
+    from spmrl_bench.experiments.plan import plan_track, run_track
 
     work = plan_track("open", variants=["charlstm"])
     train_all(work.plans, runs_dir=Path("runs"))
@@ -103,7 +103,7 @@ def test_a_track_opens_test_when_all_its_runs_are_trained(
 
 def test_a_plan_has_no_test_whatever_it_was_made_of(laboratory: Laboratory, tally: Tally) -> None:
     held = tally("R23", "ways to a closed test split")
-    made = make_plan(str(laboratory.recipe))
+    made = make_runs(str(laboratory.recipe))
     plans = [made, Plan(open_treebank("tiny-open"), made.configs, "")]
     banks = [plan.treebank for plan in plans]
     banks += [pickle.loads(pickle.dumps(banks[0])), copy.copy(banks[0]), banks[0].without_test()]

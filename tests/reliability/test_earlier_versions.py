@@ -9,8 +9,7 @@ import json
 from pathlib import Path
 
 from spmrl_bench.analysis.scores import SCORES, read_scores
-from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records
-from spmrl_bench.leaderboard.searched import searched_text
+from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records, searched_text
 from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.reliability.tally import Tally

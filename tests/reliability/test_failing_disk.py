@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.ownership import put_in_order
+from spmrl_bench.experiments.run_folder import put_in_order
 from spmrl_bench.storage import files
 from tests.builders import cli
 from tests.laboratory import Laboratory

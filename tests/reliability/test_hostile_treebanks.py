@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
 from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.download import fetch_treebank
@@ -91,7 +91,7 @@ def use(case: Case) -> None:
     elif case.use == "validate":
         validate(load_manifest("tiny"))
     else:
-        make_plan("elvish")
+        make_runs("elvish")
 
 
 def test_the_list_is_long_and_its_names_differ() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from spmrl_bench.experiments.ownership import owned
-from spmrl_bench.experiments.run_folder import best_weights
+from spmrl_bench.experiments.run_folder import best_weights, run_lock
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.training.checkpoint import load_checkpoint
 from spmrl_bench.training.schedule import read_progress
@@ -32,7 +31,7 @@ def saves(trainer: Trainer) -> None:
     """Save as after a dev evaluation that was the best so far, in a run that owns its folder."""
     from spmrl_bench.training.checkpoint import save_best
 
-    with owned(trainer.run_dir):
+    with run_lock(trainer.run_dir):
         save_best(trainer.run_dir, trainer.parser)
         trainer._save()
         trainer.report.event("evaluation", dev=1.0)
@@ -90,7 +89,7 @@ def test_a_kill_at_any_call_of_a_save(tmp_path: Path, tally: Tally, kind: str, e
         assert now[0] in (best, after[0]), calls[step]
         assert now[1] in (last, after[1]), calls[step]
         seen.add(now)
-        with owned(folder):  # the next start
+        with run_lock(folder):  # the next start
             pass
         assert hidden(folder.parent) == [], calls[step]
         assert found(folder, reader) == now, calls[step]

@@ -14,9 +14,8 @@ import pytest
 from pydantic import BaseModel
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
-from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.experiments.recipe import list_recipes, load_recipe
-from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.recipe import BaseRecipe, LanguageRecipe, list_recipes, load_recipe
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
 from spmrl_bench.treebanks.manifest import Manifest, Track
 from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
@@ -152,7 +151,7 @@ def test_no_work_is_begun_before_a_recipe_is_right(
     path = tmp_path / "german.toml"
     path.write_text(f'base = "base"\ntreebanks = ["german-mini"]\n{text}')
     with pytest.raises(RecipeError):
-        make_plan(str(path))
+        make_runs(str(path))
 
 
 def test_settings_that_do_not_fit_are_told_before_any_file_is_read(
@@ -165,7 +164,7 @@ def test_settings_that_do_not_fit_are_told_before_any_file_is_read(
     path = tmp_path / "german.toml"
     path.write_text('base = "base"\ntreebanks = ["german-mini"]\nlanguage = "german"\n')
     with pytest.raises(RecipeError, match="attention_window"):
-        make_plan(str(path), settings={"model.attention_window": "-1"})
+        make_runs(str(path), settings={"model.attention_window": "-1"})
 
 
 @pytest.mark.parametrize("name", manifest_names())

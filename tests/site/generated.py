@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
 
-from spmrl_bench.experiments.run_folder import run_name
-from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.record import (
     Output,
     Record,

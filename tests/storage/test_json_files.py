@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.storage.json import DEPTH, parse_json, read_json
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.json_files import DEPTH, parsed_json, read_json
+from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.toml import read_toml
 from tests.reliability.tally import Tally
 
@@ -30,7 +30,7 @@ GOOD = [
 
 @pytest.mark.parametrize("data", GOOD)
 def test_values(data: bytes, tmp_path: Path) -> None:
-    assert parsed_json(data) == json.loads(data)
+    assert parse_json(data) == json.loads(data)
     (tmp_path / "x.json").write_bytes(data)
     assert read_json(tmp_path / "x.json", RecordError) == json.loads(data)
 
@@ -68,7 +68,7 @@ def test_what_is_no_json(data: bytes, message: str, tmp_path: Path, tally: Tally
 
 
 def test_wide_numbers_of_other_programs() -> None:
-    assert parsed_json(b"1000000000000000019884624838656", wide=True) == int(1e30)
+    assert parse_json(b"1000000000000000019884624838656", wide=True) == int(1e30)
 
 
 BAD_TOML = {

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.leaderboard.compare import comparable_counts
+from spmrl_bench.leaderboard.multilingual import score_track
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.experiments.evaluation import score_split
-from spmrl_bench.leaderboard.comparison import comparable_counts
+from spmrl_bench.experiments.score import score_split
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
-from spmrl_bench.leaderboard.track import score_track
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.systems.entry import enter
-from spmrl_bench.systems.task import write_task
+from spmrl_bench.systems.material import write_task
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.builders import cli
@@ -41,28 +39,22 @@ def branching(split: str) -> Path:
     return path
 
 
-def entered(split: str, version: str = "1", **options: object) -> Record:
+def entered(*splits: str, version: str = "1") -> Record:
     system = System(name="Branch", version=version, outputs={}, url="https://example.org")
-    bank = open_treebank("tiny-open")
-    return enter(branching(split), bank, split, system, RESULTS, **options).record
+    files = {split: [branching(split)] for split in splits}
+    return enter(files, open_treebank("tiny-open"), system, RESULTS)[0]
 
 
 def test_a_task_has_the_words_and_nothing_else(laboratory: Laboratory) -> None:
     bank = open_treebank("tiny-open")
     paths = write_task(bank, "dev", Path("task"))
-    assert [path.name for path in paths] == [
-        f"tiny-open.dev.{ending}" for ending in ("conllu", "txt", "json")
-    ]
-    conllu, text, description = (path.read_bytes() for path in paths)
+    assert [path.name for path in paths] == ["tiny-open.dev.conllu", "tiny-open.dev.txt"]
+    conllu, text = (path.read_bytes() for path in paths)
     words = [" ".join(parse.words) for parse in bank.examples("dev")]
     assert text.decode().splitlines() == words
     rows = [line.split("\t") for line in conllu.decode().splitlines() if line]
     assert [row[1] for row in rows] == " ".join(words).split()
     assert {cell for row in rows for cell in row[2:]} == {"_"}
-    told = json.loads(description)
-    assert (told["sentences"], told["words"], told["tags"]) == (8, len(rows), "none")
-    for path in paths[:2]:
-        assert told["files"][path.name] == hashlib.sha256(path.read_bytes()).hexdigest()
     tagged = write_task(bank, "dev", Path("task"), tags=True)[0].read_text()
     tags = [line.split("\t")[4] for line in tagged.splitlines() if line]
     assert tags == [tag for parse in bank.examples("dev") for tag in parse.tags]
@@ -79,21 +71,18 @@ def test_a_system_is_scored_as_our_own_parsers_are(laboratory: Laboratory) -> No
     assert "output" not in signature
 
 
-def test_dev_and_test_come_together_in_one_record(laboratory: Laboratory) -> None:
-    first, second = entered("dev"), entered("test")
-    assert second.dev == first.dev
-    assert second.test is not None
-    assert set(second.system.outputs) == {"dev", "test"}
-    assert second.system.tested == 1
-    assert entered("test", version="1").system.tested == 1  # type: ignore  # the same file again
-    third = entered("dev", version="2")
-    assert third.test is None
-    assert third.system.tested == 1
+def test_dev_and_test_are_one_record_and_looks_at_test_are_counted(laboratory: Laboratory) -> None:
+    both = entered("dev", "test")
+    assert set(both.system.outputs) == {"dev", "test"}
+    assert both.dev == entered("dev").dev
+    assert both.system.tested == 1
+    assert entered("test").system.tested == 1  # the same file again
+    assert entered("dev", version="2").system.tested == 1
     path = branching("test")
     path.write_text(path.read_text().replace("(S ", "(SBAR ", 1))
     system = System(name="Branch", version="2", outputs={})
-    fourth = enter(path, open_treebank("tiny-open"), "test", system, RESULTS).record
-    assert fourth.system.tested == 2
+    bank = open_treebank("tiny-open")
+    assert enter({"test": [path]}, bank, system, RESULTS)[0].system.tested == 2
     records = read_records(RESULTS / "runs")
     assert [record.variant for record in records] == ["Branch 1"] * 3 + ["Branch 2"] * 2
 
@@ -124,14 +113,14 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    result = cli("enter", str(path), "--treebank", "tiny-open", "--system", "B")
+    result = cli("enter", "--dev", str(path), "--treebank", "tiny-open", "--system", "B")
     assert result.exit_code == 1
     assert "2 of 8 answers cannot be scored" in result.stderr
     assert not (RESULTS / "runs").exists()
     options = ("--treebank", "tiny-open", "--system", "B|x:y", "--faults", "repair")
-    result = cli("enter", str(path), *options)
+    result = cli("enter", "--dev", str(path), *options)
     assert result.exit_code == 0, result.output
-    assert "no parse: 1 answers\nrepaired: 1 answers\n" in result.stderr
+    assert "dev: no parse: 1 answers\ndev: repaired: 1 answers\n" in result.stderr
     assert "|var:B/x/y|out:no parse 1+repaired 1|" in result.stdout
     (written,) = (RESULTS / "runs").iterdir()
     record = read_record(written)
@@ -152,7 +141,10 @@ def test_both_layers_come_together(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     )
     conllu.write_text("".join(rows))
     system = System(name="Oracle", outputs={})
-    for path in (brackets, conllu):
-        record = enter(path, bank, "dev", system, RESULTS).record
+    record, _ = enter({"dev": [brackets, conllu]}, bank, system, RESULTS)
     assert record.dev.figure("brackets", "f1") == record.dev.figure("attachment", "las") == 100
     assert set(record.system.outputs["dev"].sha256) == {"constituents", "dependencies"}
+    with pytest.raises(ScoreError, match="two files of dev have the same layer"):
+        enter({"dev": [brackets, brackets]}, bank, system, RESULTS)
+    nothing = cli("enter", "--treebank", "german-mini", "--system", "x")
+    assert "nothing to enter" in nothing.stderr

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from spmrl_bench.leaderboard.board import load_results
+from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.gathered import gather
 from spmrl_bench.leaderboard.record import Record, System, read_records
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.metric import metric_named
@@ -16,7 +17,6 @@ from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.systems.run import system_runs
-from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
@@ -51,7 +51,7 @@ def kept(record: Record, split: str, metric: str = "brackets") -> list[Parse]:
 def pages() -> dict[str, bytes]:
     """The site of all records."""
     files: dict[str, bytes] = {}
-    for some in site_pages(gather([RESULTS])):
+    for some in site_pages(load_results([RESULTS])):
         files |= some
     return files
 
@@ -110,14 +110,13 @@ def test_entered_files_of_both_layers_are_kept(
         if (tree := parse.dependencies)
     ]
     rows[4] = rows[4].replace("\t0\t", "\t77\t")
-    Path("dev.mrg").write_text("\n".join(brackets) + "\n", encoding="utf-16")
-    Path("dev.conllu").write_text("".join(rows), encoding="utf-8")
-    system = System(name="Oracle", outputs={})
-    for name, encoding in (("dev.mrg", "utf-16"), ("dev.conllu", "utf-8")):
-        record = enter(
-            Path(name), bank, "dev", system, RESULTS,
-            policy="missing", encoding=encoding, save_parses=True,
-        ).record  # fmt: skip
+    files = {"dev": [Path("dev.mrg"), Path("dev.conllu")]}
+    for path, text in zip(files["dev"], ("\n".join(brackets) + "\n", "".join(rows)), strict=True):
+        path.write_text(text, encoding="utf-16")
+    record, _ = enter(
+        files, bank, System(name="Oracle", outputs={}), RESULTS,
+        policy="missing", encoding="utf-16", save_parses=True,
+    )  # fmt: skip
     assert record.dev.figure("brackets", "f1") == 100
     assert 99 < record.dev.figure("attachment", "las") < 100
     kept(record, "dev")
@@ -126,7 +125,7 @@ def test_entered_files_of_both_layers_are_kept(
 
     Path("dev.conllu").write_text("".join(rows).replace("\t77\t", "\t0\t"), encoding="utf-8")
     perfect = System(name="Perfect", outputs={})
-    enter(Path("dev.conllu"), bank, "dev", perfect, RESULTS, save_parses=True)
+    enter({"dev": [Path("dev.conllu")]}, bank, perfect, RESULTS, save_parses=True)
     page = pages()["entries/german-mini/Oracle-entered.html"].decode()
     assert page.count('class="wrong">no answer <') == len(gold[4])
 

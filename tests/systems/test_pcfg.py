@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import random
+from argparse import Namespace
 from pathlib import Path
 from types import ModuleType
 
@@ -48,16 +50,27 @@ def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType)
     rules = random_rules(choose)
     grammar = PCFG(Nonterminal("S"), rules)
     lexical = [rule for rule in rules if isinstance(rule.rhs()[0], str)]
-    inner = driver.Rules([rule for rule in rules if rule not in lexical])
+    ours = driver.Grammar(
+        {
+            "start": "S",
+            "rules": [
+                [*map(str, (rule.lhs(), *rule.rhs())), rule.prob()]
+                for rule in rules
+                if rule not in lexical
+            ],
+            "lexical": [[str(rule.lhs()), rule.rhs()[0], rule.prob()] for rule in lexical],
+        }
+    )
     known = sorted({rule.rhs()[0] for rule in lexical})
     for length in range(1, 7):
         words = choose.choices(known, k=length)
         expected = next(ViterbiParser(grammar).parse(words), None)
-        found = next(driver.IndexedParser(grammar, inner, lexical).parse(words), None)
+        found = ours.parse(words)
         assert (found is None) == (expected is None)
         if expected is not None:
-            assert found.prob() == expected.prob()
-            assert found.leaves() == words
+            tree, probability = found
+            assert probability == pytest.approx(expected.prob(), rel=1e-12)
+            assert tree.leaves() == words
 
 
 def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
@@ -69,14 +82,16 @@ def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
         "(ROOT (S (NP (DT a) (NN dog)) (VP (VBP see) (NP (PRP I)))))",
     ]  # fmt: skip
     (tmp_path / "train").write_text("\n".join(trees) + "\n", encoding="utf-8")
-    options = driver.argparse.Namespace(
+    options = Namespace(
         train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0
     )
     driver.train(options)
-    grammar = driver.Grammar(tmp_path / "grammar.json")
-    assert " ".join(str(grammar.parse(["I", "see", "a", "big", "dog"])).split()) == trees[0]
+    grammar = driver.Grammar(json.loads((tmp_path / "grammar.json").read_text(encoding="utf-8")))
+    (tree, _) = grammar.parse(["I", "see", "a", "big", "dog"])
+    tree.un_chomsky_normal_form(unaryChar="+")
+    assert " ".join(str(tree).split()) == trees[0]
     assert grammar.parse(["dog", "dog"]) is None
-    unknown = grammar.parse(["I", "see", "Aue"])  # a name that was never seen
+    unknown, _ = grammar.parse(["I", "see", "Aue"])  # a name that was never seen
     assert unknown.leaves() == ["I", "see", "Aue"]
 
 
@@ -87,7 +102,7 @@ def test_words_with_brackets_and_slashes_come_back_as_they_were_spelt(
     (tmp_path / "train").write_text(f"{tree}\n{tree}\n", encoding="utf-8")
     given, answers = tmp_path / "given", tmp_path / "answers"
     given.write_text("(ROOT (X 1-RRB-) (X 1\\/2) (X -LRB-))\n(ROOT (X no))\n", encoding="utf-8")
-    options = driver.argparse.Namespace(
+    options = Namespace(
         train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0,
         input=str(given), output=str(answers), seconds=10.0,
     )  # fmt: skip

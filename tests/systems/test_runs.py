@@ -13,19 +13,19 @@ from pathlib import Path
 
 import nltk
 import pytest
+from spmrl_bench.experiments.cancelling import cancel_run
+from spmrl_bench.experiments.run_state import state_of
+from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
-from spmrl_bench.experiments.cancelling import cancel_run
-from spmrl_bench.experiments.run_folder import OtherSettingsError
-from spmrl_bench.experiments.run_state import state_of
+from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
-from spmrl_bench.storage.living import birth_of, is_gone
+from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.systems.command import StoppedError
 from spmrl_bench.systems.command import run as run_command
 from spmrl_bench.systems.description import Known, filled, load_system, system_paths
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs, train_one
-from spmrl_bench.systems.together import score_systems, train_systems
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from tests.builders import cli
 from tests.conftest import PATIENCE
@@ -63,7 +63,7 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
     bank = open_treebank("tiny-open")
     system = System(name="Flat by file", outputs={})
     for split in ("dev", "test"):
-        entered = enter(folder / f"{split}.parses", bank, split, system, RESULTS).record
+        entered = enter({split: [folder / f"{split}.parses"]}, bank, system, RESULTS)[0]
         ours, theirs = first.result(split), entered.result(split)
         assert ours.metrics["brackets"].counts == theirs.metrics["brackets"].counts
         # The constituent that was put around the trees is no bracket of theirs.
@@ -106,7 +106,7 @@ def test_other_settings_are_refused(laboratory: Laboratory, flat: Known) -> None
     (this,) = runs(laboratory, flat)
     train([this])
     flat.path.write_text(DESCRIPTION.replace("Flat", "Flatter"))
-    with pytest.raises(OtherSettingsError, match=r"description is \w{16} there, \w{16} now"):
+    with pytest.raises(SettingsMismatchError, match=r"description is \w{16} there, \w{16} now"):
         train(runs(laboratory, Known(flat.path)))
     train(runs(laboratory, Known(flat.path)), fresh=True)
     with pytest.raises(RecipeError, match=r"unknown setting 'hwo'\. Did you mean how"):
@@ -139,7 +139,7 @@ def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
     _, ended = train(asked)
     assert "ended by the clock" in ended
     pid = int((this.folder / "model" / "pid.txt").read_text())
-    assert is_gone(pid, birth_of(pid) or "")
+    assert is_dead(pid, process_start_time(pid) or "")
     (record,) = score(asked)
     assert record.system.training.out_of_time
     assert record.system.training.minutes == 0.02
@@ -183,7 +183,7 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
     while not (path.exists() and path.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     pid = int(path.read_text())
-    born = birth_of(pid) or ""
+    born = process_start_time(pid) or ""
     running = state_of(this.folder)
     assert running.state == "running"
     with pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"):
@@ -191,7 +191,7 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
     stop.set()
     thread.join(PATIENCE)
     assert len(ended) == 1
-    assert is_gone(pid, born)
+    assert is_dead(pid, born)
     assert not (this.folder / "trained.json").exists()
     interrupted = state_of(this.folder)
     assert interrupted.state == "interrupted"
@@ -213,12 +213,12 @@ def test_a_command_ends_with_the_program(tmp_path: Path) -> None:
         assert program.poll() is None
         time.sleep(0.05)
     pid = int(marker.read_text())
-    born = birth_of(pid) or ""
+    born = process_start_time(pid) or ""
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
-    while not is_gone(pid, born) and time.monotonic() < deadline:
+    while not is_dead(pid, born) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert is_gone(pid, born)
+    assert is_dead(pid, born)
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:

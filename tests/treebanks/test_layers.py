@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import ReadError, RecipeError, TreebankError
-from spmrl_bench.experiments.plan import make_plan
+from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.treebanks import cache
 from spmrl_bench.treebanks.cache import digest
@@ -234,13 +234,13 @@ def test_dependencies_alone_are_learnt_where_there_is_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TREEBANKS", str(shared_data("treebanks")))
-    (config,) = make_plan("basque", treebank="basque-ud-bdt").configs
+    (config,) = make_runs("basque", treebank="basque-ud-bdt").configs
     assert (config.variant, config.kind, config.select) == (
         "dependencies", "biaffine", "attachment.las"
     )  # fmt: skip
     with pytest.raises(RecipeError, match="charlstm learns from constituents, but treebank basque"):
-        make_plan("basque", treebank="basque-ud-bdt", variants=["charlstm"])
-    usual = make_plan("basque")
+        make_runs("basque", treebank="basque-ud-bdt", variants=["charlstm"])
+    usual = make_runs("basque")
     assert usual.treebank.name == "basque-mini"
     assert "dependencies" not in {config.variant for config in usual.configs}
 

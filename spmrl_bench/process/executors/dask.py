@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
-from spmrl_bench.nn.device import cards, device_of_job
-from spmrl_bench.process.executors.process import Job, start_job
-from spmrl_bench.process.executors.unit import Ended, How, Unit
+from spmrl_bench.process.devices import cards, device_of_job
+from spmrl_bench.process.executors.base import Outcome, Status, Unit
+from spmrl_bench.process.executors.local import Job, start_job
 from spmrl_bench.process.pools import available_threads, interrupts_blocked
 
 #: Seconds between two looks at which workers there are, and at those that were set aside, and in
@@ -70,7 +70,7 @@ class _Given(NamedTuple):
 class DaskExecutor:
     """The workers of a Dask cluster."""
 
-    makes_room = False
+    preemptible = False
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class DaskExecutor:
         *,
         jobs: int = 1,
         device: str = "auto",
-        say: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Connect to a cluster, or set one up.
 
@@ -89,7 +89,7 @@ class DaskExecutor:
             shared: a folder that all workers should see, which is made if it is not there.
             device: as of training. Where the workers of a host see several graphics cards and it
                 names none, they take turns.
-            say: shows a line.
+            log: shows a line.
 
         Raises:
             SpmrlError: the libraries are not installed, or there is no such cluster.
@@ -101,7 +101,7 @@ class DaskExecutor:
                 "--on dask needs Dask's scheduler: pip install 'spmrl-bench[dask]'"
             ) from None
         self._distributed = distributed
-        self._device, self._here, self._say = device, address is None, say
+        self._device, self._here, self._log = device, address is None, log
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._given: dict[str, _Given] = {}
         self._workers: dict[str, _Worker] = {}
@@ -163,7 +163,7 @@ class DaskExecutor:
         busy = {given.worker for given in self._given.values()}
         return next(one for one in self._workers.values() if one.address not in busy)
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def outcomes(self, seconds: float) -> list[Outcome]:
         """The units whose workers have answered or are gone."""
         if not self._given:
             return []
@@ -193,27 +193,27 @@ class DaskExecutor:
             self._cluster.close(timeout=_PATIENCE)
         self._sign.unlink(missing_ok=True)
 
-    def _end_of(self, given: _Given) -> Ended | None:
+    def _end_of(self, given: _Given) -> Outcome | None:
         """How a unit has ended; None if it has not."""
         status = given.future.status
         if status == "pending" and given.worker in self._workers:
             return None
         if status == "finished":
             with self._answering():
-                how, error, sees = given.future.result(timeout=_PATIENCE)
+                status, error, sees = given.future.result(timeout=_PATIENCE)
             if sees:
-                return Ended(given.unit, how, error)
+                return Outcome(given.unit, status, error)
             problem = f"worker {_short(given.worker)} does not see {self._sign.parent} any more"
             self._set_aside(given.worker, problem)
-            return Ended(given.unit, "lost", TrainingError(f"its {problem}"))
+            return Outcome(given.unit, "lost", TrainingError(f"its {problem}"))
         if status == "error" and given.worker in self._workers:
             error = given.future.exception(timeout=_PATIENCE)
             if isinstance(error, Exception) and not isinstance(
                 error, self._distributed.scheduler.KilledWorker
             ):
-                return Ended(given.unit, "failed", error)
+                return Outcome(given.unit, "failed", error)
         given.future.cancel()
-        return Ended(
+        return Outcome(
             given.unit, "lost", TrainingError(f"its worker {_short(given.worker)} is gone")
         )
 
@@ -276,7 +276,7 @@ class DaskExecutor:
     def _set_aside(self, address: str, problem: str) -> None:
         """Give a worker no more work until there is nothing wrong with it any more."""
         if address not in self._aside:
-            self._say(f"{problem}. It gets no work before that is in order")
+            self._log(f"{problem}. It gets no work before that is in order")
         self._workers.pop(address, None)
         self._aside[address] = time.monotonic() + _LOOK_AGAIN
 
@@ -330,7 +330,7 @@ def _sees(sign: str) -> bool:
 
 def _work(
     unit: Unit, device: str, threads: int, key: str, sign: str
-) -> tuple[How, Exception | None, bool]:
+) -> tuple[Status, Exception | None, bool]:
     """Do a unit in a process of its own.
 
     Returns:
@@ -346,8 +346,8 @@ def _work(
         os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
         _jobs[key] = start_job(unit, device, threads)
     try:
-        _, how, error = _jobs[key].ended()
-        return how, error, how not in ("failed", "lost") or _sees(sign)
+        _, status, error = _jobs[key].outcome()
+        return status, error, status not in ("failed", "lost") or _sees(sign)
     finally:
         del _jobs[key]
 
@@ -361,7 +361,7 @@ def _ask(driver: str) -> None:
         _asked.add(driver)
         for key, job in _jobs.items():
             if _driver_of(key) == driver:
-                job.terminate()
+                job.process.terminate()
 
 
 def _kill(driver: str) -> None:

@@ -1,13 +1,74 @@
-"""Units side by side on this machine, each in a process of its own."""
+"""Units on this machine: in this process, one after the other, or side by side in processes.
+
+joblib starts the processes, watches them and brings back how they ended. One pool for all units
+would break as a whole when one of its workers is killed, and keep what a unit has left in memory
+for the next one. So each unit has a pool of one worker. It is asked to stop by SIGTERM, by itself
+too when the process that started it is gone.
+
+A unit computes with the same number of threads and in the same order as it would alone: what
+comes out is the same to the last bit.
+"""
 
 from __future__ import annotations
 
-from joblib.externals.loky import FIRST_COMPLETED, wait
+import os
+import signal
+import sys
+import threading
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import active_children
+from multiprocessing.process import BaseProcess
 
-from spmrl_bench.nn.device import cards, device_of_job
-from spmrl_bench.process.executors.process import Job, start_job
-from spmrl_bench.process.executors.unit import Ended, Unit
-from spmrl_bench.process.pools import available_threads
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from rich.console import Console
+
+from spmrl_bench.errors import TrainingError
+from spmrl_bench.process.devices import cards, device_of_job
+from spmrl_bench.process.executors.base import Outcome, Unit
+from spmrl_bench.process.pools import available_threads, interrupts_blocked, worker_pool
+from spmrl_bench.process.signals import interrupt, on_signals
+
+# Seconds in which a dead process has a status, and in which one without parent has saved.
+_PATIENCE, _LAST = 10, 30
+
+_idle = threading.Event()  # nothing is in work in this process
+
+
+class InProcess:
+    """One unit after the other in this process, with all threads; signals are the unit's."""
+
+    preemptible = False
+    capacity = 1
+
+    def __init__(self, device: str = "auto") -> None:
+        """Units compute on a device."""
+        self._device = device
+        self._outcomes: list[Outcome] = []
+
+    def start(self, unit: Unit) -> None:
+        """Do a unit; it speaks for itself."""
+        error = None
+        try:
+            with on_signals(interrupt, signal.SIGINT, signal.SIGTERM):
+                unit.function(*unit.arguments, device=self._device, console=None)
+        except Exception as problem:
+            error = problem
+        self._outcomes.append(Outcome.of(unit, error))
+
+    def outcomes(self, seconds: float) -> list[Outcome]:
+        """That of the unit that was done."""
+        found, self._outcomes = self._outcomes, []
+        return found
+
+    def ask_to_stop(self) -> None:
+        """Nothing is in work."""
+
+    def close(self) -> None:
+        """Nothing is left."""
 
 
 class LocalExecutor:
@@ -17,7 +78,7 @@ class LocalExecutor:
     ``device`` names none of them, they take turns.
     """
 
-    makes_room = False
+    preemptible = False
 
     def __init__(self, jobs: int, device: str = "auto") -> None:
         """So many units at once."""
@@ -25,27 +86,27 @@ class LocalExecutor:
         self._device = device
         self._cards = cards()
         self._threads = max(1, available_threads() // jobs)
-        self._free = list(range(jobs))
         self._jobs: dict[Job, int] = {}  # with a number that no other has at the same time
 
     def start(self, unit: Unit) -> str:
         """Start a process for a unit; says on which graphics card, where there are several."""
-        number = self._free.pop(self._free.index(min(self._free)))
+        number = min({*range(self.capacity)} - {*self._jobs.values()})
         device = device_of_job(number, self._device, self._cards)
         self._jobs[start_job(unit, device, self._threads)] = number
         return f"on {device}" if device != self._device else ""
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def outcomes(self, seconds: float) -> list[Outcome]:
         """The units whose processes have answered or are gone."""
         futures = {job.future: job for job in self._jobs}
         over = [futures[each] for each in wait(futures, seconds, FIRST_COMPLETED).done]
-        self._free += [self._jobs.pop(job) for job in over]
-        return [job.ended() for job in over]
+        for job in over:
+            del self._jobs[job]
+        return [job.outcome() for job in over]
 
     def ask_to_stop(self) -> None:
         """SIGTERM to every process."""
         for job in self._jobs:
-            job.terminate()
+            job.process.terminate()
 
     def close(self) -> None:
         """SIGKILL to every process that is left."""
@@ -54,3 +115,75 @@ class LocalExecutor:
         for job in self._jobs:
             job.pool.shutdown()
         self._jobs.clear()
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A unit, the pool of one process that does it, and how it will have ended."""
+
+    unit: Unit
+    pool: ProcessPoolExecutor
+    process: BaseProcess
+    future: Future[None]
+
+    def kill(self) -> None:
+        """End it at once; the pool's own way needs a program that small systems lack."""
+        if self.process.pid is not None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)
+
+    def outcome(self) -> Outcome:
+        """How it has ended; waits for that, and for the end of the process."""
+        error = self.future.exception()
+        self.pool.shutdown()
+        if isinstance(error, TerminatedWorkerError):
+            self.process.join(_PATIENCE)
+            code = self.process.exitcode
+            how = f"ended with status {code}"
+            if code is not None and code < 0:
+                how = f"was killed by {signal.Signals(-code).name}"
+            if code == -signal.SIGKILL:
+                how += " (is there enough memory? Fewer --jobs or --workers need less)"
+            return Outcome(self.unit, "lost", TrainingError(f"its process {how}"))
+        if error is None or isinstance(error, Exception):
+            return Outcome.of(self.unit, error)
+        return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))
+
+
+def start_job(unit: Unit, device: str, threads: int) -> Job:
+    """Start a process that does a unit with so many threads; Ctrl-C of a terminal is not for it."""
+    with interrupts_blocked():
+        pool = worker_pool(1, threads, _stop_with_parent)
+        before = set(active_children())
+        future = pool.submit(perform, unit, device, threads)
+        (process,) = set(active_children()) - before
+    return Job(unit, pool, process, future)
+
+
+def _stop_with_parent(parent: int) -> None:
+    """Ask this process to save and end when the one with this number, which started it, is gone."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os.kill(os.getpid(), signal.SIGTERM)
+        _idle.wait(_LAST)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def perform(unit: Unit, device: str, threads: int) -> None:
+    """Do a unit; this is what its process does."""
+    signal.signal(signal.SIGTERM, interrupt)  # where the unit says nothing else
+    try:
+        if "torch" in sys.modules:  # the unit brought it along
+            import torch
+
+            torch.set_num_threads(threads)  # where another variable says otherwise
+        # Lines only, even where a variable of the environment asks for a terminal's display.
+        console = Console(stderr=True, force_terminal=False)
+        unit.function(*unit.arguments, device=device, console=console)
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be sent
+        _idle.set()

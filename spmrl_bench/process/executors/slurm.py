@@ -3,10 +3,6 @@
 Units that are handed over together are one job array. Whether one has ended is known from its
 result, a file, and where there is none, from SLURM, which no longer knows the job or says what
 became of it.
-
-All that is to be known of a job lies in files below the runs folder. So a driver that was killed
-and started again, maybe on another machine, finds the jobs that wait or run: a unit whose job
-there is one of is not handed over again, but that job is taken over.
 """
 
 from __future__ import annotations
@@ -18,13 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, TrainingError
-from spmrl_bench.notes import LOCK, beside, remove_waiting, write_waiting
+from spmrl_bench.errors import SpmrlError, TrainingError
+from spmrl_bench.process.executors.base import Outcome, Unit
 from spmrl_bench.process.executors.slurm_files import (
-    Ordered,
     answer_of,
     end_of_log,
-    orders_of,
     remove_files,
     results_of,
 )
@@ -40,7 +34,6 @@ from spmrl_bench.process.executors.slurm_queue import (
 )
 from spmrl_bench.process.executors.slurm_settings import SlurmSettings
 from spmrl_bench.process.executors.slurm_submission import JobsRefusedError, Submission
-from spmrl_bench.process.executors.unit import Ended, Unit
 from spmrl_bench.process.pools import usable_cores
 from spmrl_bench.storage.locks import LockedError, holder
 
@@ -73,14 +66,14 @@ class _Work:
 class SlurmExecutor:
     """Jobs of SLURM; any of them may be told to make room for another."""
 
-    makes_room = True
+    preemptible = True
 
     def __init__(
         self,
         settings: SlurmSettings,
         folder: Path,
         device: str = "auto",
-        say: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Nothing is handed over yet.
 
@@ -88,12 +81,12 @@ class SlurmExecutor:
             settings: of the jobs.
             folder: for files of jobs, which all nodes see under the same name.
             device: of units; ``auto`` is a graphics card if the settings have one, else the CPU.
-            say: shows a line.
+            log: shows a line.
 
         Raises:
             SpmrlError: submitit or SLURM is not there.
         """
-        self._settings, self._say = settings, say
+        self._settings, self._log = settings, log
         self._folder = folder.absolute()
         # A card of somebody else may be seen by a job that asked for none.
         self._device = ("cuda" if settings.gpus else "cpu") if device == "auto" else device
@@ -103,7 +96,6 @@ class SlurmExecutor:
         self._collected: list[Unit] = []
         self._works: list[_Work] = []
         self._leaving: list[Job] = []  # which have left their results, but not yet the queue
-        self._orders: dict[str, Ordered | None] = {}  # of jobs that other drivers handed over
         self._next_look = self._next_try = 0.0
         self._mentioned: set[str] = set()  # reasons for which jobs wait
         self._refused: float | None = None
@@ -121,7 +113,7 @@ class SlurmExecutor:
         self._collected.append(unit)
         return "as a process of submitit" if self._local else "as a job of SLURM"
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def outcomes(self, seconds: float) -> list[Outcome]:
         """The units whose jobs have ended; SLURM is asked every few seconds at most.
 
         Raises:
@@ -144,7 +136,7 @@ class SlurmExecutor:
         self._next_look = 0.0
 
     def close(self) -> None:
-        """Have all jobs cancelled that are left, those too that were taken over."""
+        """Have all jobs cancelled that are left."""
         jobs = [*self._leaving, *(work.job for work in self._works)]
         listed = None
         with suppress(SpmrlError):  # then they are cancelled unseen
@@ -152,15 +144,13 @@ class SlurmExecutor:
         if listed is not None:
             jobs = [job for job in jobs if not listed.get(job.job_id, UNLISTED).is_over]
         self._queue.cancel(jobs)
-        for work in self._works:
-            self._unnote(work.unit)
         self._works.clear()
         self._leaving.clear()
         self._collected.clear()
 
     # What a look at the queue brings about ----------------------------------------------------
 
-    def _look(self, now: float) -> list[Ended]:
+    def _look(self, now: float) -> list[Outcome]:
         """See what has ended, and hand over what was collected."""
         if not self._works and not self._collected:
             return []
@@ -168,7 +158,7 @@ class SlurmExecutor:
         if listed is None:
             return []
         results = results_of(work.job for work in self._works)
-        found: list[Ended] = []
+        found: list[Outcome] = []
         for work in list(self._works):
             job, result = work.job, work.job.paths.result_pickle
             answer = answer_of(job) if result in results else None
@@ -178,13 +168,15 @@ class SlurmExecutor:
         if self._stopping:
             self._remind(listed, now)
             stopped = TrainingError("it was not handed over yet")
-            found += [Ended(unit, "stopped", stopped) for unit in self._collected]
+            found += [Outcome(unit, "stopped", stopped) for unit in self._collected]
             self._collected.clear()
         elif self._collected and now >= self._next_try:
-            found += self._hand_over(listed, now)
+            found += self._hand_over(now)
         return found
 
-    def _judged(self, work: _Work, answer: Answer | None, job: Listed, now: float) -> Ended | None:
+    def _judged(
+        self, work: _Work, answer: Answer | None, job: Listed, now: float
+    ) -> Outcome | None:
         """How a unit has ended, if it has.
 
         Args:
@@ -197,7 +189,7 @@ class SlurmExecutor:
             work.missed = None
             # SLURM itself begins one again that was told to make room; and a unit that is to be
             # begun again here had better not meet its own job.
-            if answer is None or answer.how in ("stopped", "owned"):
+            if answer is None or answer.status in ("stopped", "locked"):
                 self._mention(work, job)
                 return None
             self._leaving.append(work.job)
@@ -207,10 +199,9 @@ class SlurmExecutor:
                 return None
             answer = self._without_result(work, job)
         self._works.remove(work)
-        self._unnote(work.unit)
-        if answer.how not in ("failed", "lost"):
+        if answer.status not in ("failed", "lost"):
             remove_files(work.job)
-        return Ended(work.unit, *answer)
+        return Outcome(work.unit, *answer)
 
     def _without_result(self, work: _Work, job: Listed) -> Answer:
         """What is said of a unit whose job left no result."""
@@ -233,7 +224,7 @@ class SlurmExecutor:
         name, number = self._name_of(work.job), work.job.job_id
         held = "held" in job.reason.lower()
         advice = f"'scontrol release {number}' lets it begin" if held else "see 'man squeue'"
-        self._say(f"{work.unit.title}: {name} waits, and maybe others: {job.reason} ({advice})")
+        self._log(f"{work.unit.title}: {name} waits, and maybe others: {job.reason} ({advice})")
 
     def _remind(self, listed: Mapping[str, Listed], now: float) -> None:
         """Tell jobs to stop; what they are told before their program has begun they do not hear."""
@@ -249,29 +240,16 @@ class SlurmExecutor:
 
     # Handing over -----------------------------------------------------------------------------
 
-    def _hand_over(self, listed: Mapping[str, Listed], now: float) -> list[Ended]:
+    def _hand_over(self, now: float) -> list[Outcome]:
         """Hand over what was collected; returns the units that somebody else has in work."""
-        others = self._jobs_of_others(listed)
-        ended: list[Ended] = []
+        ended: list[Outcome] = []
         left: list[Unit] = []
-        adopted = 0
         for unit in self._collected:
-            name, other = others.get(_place(unit), ("", None))
-            if other is None:
-                lock = unit.folder and beside(unit.folder, LOCK)
-                if lock and (owner := holder(lock)):
-                    ended.append(Ended(unit, "owned", LockedError(lock, owner)))
-                else:
-                    left.append(unit)
-            elif other.order.work == unit.work:
-                self._take(unit, self._submission.job(name, other.files))
-                adopted += 1
+            lock = unit.folder and unit.folder.with_name(f".{unit.folder.name}.lock")
+            if lock and (owner := holder(lock)):
+                ended.append(Outcome(unit, "locked", LockedError(lock, owner)))
             else:
-                problem = f"{unit.folder}: SLURM job {name} of another call is to work here"
-                advice = f"Wait until it has ended, or end it ('scancel {name}')"
-                ended.append(Ended(unit, "owned", RunOwnedError(f"{problem}. {advice}")))
-        if adopted:
-            self._say(f"{adopted} jobs that SLURM has from an earlier call: taken over")
+                left.append(unit)
         self._collected = left
         if left:
             self._submit(now)
@@ -292,35 +270,13 @@ class SlurmExecutor:
                 raise
             self._next_try = now + _AGAIN
             if first:
-                self._say(f"{refusal.reason}: it is tried again every {_AGAIN:.0f} seconds")
+                self._log(f"{refusal.reason}: it is tried again every {_AGAIN:.0f} seconds")
             return
         self._refused = None
         for unit, job in zip(self._collected, jobs, strict=True):
             self._take(unit, job)
         self._collected = []
 
-    def _jobs_of_others(self, listed: Mapping[str, Listed]) -> dict[str, tuple[str, Ordered]]:
-        """By folder, the jobs that wait or run and that other drivers handed over."""
-        mine = {work.job.job_id for work in self._works}
-        alive = {name for name, job in listed.items() if not job.is_over} - mine
-        if unknown := alive - self._orders.keys():
-            self._orders |= dict.fromkeys(unknown) | orders_of(self._folder, unknown)
-        found = ((name, self._orders[name]) for name in sorted(alive))
-        return {each.order.folder: (name, each) for name, each in found if each is not None}
-
     def _take(self, unit: Unit, job: Job) -> None:
         """Note that a job has a unit."""
         self._works.append(_Work(unit, job))
-        if unit.folder is not None and not self._local:
-            with suppress(CheckpointError):  # nothing but a listing depends on it
-                write_waiting(unit.folder, "slurm", job.job_id)
-
-    def _unnote(self, unit: Unit) -> None:
-        """Note that a unit does not wait any more."""
-        if unit.folder is not None and not self._local:
-            remove_waiting(unit.folder)
-
-
-def _place(unit: Unit) -> str:
-    """The folder of a unit, as another process would name it; empty where it has none."""
-    return "" if unit.folder is None else str(unit.folder.absolute())

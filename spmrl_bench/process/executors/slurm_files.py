@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.process.executors.slurm_job import Answer, Order
+from spmrl_bench.process.executors.slurm_job import Answer
 from spmrl_bench.storage.files import names_in
 
 if TYPE_CHECKING:
@@ -25,13 +25,6 @@ _TAIL, _TAIL_BYTES = (
     3,
     4096,
 )  # of a log that is shown: lines, and the bytes where they are looked for
-
-
-class Ordered(NamedTuple):
-    """What a job is to do, and the folder of its files."""
-
-    files: Path
-    order: Order
 
 
 def results_of(jobs: Iterable[Job]) -> set[Path]:
@@ -55,22 +48,6 @@ def answer_of(job: Job) -> Answer:
         return Answer(*answer)
     problem = str(answer).strip().rpartition("\n")[2]
     return Answer("failed", TrainingError(f"its job did not begin: {problem}; {end_of_log(job)}"))
-
-
-def orders_of(folder: Path, names: Collection[str]) -> dict[str, Ordered]:
-    """What jobs are to do that have files in folders below this one.
-
-    Args:
-        folder: of all jobs.
-        names: those of the jobs that are asked for.
-    """
-    ending = "_submitted.pkl"
-    found: dict[str, Ordered] = {}
-    for place in (folder / name for name in names_in(folder)):
-        for name in {file.removesuffix(ending) for file in names_in(place)}.intersection(names):
-            with suppress(Exception):  # of another version of the program: a job of its own
-                found[name] = Ordered(place, _unpickled(place / f"{name}{ending}").args[0])
-    return found
 
 
 def end_of_log(job: Job) -> str:

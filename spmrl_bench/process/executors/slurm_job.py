@@ -20,8 +20,8 @@ from types import FrameType
 from typing import NamedTuple
 
 from spmrl_bench.errors import RunOwnedError, SpmrlError, TrainingError
-from spmrl_bench.process.executors.process import perform
-from spmrl_bench.process.executors.unit import How, Unit
+from spmrl_bench.process.executors.base import Status, Unit
+from spmrl_bench.process.executors.local import perform
 from spmrl_bench.process.signals import interrupt
 
 
@@ -30,16 +30,11 @@ class Order:
     """What a job is to do.
 
     Attributes:
-        folder: of the unit, absolute, empty where it has none; this and ``work`` can be read
-            without the unit itself, whose modules are many.
-        work: as of the unit.
         unit: pickled.
         device: for it.
         threads: that it computes with.
     """
 
-    folder: str
-    work: str
     unit: bytes
     device: str
     threads: int
@@ -48,7 +43,7 @@ class Order:
 class Answer(NamedTuple):
     """How the unit of a job has ended."""
 
-    how: How
+    status: Status
     error: Exception | None = None
 
 
@@ -69,7 +64,7 @@ def do_unit(order: Order) -> Answer:
         unit: Unit = pickle.loads(order.unit)
         perform(unit, order.device, order.threads)
     except RunOwnedError as error:
-        return Answer("owned", error)
+        return Answer("locked", error)
     except SpmrlError as error:
         return Answer("failed", error)
     except Exception as error:

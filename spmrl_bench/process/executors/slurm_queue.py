@@ -108,7 +108,7 @@ class SlurmQueue:
                 raise SpmrlError(
                     f"SLURM has not answered for {PATIENCE / 60:.0f} minutes ({problem}). Jobs "
                     "that wait or run go on; when it answers again, give the same command again "
-                    "(without --fresh), which takes them over"
+                    "(without --fresh)"
                 )
             return None
         self._answered = time.monotonic()

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spmrl_bench.errors import SpmrlError, remedy
+from spmrl_bench.process.executors.base import Unit
 from spmrl_bench.process.executors.slurm_job import Order, do_unit
 from spmrl_bench.process.executors.slurm_settings import SlurmSettings
-from spmrl_bench.process.executors.unit import Unit
 from spmrl_bench.process.pools import interrupts_blocked
 
 if TYPE_CHECKING:
@@ -105,13 +105,8 @@ class Submission:
             shutil.rmtree(folder, ignore_errors=True)
             raise JobsRefusedError(str(error)) from None
 
-    def job(self, name: str, folder: Path) -> Job:
-        """A job that another driver handed over, by its name and the folder of its files."""
-        return self._submitit.SlurmJob(folder, name)
-
     def _order(self, unit: Unit, device: str) -> Order:
-        place = "" if unit.folder is None else str(unit.folder.absolute())
-        return Order(place, unit.work, pickle.dumps(unit), device, self._settings.cpus)
+        return Order(pickle.dumps(unit), device, self._settings.cpus)
 
     def _executor(self, folder: Path) -> submitit.Executor:
         settings = self._settings

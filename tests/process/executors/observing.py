@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.process.executors.unit import Ended, Executor
+from spmrl_bench.process.executors.base import Executor, Outcome
 from tests.conftest import PATIENCE
 
 #: The folder that jobs are to import this checkout from.
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def all_of(executor: Executor, units: int) -> dict[str, Ended]:
+def all_of(executor: Executor, units: int) -> dict[str, Outcome]:
     """How so many units have ended, by their titles."""
-    found: dict[str, Ended] = {}
+    found: dict[str, Outcome] = {}
     until = time.monotonic() + PATIENCE
     while len(found) < units:
         assert time.monotonic() < until, found
-        found |= {each.unit.title: each for each in executor.ended(1.0)}
+        found |= {each.unit.title: each for each in executor.outcomes(1.0)}
     return found
 
 
@@ -33,7 +33,7 @@ def observe(executor: Executor, happened: Callable[[], bool]) -> None:
     until = time.monotonic() + PATIENCE
     while not happened():
         assert time.monotonic() < until
-        assert executor.ended(0.1) == []
+        assert executor.outcomes(0.1) == []
 
 
 def needs_slurm() -> None:

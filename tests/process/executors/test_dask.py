@@ -10,20 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.experiments.run import evaluate
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.score import evaluate
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
-from spmrl_bench.process.executors.driver import carry_out
-from spmrl_bench.process.executors.unit import Unit
-from spmrl_bench.process.executors.where import LOCAL, Where
-from spmrl_bench.storage.living import birth_of
+from spmrl_bench.storage.living import process_start_time
 from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -76,7 +75,7 @@ def wait_for(*paths: Path) -> None:
 
 def wait_for_the_end_of(pid: int) -> None:
     until = time.monotonic() + PATIENCE
-    while birth_of(pid) is not None:
+    while process_start_time(pid) is not None:
         assert time.monotonic() < until
         time.sleep(0.05)
 
@@ -90,10 +89,10 @@ def test_units_end_in_their_own_ways(executor: DaskExecutor, tmp_path: Path) -> 
     found = all_of(executor, 2)
     executor.start(Unit("refuse", refuse, ()))
     found |= all_of(executor, 1)
-    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
-        "refuse": ("owned", "process 7 trains here"),
+        "refuse": ("locked", "process 7 trains here"),
     }
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 1"
 
@@ -106,7 +105,7 @@ def test_a_unit_is_asked_to_stop_and_another_is_ended(
         executor.start(Unit(name, wait, (str(tmp_path / name),)))
     wait_for(tmp_path / "first", tmp_path / "second")
     executor.ask_to_stop()
-    assert {each.how for each in all_of(executor, 2).values()} == {"stopped"}
+    assert {each.status for each in all_of(executor, 2).values()} == {"stopped"}
 
 
 def test_what_is_left_ends_with_the_executor(cluster: str, tmp_path: Path) -> None:
@@ -124,7 +123,7 @@ def test_a_unit_whose_worker_is_killed_goes_on_with_another(
     """The first one that begins it kills its worker."""
     said: list[str] = []
     unit = Unit("hard", steps, (str(tmp_path / "steps"), 2, "parent"))
-    assert carry_out([unit], executor, say=said.append) == []
+    assert run_units([unit], executor, log=said.append) == []
     assert (tmp_path / "steps").read_text(encoding="utf-8") == "12"
     gone = [line for line in said if line.endswith("is gone; it is started again")]
     assert len(gone) == 1
@@ -160,7 +159,7 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     monkeypatch.setattr(module, "_LOOK", 0.1)
     monkeypatch.setattr(module, "_LOOK_AGAIN", 0.5)
     said: list[str] = []
-    executor = DaskExecutor(cluster, tmp_path, device="cpu", say=said.append)
+    executor = DaskExecutor(cluster, tmp_path, device="cpu", log=said.append)
     assert executor.capacity == 2
     address, other = executor._workers
     with distributed.Client(cluster, set_as_default=False) as client:
@@ -169,12 +168,12 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
         try:
             executor.start(Unit("a", fail_below, (str(pid),)))
             (ended,) = all_of(executor, 1).values()
-            assert (ended.how, str(ended.error)) == (
+            assert (ended.status, str(ended.error)) == (
                 "lost", f"its worker {module._short(address)} does not see {tmp_path} any more",
             )  # fmt: skip
             assert list(executor._workers) == [other]
             executor.start(Unit("b", fail_below, (str(pid),)))
-            assert all_of(executor, 1)["b"].how == "done"
+            assert all_of(executor, 1)["b"].status == "done"
             until = time.monotonic() + 4 * module._LOOK_AGAIN
             while time.monotonic() < until:
                 assert executor.capacity == 1
@@ -188,7 +187,7 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     executor.start(Unit("c", note, (str(tmp_path / "c"),)))
     executor.start(Unit("d", fail_below, (str(pid),)))
     found = all_of(executor, 2)
-    assert {title: each.how for title, each in found.items()} == {"c": "done", "d": "failed"}
+    assert {title: each.status for title, each in found.items()} == {"c": "done", "d": "failed"}
     executor.close()
     assert said == [
         f"worker {module._short(address)} does not see {tmp_path} any more. "
@@ -235,8 +234,8 @@ def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
     cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    work = make_plan(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
-    there, here = Where("dask", cluster), LOCAL
+    work = make_runs(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
+    there, here = Backend("dask", cluster), LOCAL
     records = {}
     for name, on in (("there", there), ("here", here)):
         train_all([work], runs_dir=Path(name), device="cpu", jobs=1, on=on)

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import Plan, make_plan
+from spmrl_bench.experiments.plan import Plan, make_runs
+from spmrl_bench.experiments.train import train_all
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.process.executors.observing import ROOT, ask, needs_slurm, queue
@@ -56,7 +56,7 @@ def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
-    plan = make_plan(
+    plan = make_runs(
         str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
         settings=SETTINGS,
     )  # fmt: skip

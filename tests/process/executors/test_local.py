@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from multiprocessing import active_children
 from pathlib import Path
@@ -9,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.process.executors import local
-from spmrl_bench.process.executors.local import LocalExecutor
-from spmrl_bench.process.executors.unit import Unit
+from spmrl_bench.process.executors.base import Unit, run_units
+from spmrl_bench.process.executors.local import InProcess, LocalExecutor
+from spmrl_bench.process.signals import Interrupted
 from tests.conftest import PATIENCE
 from tests.process.executors.observing import all_of
 from tests.process.executors.work import die, diverge, note, refuse, wait
@@ -28,13 +31,14 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [executor.start(unit) for unit in units] == [""] * 4
     found = all_of(executor, 4)
     executor.close()
-    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
-        "refuse": ("owned", "process 7 trains here"),
+        "refuse": ("locked", "process 7 trains here"),
         "die": (
             "lost",
-            "its process was killed by SIGKILL (is there enough memory? Fewer --jobs need less)",
+            "its process was killed by SIGKILL "
+            "(is there enough memory? Fewer --jobs or --workers need less)",
         ),
     }
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 2"
@@ -53,7 +57,7 @@ def test_units_in_work_can_be_asked_to_stop_or_ended(tmp_path: Path, way: str) -
         time.sleep(0.01)
     if way == "ask":
         executor.ask_to_stop()
-        assert {each.how for each in all_of(executor, 2).values()} == {"stopped"}
+        assert {each.status for each in all_of(executor, 2).values()} == {"stopped"}
     executor.close()
     assert active_children() == []
 
@@ -66,8 +70,30 @@ def test_a_card_that_is_free_again_gets_the_next_unit(
     places = [executor.start(Unit("long", wait, (str(tmp_path / "long"),)))]
     for _ in range(2):
         places.append(executor.start(Unit("short", note, (str(tmp_path / "noted"),))))
-        (ended,) = executor.ended(PATIENCE)
-        assert ended.how == "done"
+        (ended,) = executor.outcomes(PATIENCE)
+        assert ended.status == "done"
         assert (tmp_path / "noted").read_text(encoding="utf-8").startswith("cuda:1 ")
     executor.close()
     assert places == ["on cuda:0", "on cuda:1", "on cuda:1"]
+
+
+def fail_or_note(path: str, number: int, *, device: str, console: object) -> None:
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(f"{os.getpid()} {device} {console}\n")
+    if number == 1:
+        raise ValueError("a defect")
+    if number == 2:
+        signal.raise_signal(signal.SIGTERM)
+
+
+def test_units_in_this_process_come_one_after_the_other(tmp_path: Path) -> None:
+    """One that fails stops no other; a signal is that of the unit, and ends all."""
+    path, log = tmp_path / "noted", list[str]()
+    units = [Unit(str(k), fail_or_note, (str(path), k)) for k in range(4)]
+    failed = run_units(units[:2], InProcess("cpu"), log=log.append)
+    assert [(each.unit, str(each.error)) for each in failed] == [(units[1], "a defect")]
+    assert log == ["1 of 2 done"]
+    with pytest.raises(Interrupted) as caught:
+        run_units(units[2:], InProcess("cpu"), log=log.append)
+    assert caught.value.number == signal.SIGTERM
+    assert path.read_text(encoding="utf-8") == f"{os.getpid()} cpu None\n" * 3

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from spmrl_bench.process.executors.backend import Backend
 
-from spmrl_bench.experiments.campaign import train_all
-from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.process.executors.where import Where
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.train import train_all
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.process.executors.observing import ROOT
@@ -54,7 +54,7 @@ def test_a_run_goes_on_elsewhere(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
-    plan = make_plan(
+    plan = make_runs(
         str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
         settings=_LONGER,
     )  # fmt: skip
@@ -83,7 +83,7 @@ def test_a_run_goes_on_elsewhere(
             client.wait_for_workers(2, timeout=PATIENCE)
         taking = threading.Thread(target=take_away, args=(unlucky.pid,))
         taking.start()
-        train_all([plan], runs_dir=there, device="cpu", on=Where("dask", address))
+        train_all([plan], runs_dir=there, device="cpu", on=Backend("dask", address))
         taking.join()
     said = capfd.readouterr().err
     assert "any more. It gets no work before that is in order" in said

@@ -18,16 +18,16 @@ import pytest
 from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.ownership import owned
+from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.process.executors import slurm, slurm_queue
+from spmrl_bench.process.executors.base import Outcome, Unit
 from spmrl_bench.process.executors.slurm import SlurmExecutor
 from spmrl_bench.process.executors.slurm_job import Answer, Order, do_unit
 from spmrl_bench.process.executors.slurm_queue import SlurmQueue
 from spmrl_bench.process.executors.slurm_settings import SlurmSettings
 from spmrl_bench.process.executors.slurm_submission import JobsRefusedError
-from spmrl_bench.process.executors.unit import Ended, Unit
 from spmrl_bench.process.signals import on_signals
-from spmrl_bench.storage.living import is_gone
+from spmrl_bench.storage.living import is_dead
 from tests.conftest import PATIENCE
 from tests.process.executors.observing import ROOT, all_of, observe
 from tests.process.executors.work import Slow, die, diverge, note, refuse, stumble, until_told
@@ -49,7 +49,7 @@ def held(folder: Path, name: str) -> Unit:
     return Unit(name, until_told, (str(folder / f"{name}-begun"), str(folder / "go")))
 
 
-def one(executor: SlurmExecutor) -> Ended:
+def one(executor: SlurmExecutor) -> Outcome:
     (ended,) = all_of(executor, 1).values()
     return ended
 
@@ -68,13 +68,13 @@ def test_units_end_in_their_own_ways(tmp_path: Path) -> None:
     found = all_of(executor, len(units))
     executor.close()
     lost = found.pop("die")
-    assert lost.how == "lost"
+    assert lost.status == "lost"
     assert "ended and left no result; its log " in str(lost.error)
-    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
         "stumble": ("failed", "1"),
-        "refuse": ("owned", "process 7 trains here"),
+        "refuse": ("locked", "process 7 trains here"),
     }
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 2"
     defect = found["stumble"].error
@@ -103,11 +103,11 @@ def test_units_in_work_can_be_asked_to_stop_or_ended(tmp_path: Path, way: str) -
     if way == "ask":
         executor.ask_to_stop()
         found = all_of(executor, 2)
-        ends = {(each.how, str(each.error)) for each in found.values()}
+        ends = {(each.status, str(each.error)) for each in found.values()}
         assert ends == {("stopped", "its job was told to stop")}
     executor.close()
     until = time.monotonic() + PATIENCE
-    while not all(is_gone(pid, "") for pid in doing):
+    while not all(is_dead(pid, "") for pid in doing):
         assert time.monotonic() < until
         time.sleep(0.02)
     assert active_children() == []
@@ -120,7 +120,7 @@ def test_one_that_is_asked_while_it_imports_what_it_needs_says_so(tmp_path: Path
     executor.ask_to_stop()
     ended = one(executor)
     executor.close()
-    assert (ended.how, str(ended.error)) == ("stopped", "its job was told to stop")
+    assert (ended.status, str(ended.error)) == ("stopped", "its job was told to stop")
 
 
 def test_what_an_earlier_try_of_a_job_left_is_not_its_answer(
@@ -201,10 +201,10 @@ def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
     for number in range(20):
         executor.start(held(played, str(number)))
     executor.says(*(f"77_{number}|RUNNING|0:01|None" for number in range(20)))
-    assert executor.ended(0.0) == []
+    assert executor.outcomes(0.0) == []
     monkeypatch.setattr(executor._queue, "interval", 60.0)
     for _ in range(5):
-        assert executor.ended(0.0) == []
+        assert executor.outcomes(0.0) == []
     assert len(executor.calls("sbatch")) == 1
     assert len(executor.calls("squeue")) == 2  # before they were handed over, and after
     script = (played / "script").read_text(encoding="utf-8")
@@ -233,11 +233,11 @@ def test_a_job_that_is_over_without_a_result(
     executor = Played(hasty)
     executor.start(held(hasty, "a"))
     executor.says("77|RUNNING|0:01|None")
-    assert executor.ended(0.1) == []
+    assert executor.outcomes(0.1) == []
     executor.says(*([] if row is None else [f"77|{row}"]))
     begun = time.monotonic()
     ended = one(executor)
-    assert (ended.how, f"SLURM job 77 {problem}" in str(ended.error)) == (how, True), ended.error
+    assert (ended.status, f"SLURM job 77 {problem}" in str(ended.error)) == (how, True), ended.error
     assert time.monotonic() - begun >= SlurmQueue.grace  # a slow file system
 
 
@@ -248,16 +248,16 @@ def test_a_job_that_never_began_has_no_result_to_wait_for(played: Path) -> None:
     begun = time.monotonic()
     ended = one(executor)
     assert time.monotonic() - begun < SlurmQueue.grace
-    assert ended.how == "lost"
+    assert ended.status == "lost"
     assert "SLURM job 77 was cancelled before it began" in str(ended.error)
 
 
 def test_a_result_that_is_late_is_waited_for(played: Path) -> None:
     executor = Played(played)
     executor.start(held(played, "a"))
-    assert executor.ended(0.1) == []
+    assert executor.outcomes(0.1) == []
     executor.answers("77", "done", None)
-    assert one(executor).how == "done"
+    assert one(executor).status == "done"
 
 
 def test_a_job_that_slurm_begins_again_has_time_for_its_result_again(hasty: Path) -> None:
@@ -265,48 +265,48 @@ def test_a_job_that_slurm_begins_again_has_time_for_its_result_again(hasty: Path
     executor.start(held(hasty, "a"))
     for state in ("RUNNING", "NODE_FAIL", "RUNNING"):
         executor.says(f"77|{state}|0:01|None")
-        assert executor.ended(0.0) == []
+        assert executor.outcomes(0.0) == []
     time.sleep(SlurmQueue.grace)
     executor.says("77|COMPLETED|0:01|None")
-    assert executor.ended(0.0) == []
+    assert executor.outcomes(0.0) == []
     executor.answers("77", "done", None)
-    assert one(executor).how == "done"
+    assert one(executor).status == "done"
 
 
 def test_a_job_whose_end_another_driver_has_seen_is_not_lost(hasty: Path) -> None:
     executor = Played(hasty)
     executor.start(held(hasty, "a"))
     executor.says("77|RUNNING|0:01|None")
-    assert executor.ended(0.1) == []
+    assert executor.outcomes(0.1) == []
     executor.says("77|COMPLETED|0:01|None")
     next((hasty / ".slurm").glob("*/77_submitted.pkl")).unlink()
     ended = one(executor)
     problem = "SLURM job 77 has ended, as another call has seen"
-    assert (ended.how, str(ended.error)) == ("stopped", problem)
+    assert (ended.status, str(ended.error)) == ("stopped", problem)
 
 
-def test_one_that_makes_room_is_not_over_before_slurm_says_so(played: Path) -> None:
+def test_one_that_preemptible_is_not_over_before_slurm_says_so(played: Path) -> None:
     executor = Played(played)
     executor.start(held(played, "a"))
-    assert executor.ended(0.0) == []
+    assert executor.outcomes(0.0) == []
     executor.answers("77", "stopped", None)
     for state in ("COMPLETING", "PENDING", "RUNNING"):
         executor.says(f"77|{state}|0:00|BeginTime")
-        assert executor.ended(0.0) == []
+        assert executor.outcomes(0.0) == []
     executor.says("77|COMPLETED|0:01|None")
-    assert one(executor).how == "stopped"
+    assert one(executor).status == "stopped"
 
 
 def test_closing_cancels_what_is_in_the_queue_though_its_unit_has_ended(played: Path) -> None:
     executor = Played(played)
     for name in "abc":
         executor.start(held(played, name))
-    assert executor.ended(0.0) == []
+    assert executor.outcomes(0.0) == []
     for job in ("77_0", "77_1"):
         executor.answers(job, "done", None)
     states = {"77_0": "COMPLETING", "77_1": "RUNNING", "77_2": "RUNNING"}
     executor.says(*(f"{job}|{state}|0:01|None" for job, state in states.items()))
-    assert len(executor.ended(0.0)) == 2
+    assert len(executor.outcomes(0.0)) == 2
     executor.says("77_0|COMPLETED|0:01|None", *(f"77_{k}|RUNNING|0:01|None" for k in (1, 2)))
     executor.close()
     (call,) = executor.calls("scancel")
@@ -322,7 +322,7 @@ def test_why_jobs_do_not_begin_is_said_once(played: Path) -> None:
     for shift in range(3):
         rows = zip("012", reasons[shift:] + reasons[:shift], strict=True)
         executor.says(*(f"77_{job}|PENDING|0:00|{reason}" for job, reason in rows))
-        assert executor.ended(0.1) == []
+        assert executor.outcomes(0.1) == []
     assert executor.said == [
         "b: SLURM job 77_1 waits, and maybe others: launch failed requeued held ('scontrol release "
         "77_1' lets it begin)",
@@ -333,9 +333,9 @@ def test_why_jobs_do_not_begin_is_said_once(played: Path) -> None:
 def test_what_another_process_has_in_work_is_not_handed_over(played: Path) -> None:
     executor, folder = Played(played), played / "run"
     executor.start(Unit("a", note, (), folder=folder))
-    with owned(folder):
+    with run_lock(folder):
         ended = one(executor)
-        assert (ended.how, f"process {os.getpid()} " in str(ended.error)) == ("owned", True)
+        assert (ended.status, f"process {os.getpid()} " in str(ended.error)) == ("locked", True)
     assert executor.calls("sbatch") == []
 
 
@@ -344,15 +344,15 @@ def test_a_silent_controller_is_waited_for_but_not_for_ever(
 ) -> None:
     executor = Played(hasty)
     executor.start(held(hasty, "a"))
-    assert executor.ended(0.0) == []
+    assert executor.outcomes(0.0) == []
     (hasty / "queue").unlink()
-    assert executor.ended(0.5) == []  # longer than a job may be without a result
+    assert executor.outcomes(0.5) == []  # longer than a job may be without a result
     executor.says("77|RUNNING|0:01|None")
-    assert executor.ended(0.0) == []
+    assert executor.outcomes(0.0) == []
     (hasty / "queue").unlink()
     monkeypatch.setattr(slurm_queue, "PATIENCE", 0.0)
     with pytest.raises(SpmrlError, match=r"SLURM has not answered .*give the same command again"):
-        executor.ended(0.0)
+        executor.outcomes(0.0)
 
 
 def test_units_that_slurm_does_not_take_are_one_error(
@@ -363,7 +363,7 @@ def test_units_that_slurm_does_not_take_are_one_error(
     executor = Played(played, partition="fats")
     executor.start(held(played, "a"))
     with pytest.raises(JobsRefusedError) as caught:
-        executor.ended(0.0)
+        executor.outcomes(0.0)
     assert str(caught.value).startswith(
         "SLURM takes no jobs (invalid partition specified: fats; Batch job failed). Look at the "
         "settings of [slurm]: partition, account, "
@@ -382,18 +382,18 @@ def test_units_are_handed_over_later_where_that_may_help(
     if taken:  # others are, so that this one may be when these have ended
         executor.start(held(played, "a"))
         executor.says("77|RUNNING|0:01|None")
-        assert executor.ended(0.0) == []
+        assert executor.outcomes(0.0) == []
         refusal = "sbatch: error: AssocMaxSubmitJobLimit"
     (played / "refusal").write_text(refusal, encoding="utf-8")
     executor.start(held(played, "b"))
     for _ in range(3):
-        assert executor.ended(0.0) == []
+        assert executor.outcomes(0.0) == []
     assert len(executor.said) == 1
     assert refusal.partition("error: ")[2] in executor.said[0]
     (played / "refusal").unlink()
     before = len(executor.calls("sbatch"))
     for _ in range(2):
-        executor.ended(0.0)
+        executor.outcomes(0.0)
     assert len(executor.calls("sbatch")) == before + 1
 
 

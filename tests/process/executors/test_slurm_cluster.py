@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 
 from spmrl_bench.experiments import campaign
-from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.slurm import SlurmExecutor
 from spmrl_bench.process.executors.slurm_queue import SlurmQueue
 from spmrl_bench.process.executors.slurm_settings import SlurmSettings
 from spmrl_bench.process.executors.slurm_submission import JobsRefusedError
-from spmrl_bench.process.executors.unit import Unit
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.process.executors.observing import ROOT, all_of, ask, needs_slurm, observe, queue
@@ -84,13 +83,13 @@ def test_units_end_in_their_own_ways(tmp_path: Path) -> None:
     found = all_of(executor, len(units))
     executor.close()
     lost = found.pop("die")
-    assert lost.how == "lost"
+    assert lost.status == "lost"
     assert "ended with an error and left no result; its log " in str(lost.error)
     assert "Killed" in str(lost.error)
-    assert {title: (each.how, str(each.error)) for title, each in found.items()} == {
+    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
-        "refuse": ("owned", "process 7 trains here"),
+        "refuse": ("locked", "process 7 trains here"),
     }
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 1"
     wait_for_an_empty_queue()
@@ -103,9 +102,9 @@ def test_one_that_is_told_to_stop_is_to_be_started_again(tmp_path: Path) -> None
     observe(executor, begun.exists)
     ask("scancel", "--signal=TERM", *queue("RUNNING"))
     (ended,) = all_of(executor, 1).values()
-    assert (ended.how, str(ended.error)) == ("stopped", "its job was told to stop")
+    assert (ended.status, str(ended.error)) == ("stopped", "its job was told to stop")
     executor.start(unit)
-    assert all_of(executor, 1)["a"].how == "done"
+    assert all_of(executor, 1)["a"].status == "done"
     executor.close()
 
 
@@ -114,7 +113,7 @@ def test_one_whose_time_is_over_is_to_be_started_again(tmp_path: Path) -> None:
     executor.start(Unit("a", wait, (str(begun),)))
     (ended,) = all_of(executor, 1).values()
     executor.close()
-    assert (ended.how, str(ended.error)) == ("stopped", "its job came near its time limit")
+    assert (ended.status, str(ended.error)) == ("stopped", "its job came near its time limit")
 
 
 def begin_again_now(job: str) -> None:
@@ -139,11 +138,11 @@ def test_one_that_slurm_itself_begins_again_is_waited_for(tmp_path: Path) -> Non
     observe(executor, result.exists)  # of the first try, which is not that of the unit
     observe(executor, lambda: job in queue("PENDING"))
     begin_again_now(job)
-    assert all_of(executor, 1)["a"].how == "done"
+    assert all_of(executor, 1)["a"].status == "done"
     executor.close()
 
 
-def test_one_that_makes_room_for_another_is_to_be_started_again(tmp_path: Path) -> None:
+def test_one_that_preemptible_for_another_is_to_be_started_again(tmp_path: Path) -> None:
     executor = Slurm(tmp_path, partition="scavenger", cpus=os.cpu_count())
     begun = tmp_path / "begun"
     unit = Unit("a", at_the_second_try, (str(begun),))
@@ -151,9 +150,9 @@ def test_one_that_makes_room_for_another_is_to_be_started_again(tmp_path: Path) 
     observe(executor, begun.exists)
     ask("sbatch", "--output=/dev/null", "--wrap=sleep 1", "--partition=normal", "--mem=100M")
     (ended,) = all_of(executor, 1).values()
-    assert (ended.how, str(ended.error)) == ("stopped", "its job was told to stop")
+    assert (ended.status, str(ended.error)) == ("stopped", "its job was told to stop")
     executor.start(unit)
-    assert all_of(executor, 1)["a"].how == "done"
+    assert all_of(executor, 1)["a"].status == "done"
     executor.close()
 
 
@@ -166,7 +165,7 @@ executor = Slurm(place, at_once=1)
 for name in sys.argv[2:]:
     executor.start(held(place, name))
 while True:
-    executor.ended(1.0)
+    executor.outcomes(1.0)
 """
 
 
@@ -193,13 +192,13 @@ def test_jobs_of_a_driver_that_was_killed_are_taken_over(tmp_path: Path) -> None
     other = held(tmp_path, "c")
     executor.start(Unit("c", other.function, other.arguments, folder=other.folder, work="other"))
     (ended,) = all_of(executor, 1).values()
-    assert (ended.unit.title, ended.how) == ("c", "owned")
+    assert (ended.unit.title, ended.status) == ("c", "locked")
     assert "of another call is to work here" in str(ended.error)
     assert executor.said == ["2 jobs that SLURM has from an earlier call: taken over"]
     assert queue() == before
     assert json.loads((tmp_path / ".b.waiting").read_text(encoding="utf-8"))["job"] in before
     (tmp_path / "go").touch()
-    assert {each.how for each in all_of(executor, 2).values()} == {"done"}
+    assert {each.status for each in all_of(executor, 2).values()} == {"done"}
     executor.close()
     wait_for_an_empty_queue()
     assert not (tmp_path / ".b.waiting").exists()
@@ -214,7 +213,7 @@ def test_those_that_run_and_those_that_wait_can_be_asked_to_stop(tmp_path: Path)
     executor.start(held(tmp_path, "c"))
     found = all_of(executor, 3)
     executor.close()
-    assert {each.how for each in found.values()} == {"stopped"}
+    assert {each.status for each in found.values()} == {"stopped"}
     assert str(found["a"].error) == "its job was told to stop"
     assert str(found["b"].error).endswith("was cancelled before it began")
     wait_for_an_empty_queue()
@@ -245,7 +244,7 @@ def test_what_slurm_does_not_take_is_one_error(
     executor = Slurm(tmp_path, partition="nowhere")
     executor.start(held(tmp_path, "a"))
     with pytest.raises(JobsRefusedError, match=r"Invalid partition.*settings of \[slurm\]"):
-        executor.ended(1.0)
+        executor.outcomes(1.0)
     executor.close()
     assert capfd.readouterr() == ("", "")
     assert list((tmp_path / ".slurm").iterdir()) == []
@@ -255,7 +254,7 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     longer = {"train.max_epochs": "40", "train.stop_patience": "100"}
-    plan = make_plan(
+    plan = make_runs(
         str(laboratory.recipe),
         treebank="tiny-open",
         variants=["charlstm"],
@@ -278,7 +277,7 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     telling.start()
     said: list[str] = []
     units = [campaign._unit(run, None, "") for run in runs]
-    assert carry_out(units, Slurm(there, minutes=30), say=said.append) == []
+    assert run_units(units, Slurm(there, minutes=30), log=said.append) == []
     telling.join()
     assert any(line.endswith("its job was told to stop; it is started again") for line in said)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # of both runs together

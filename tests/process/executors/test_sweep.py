@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.process.executors.driver import carry_out
+from spmrl_bench.process.executors.base import Executor, Unit, run_units
 from spmrl_bench.process.executors.local import LocalExecutor
-from spmrl_bench.process.executors.unit import Executor, Unit
 from spmrl_bench.process.pools import peak_memory_bytes
 from tests.conftest import PATIENCE
 from tests.process.executors.work import idle
@@ -41,7 +40,7 @@ def test_a_sweep_costs_a_driver_little(on: str, tmp_path: Path) -> None:
     where = executor(on, tmp_path / "shared")
     said: list[str] = []
     memory, begun, worked = peak_memory_bytes(), time.monotonic(), time.process_time()
-    assert carry_out(units, where, say=said.append) == []
+    assert run_units(units, where, log=said.append) == []
     seconds, worked = time.monotonic() - begun, time.process_time() - worked
     grown = peak_memory_bytes() - memory
     print(

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from spmrl_bench.experiments.search_document import NAME
 from spmrl_bench.leaderboard.record import Record, read_records
-from spmrl_bench.search.document import NAME
+from tests.experiments.test_search import folder_of, found, run
 from tests.laboratory import Laboratory
-from tests.search.test_search import folder_of, found, run
 
 SEARCH = ("--variant", "charlstm", "--trials", "2")
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import RunOwnedError, TrainingError
-from spmrl_bench.process.executors import driver
-from spmrl_bench.process.executors.driver import RESTARTS, STOPS, carry_out
-from spmrl_bench.process.executors.unit import Ended, How, Unit
+from spmrl_bench.process.executors import base
+from spmrl_bench.process.executors.base import RESTARTS, Outcome, Status, Unit, run_units
 from spmrl_bench.process.signals import Interrupted
 
 LOST, OWNED = TrainingError("its process was killed"), RunOwnedError("process 7 trains here")
@@ -30,9 +29,13 @@ class Scripted:
     """Ends units one at a time, as its script has it for each name; done where that is over."""
 
     def __init__(
-        self, script: dict[str, list[How]] | None = None, *, capacity: int = 2, room: bool = False
+        self,
+        script: dict[str, list[Status]] | None = None,
+        *,
+        capacity: int = 2,
+        room: bool = False,
     ) -> None:
-        self.capacity, self.makes_room = capacity, room
+        self.capacity, self.preemptible = capacity, room
         self.script = script or {}
         self.in_work: list[Unit] = []
         self.begun: list[str] = []
@@ -48,14 +51,14 @@ class Scripted:
         self.when_started(unit)
         return "here"
 
-    def ended(self, seconds: float) -> list[Ended]:
+    def outcomes(self, seconds: float) -> list[Outcome]:
         if not self.in_work:
             return []
         unit = self.in_work.pop(0)
         ends = self.script.get(unit.title, [])
-        how: How = "stopped" if self.stopping else ends.pop(0) if ends else "done"
-        errors = {"done": None, "owned": OWNED, "failed": TrainingError("diverged")}
-        return [Ended(unit, how, errors.get(how, LOST))]
+        how: Status = "stopped" if self.stopping else ends.pop(0) if ends else "done"
+        errors = {"done": None, "locked": OWNED, "failed": TrainingError("diverged")}
+        return [Outcome(unit, how, errors.get(how, LOST))]
 
     def ask_to_stop(self) -> None:
         self.stopping = True
@@ -66,13 +69,13 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "AGAIN", 0.0)
-    monkeypatch.setattr(driver, "_GLANCE", 0.0)
+    monkeypatch.setattr(base, "AGAIN", 0.0)
+    monkeypatch.setattr(base, "_GLANCE", 0.0)
 
 
-def done(executor: Scripted, *units: Unit) -> tuple[list[Ended], list[str]]:
+def done(executor: Scripted, *units: Unit) -> tuple[list[Outcome], list[str]]:
     said: list[str] = []
-    failures = carry_out(units, executor, say=said.append)
+    failures = run_units(units, executor, log=said.append)
     assert executor.closed
     return failures, said
 
@@ -99,27 +102,29 @@ def test_room_may_come_and_go() -> None:
 
 
 def test_what_is_lost_is_started_again_but_not_for_ever() -> None:
-    executor = Scripted({"a": ["lost"] * RESTARTS, "b": ["lost"] * (RESTARTS + 1)})
+    tries = RESTARTS["lost"]
+    executor = Scripted({"a": ["lost"] * tries, "b": ["lost"] * (tries + 1)})
     failures, said = done(executor, unit("a"), unit("b"), unit("c"))
-    assert executor.begun.count("a") == executor.begun.count("b") == RESTARTS + 1
+    assert executor.begun.count("a") == executor.begun.count("b") == tries + 1
     assert [str(each.error) for each in failures] == [
         "b: its process was killed; give the same command again (without --fresh) to continue from "
         "the last checkpoint"
     ]
-    assert said.count("a: its process was killed; it is started again") == RESTARTS
+    assert said.count("a: its process was killed; it is started again") == tries
     assert sum("a: started here" in line for line in said) == 1
 
 
 @pytest.mark.parametrize("room", [True, False])
 def test_what_is_told_to_stop_is_started_again_where_that_makes_room(room: bool) -> None:
-    executor = Scripted({"a": ["stopped"] * (STOPS // 2)}, room=room)
+    tries = RESTARTS["stopped"] // 2
+    executor = Scripted({"a": ["stopped"] * tries}, room=room)
     failures, _ = done(executor, unit("a"))
-    assert len(executor.begun) == (STOPS // 2 + 1 if room else 1)
+    assert len(executor.begun) == (tries + 1 if room else 1)
     assert len(failures) == (0 if room else 1)
 
 
 def test_what_somebody_else_has_in_work_is_looked_at_again_and_said_once() -> None:
-    executor = Scripted({"a": ["owned"] * 5})
+    executor = Scripted({"a": ["locked"] * 5})
     failures, said = done(executor, unit("a"), unit("b"))
     assert not failures
     assert executor.begun.count("a") == 6
@@ -132,6 +137,12 @@ def test_a_failure_stops_no_other_and_is_not_tried_again() -> None:
     assert [(each.unit.title, str(each.error)) for each in failures] == [("a", "diverged")]
     assert executor.begun == ["a", "b"]
     assert "a: FAILED, diverged" in said
+
+
+def test_what_fails_last_is_left_to_whoever_asked_for_it() -> None:
+    failures, said = done(Scripted({"a": ["failed"]}), unit("a"))
+    assert [str(each.error) for each in failures] == ["diverged"]
+    assert said == ["a: started here (1 of 1)"]
 
 
 def test_a_signal_lets_all_save_and_begins_nothing_more() -> None:
@@ -147,9 +158,9 @@ def test_a_signal_lets_all_save_and_begins_nothing_more() -> None:
 
 def test_a_signal_when_all_is_done_but_the_last_changes_nothing() -> None:
     class Late(Scripted):
-        def ended(self, seconds: float) -> list[Ended]:
+        def outcomes(self, seconds: float) -> list[Outcome]:
             self.stopping = False  # it was at its end
-            return super().ended(seconds)
+            return super().outcomes(seconds)
 
     executor = Late()
     executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
@@ -158,20 +169,20 @@ def test_a_signal_when_all_is_done_but_the_last_changes_nothing() -> None:
 
 def test_a_signal_before_units_that_are_still_to_come_is_told() -> None:
     class Late(Scripted):
-        def ended(self, seconds: float) -> list[Ended]:
+        def outcomes(self, seconds: float) -> list[Outcome]:
             self.stopping = False
-            return super().ended(seconds)
+            return super().outcomes(seconds)
 
     executor = Late()
     executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
     with pytest.raises(Interrupted):
-        carry_out([unit("a")], executor, say=lambda _: None, more=lambda: unit("b"))
+        run_units([unit("a")], executor, log=lambda _: None, next_unit=lambda: unit("b"))
     assert executor.begun == ["a"]
 
 
 def test_ctrl_c_again_ends_at_once() -> None:
     class Deaf(Scripted):
-        def ended(self, seconds: float) -> list[Ended]:
+        def outcomes(self, seconds: float) -> list[Outcome]:
             os.kill(os.getpid(), signal.SIGINT)
             return []
 
@@ -191,9 +202,9 @@ def test_units_may_come_while_others_end() -> None:
         return None if name is None else unit(name)
 
     executor, said = Scripted({"b": ["lost", "failed"]}), list[str]()
-    failures = carry_out(
-        [unit("a"), unit("b")], executor, say=said.append, more=more,
-        over=lambda ended: over.append(f"{ended.unit.title} {ended.how}"),
+    failures = run_units(
+        [unit("a"), unit("b")], executor, log=said.append, next_unit=more,
+        on_end=lambda ended: over.append(f"{ended.unit.title} {ended.status}"),
     )  # fmt: skip
     assert executor.begun == ["a", "b", "b", "c", "d"]
     assert over == ["a done", "b failed", "c done", "d done"]
@@ -212,25 +223,5 @@ def test_units_that_are_still_to_come_wait_for_room() -> None:
     def more() -> Unit | None:
         return unit(name) if (name := next(coming, None)) else None
 
-    assert carry_out([], executor, say=lambda _: None, more=more) == []
+    assert run_units([], executor, log=lambda _: None, next_unit=more) == []
     assert executor.begun == ["a", "b"]
-
-
-def test_how_much_is_left_goes_by_what_the_units_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 100_000_000, 30))
-    monkeypatch.setattr(driver.time, "monotonic", lambda: next(clock))
-    executor = Scripted(capacity=1)
-    _, said = done(executor, unit("a", 60), unit("b", 30), unit("c", 10))
-    # 40 of 100 are left after one look at the clock, 10 after two.
-    assert [line for line in said if "done" in line] == [
-        "1 of 3 done, about 20 s left",
-        "2 of 3 done, about 7 s left",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(1, "1 s"), (89, "89 s"), (91, "2 min"), (5399, "90 min"), (7200, "2 h"), (400_000, "5 days")],
-)
-def test_times_that_are_not_known_well(seconds: float, said: str) -> None:
-    assert driver._duration(seconds) == said

@@ -2,7 +2,8 @@
 
 Parsers of others want other releases of the libraries that this program uses. So each has an
 environment under the user's own folder, which has its requirements and nothing else; systems that
-require the same share one. A file written last says that it is whole, and which versions it has.
+require the same share one. A file written last says that it is whole, and which versions it has;
+whether it still runs, as after an upgrade of Python, its interpreter is asked.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import subprocess
 import sys
 import venv
 from collections.abc import Callable, Mapping
+from importlib import metadata
 from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, SpmrlError, remedy
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.storage.files import discard, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import remove_folder, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import home
 from spmrl_bench.systems.description import Known
 
@@ -34,30 +36,19 @@ def folder_of(system: Known) -> Path:
 
 
 def python_of(system: Known) -> str:
-    """The interpreter that runs the system.
+    """Return the interpreter that runs the system.
 
     Raises:
         RecipeError: it is not installed, or not with what the description requires now.
     """
     if system.description.environment == "program":
         return sys.executable
-    _noted(system)
+    versions_of(system)
     return str(_interpreter(folder_of(system)))
 
 
-def versions_of(system: Known) -> dict[str, str]:
-    """Versions of all packages of the system's environment, by name.
-
-    Raises:
-        RecipeError: it is not installed.
-    """
-    if system.description.environment == "program":
-        return find_versions()
-    return _noted(system)
-
-
 def version_of(system: Known) -> str:
-    """The version of the system: that of the first of its requirements.
+    """Return the version of the system: that of the first of its requirements.
 
     Raises:
         RecipeError: it is not installed.
@@ -66,8 +57,6 @@ def version_of(system: Known) -> str:
     if not required:
         return find_versions()["spmrl_bench"]
     if system.description.environment == "program":
-        from importlib import metadata
-
         try:
             return metadata.version(_distribution(required[0]))
         except metadata.PackageNotFoundError:
@@ -107,7 +96,7 @@ def install(system: Known, python: str | None, say: Callable[[str], None]) -> Pa
         return folder
     say(f"{folder}: installing {', '.join(required)}")
     try:
-        discard(folder)
+        remove_folder(folder)
         if python is None:
             venv.create(folder, with_pip=True, symlinks=True)
         else:
@@ -128,17 +117,24 @@ def install(system: Known, python: str | None, say: Callable[[str], None]) -> Pa
     return folder
 
 
-def _noted(system: Known) -> dict[str, str]:
-    """What the environment says of itself."""
+def versions_of(system: Known) -> dict[str, str]:
+    """Return the versions of all packages of the system's environment, by name.
+
+    Raises:
+        RecipeError: it is not installed, or its interpreter does not run any more.
+    """
+    if system.description.environment == "program":
+        return find_versions()
     advice = f"install it with 'spmrl-bench systems install {system.name}'"
-    path = folder_of(system) / _WHOLE
+    folder = folder_of(system)
     try:
-        noted = parsed_json(path.read_bytes())
-    except (OSError, ValueError):
+        noted = parse_json((folder / _WHOLE).read_bytes())
+        subprocess.run([_interpreter(folder), "-c", ""], check=True, capture_output=True)
+    except (OSError, ValueError, subprocess.CalledProcessError):
         raise RecipeError(f"system {system.name} is not installed here: {advice}") from None
     versions = noted.get("versions") if isinstance(noted, Mapping) else None
     if not isinstance(versions, dict):
-        raise RecipeError(f"{path}: not the versions of an environment: {advice}")
+        raise RecipeError(f"{folder / _WHOLE}: not the versions of an environment: {advice}")
     return {str(name): str(version) for name, version in versions.items()}
 
 

@@ -1,0 +1,170 @@
+"""Commands about the folders of runs: how each stands, what it has said, and the room it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows
+
+RunsNamed = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[RUN]...",
+        help="Runs, or folders of runs. Default: all of `--runs`.",
+        show_default=False,
+    ),
+]
+
+
+class _ListByDefault(TyperGroup):
+    """Lists runs where no command is named, whatever else is given."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(self.commands, key=("list", "log", "clean").index)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # A shell that completes the line wants the names of the commands.
+        known = {*self.commands, *self.get_help_option_names(ctx)}
+        if not ctx.resilient_parsing and (not args or args[0] not in known):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+group = typer.Typer(cls=_ListByDefault, rich_markup_mode="markdown")
+app.add_typer(group, name="runs")
+
+
+@group.callback()
+def about() -> None:
+    """See how training runs stand, and look after their folders.
+
+    Without a command, runs are listed: `spmrl-bench runs` is `spmrl-bench runs list`. `watch
+    spmrl-bench runs` shows how they go on; a process that is ended by `kill` saves first.
+
+    Examples:
+
+        spmrl-bench runs
+
+        spmrl-bench runs clean --dry-run
+    """
+
+
+@group.command("list")
+def listing(
+    names: RunsNamed = None,
+    runs: RunsFolder = Path("runs"),
+    state: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATE",
+            help="Only runs in this state: running, failed, interrupted or done; "
+            "may be repeated. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for each run, one a line.")
+    ] = False,
+) -> None:
+    """List runs: in what state each is, where it runs, how far it is and how good so far.
+
+    This is what `spmrl-bench runs` does without another word.
+
+    Examples:
+
+        spmrl-bench runs
+
+        spmrl-bench runs --state failed --state interrupted
+    """
+    from spmrl_bench.experiments.listing import (
+        HEADINGS,
+        STATES,
+        counts,
+        find_runs,
+        json_line,
+        row,
+        run_named,
+        state_of,
+    )
+
+    for each in state or ():
+        check_choice("state", each, STATES)
+    folders: list[Path] = []
+    for place in names or [runs]:
+        inside = next((at for at in (place, runs / place) if at.is_dir()), place)
+        found = find_runs(inside) if inside.is_dir() or not names else []
+        folders += found or [run_named(str(place), runs)] if names else found
+    looked_at = map(state_of, dict.fromkeys(folders))
+    states = [run for run in looked_at if not state or run.state in state]
+    if as_json:
+        for run in states:
+            typer.echo(json_line(run, runs))
+        return
+    if states:
+        print_rows(HEADINGS, (row(run, runs) for run in states))
+    typer.echo(counts(states))
+
+
+@group.command()
+def log(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="A run: its path, or what `spmrl-bench runs` calls it."),
+    ],
+    runs: RunsFolder = Path("runs"),
+) -> None:
+    """Print what a run has said: its evaluations, and what it failed of.
+
+    Example:
+
+        spmrl-bench runs log german-mini/small-charlstm-seed1
+    """
+    from spmrl_bench.experiments.listing import log_of, run_named
+
+    for piece in log_of(run_named(name, runs)):
+        typer.echo(piece, nl=False)
+
+
+@group.command()
+def clean(
+    names: RunsNamed = None,
+    runs: RunsFolder = Path("runs"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
+    ] = False,
+) -> None:
+    """Drop the last checkpoints of finished runs, which only a run that goes on needs.
+
+    The best parser, the settings and the log stay, and so does what says that the run has ended:
+    `eval`, `parse` and all else work as before, and `train` does not train it again. Runs that
+    have not ended, or could go on with more minutes, are left as they are, and so are those that
+    another process trains.
+
+    Examples:
+
+        spmrl-bench runs clean --dry-run
+
+        spmrl-bench runs clean runs/german-mini
+    """
+    from spmrl_bench.experiments.listing import clean_runs
+
+    answers = [run for place in names or [runs] for run in clean_runs(place, dry_run=dry_run)]
+    for run in answers:
+        typer.echo(f"{run.folder}: {f'kept, {run.kept}' if run.kept else _megabytes(run.freed)}")
+    verb = "would be freed" if dry_run else "freed"
+    kept = sum(bool(run.kept) for run in answers)
+    freed = _megabytes(sum(run.freed for run in answers))
+    typer.echo(f"{freed} {verb} in {_runs(len(answers) - kept)}, {_runs(kept)} kept")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'' if number == 1 else 's'}"

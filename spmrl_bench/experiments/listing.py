@@ -1,0 +1,277 @@
+"""Runs as their folders show them: the state of each, its log, and room that finished ones take.
+
+The files are those that training leaves anyway. What is broken of them is said of the run, and
+stops no listing. Nothing here brings torch along.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
+
+from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy, unknown_name
+from spmrl_bench.experiments.run_folder import (
+    FAILED,
+    SETTINGS,
+    TRAINED,
+    final_progress,
+    lock_of,
+    owner_text,
+    read_failed,
+    run_lock,
+)
+from spmrl_bench.storage.files import (
+    last_complete_version,
+    open_regular_file,
+    read_folder,
+    write_folder,
+    write_new,
+)
+from spmrl_bench.storage.json import read_json
+from spmrl_bench.storage.locks import holder
+from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training.report import LOG
+from spmrl_bench.training.schedule import OUT_OF_TIME, PROGRESS, read_progress
+
+State = Literal["running", "failed", "interrupted", "done"]
+STATES: tuple[State, ...] = get_args(State)
+#: What the columns of :func:`row` are called.
+HEADINGS = ("run", "state", "host", "epoch", "dev", "")
+
+_MANY = 20  # names, more than are listed in a message
+_LONGEST = 60  # characters of a message in a row; `runs log` has it all
+
+Value = TypeVar("Value")
+
+
+@dataclasses.dataclass(frozen=True)
+class RunState:
+    """How a run stands.
+
+    Attributes:
+        host: that it runs or failed on.
+        epoch, dev: of its last checkpoint: epochs done, the best dev score in percent.
+        message: what is to be known of its state, such as what it failed of.
+        broken: what of its files cannot be read; empty where all can.
+    """
+
+    folder: Path
+    state: State = "interrupted"
+    host: str = ""
+    epoch: int | None = None
+    max_epochs: int | None = None
+    dev: float | None = None
+    message: str = ""
+    broken: str = ""
+
+
+def find_runs(place: Path) -> list[Path]:
+    """Return the folders of runs below a folder, through no links, or itself; in their order.
+
+    Raises:
+        SpmrlError: there is no such folder.
+    """
+    if not place.is_dir():
+        raise SpmrlError(f"{place}: no such folder; expected a run or a folder of runs")
+    found = []
+    for folder, folders, files in os.walk(place):
+        folders[:] = [name for name in folders if name[0] != "."]
+        if not {SETTINGS, FAILED}.isdisjoint(files):
+            found.append(Path(folder))
+            folders.clear()
+    return sorted(found)
+
+
+def run_named(name: str, runs_dir: Path) -> Path:
+    """Return the folder of a run: a path from here, or below the folder of runs.
+
+    Raises:
+        SpmrlError: there is none; with those whose names are near.
+    """
+    for folder in (Path(name), runs_dir / name):
+        if folder.name and any((folder / file).exists() for file in (SETTINGS, FAILED)):
+            return folder
+    known = [shown(folder, runs_dir) for folder in find_runs(runs_dir)]
+    if len(known) <= _MANY:
+        raise SpmrlError(unknown_name("run", name, known))
+    near = get_close_matches(name, known, n=3)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    raise SpmrlError(f"unknown run '{name}'.{hint} 'spmrl-bench runs' lists all {len(known):,}.")
+
+
+def shown(folder: Path, runs_dir: Path) -> str:
+    """Return what a run is called: its path below the folder of runs, where it is there."""
+    below = folder.is_relative_to(runs_dir) and folder != runs_dir
+    return str(folder.relative_to(runs_dir) if below else folder)
+
+
+def state_of(folder: Path) -> RunState:
+    """Return the state of a run."""
+    broken: list[str] = []
+
+    def tried(read: Callable[[], Value]) -> Value | None:
+        try:
+            return read()
+        except CheckpointError as error:
+            broken.append(str(error))
+        except OSError as error:
+            broken.append(f"{error.filename}: cannot be read: {error.strerror}")
+        return None
+
+    owner = tried(lambda: holder(lock_of(folder)))
+    progress = tried(lambda: read_progress(folder / LAST))
+    failed = tried(lambda: read_failed(folder))
+    settings: Any = tried(lambda: _settings(folder)) or {}
+    train = settings.get("train")
+    run = RunState(folder, max_epochs=train.get("max_epochs") if isinstance(train, dict) else None)
+    if progress is not None:
+        run = dataclasses.replace(run, epoch=progress.epoch, dev=progress.best_score)
+    found: dict[str, Any] = {}
+    if owner is not None:
+        found = {"state": "running", "host": owner.host}
+    elif (progress is not None and progress.stopped_by) or (folder / TRAINED).exists():
+        # Begun anew or given more time, it may have come to nothing: what there was is as it was.
+        message = "" if failed is None else f"begun again, it failed: {failed.message}"
+        found = {"state": "done", "message": message}
+    elif failed is not None:
+        found = {"state": "failed", "host": failed.host, "message": failed.message}
+    elif (folder / FAILED).exists():
+        found = {"state": "failed"}
+    elif lock_of(folder).exists():
+        found = {"message": "its process died"}
+    return dataclasses.replace(run, broken="; ".join(broken), **found)
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    path = folder / SETTINGS
+    found = read_json(path, CheckpointError) if path.exists() else {}
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path}: not the settings of a run")
+    return found
+
+
+# As rows of a table ------------------------------------------------------------------------------
+
+
+def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
+    """Return a run as a row of the columns :data:`HEADINGS`."""
+    epoch = "" if run.epoch is None else f"{run.epoch}"
+    of = "" if run.max_epochs is None or not epoch else f"/{run.max_epochs}"
+    text = " ".join((f"BROKEN: {run.broken}" if run.broken else run.message).split())
+    dev = "" if run.dev is None else f"{run.dev:.2f}"
+    remark = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return (shown(run.folder, runs_dir), run.state, run.host, epoch + of, dev, remark)
+
+
+def json_line(run: RunState, runs_dir: Path) -> str:
+    """Return a run as a JSON object: what :class:`RunState` has, and what the run is called."""
+    values = {"run": shown(run.folder, runs_dir), **dataclasses.asdict(run)}
+    return json.dumps(values, default=str)
+
+
+def counts(runs: Iterable[RunState]) -> str:
+    """Return how many runs there are in each state, in words."""
+    found = Counter(run.state for run in runs)
+    parts = ", ".join(f"{found[state]:,} {state}" for state in STATES if found[state])
+    total = found.total()
+    return f"{total:,} run{'' if total == 1 else 's'}" + (f": {parts}" if parts else "")
+
+
+def log_of(folder: Path) -> Iterator[str]:
+    """Yield the log of a run in pieces: ours, or what the commands of another parser have said.
+
+    Raises:
+        CheckpointError: there is none, or it cannot be read.
+    """
+    path = next((folder / name for name in (LOG, "train.log") if (folder / name).exists()), None)
+    if path is None:
+        raise CheckpointError(f"{folder}: has no log: nothing was said there")
+    try:
+        with open_regular_file(path) as file:
+            for line in file:
+                yield line.decode(errors="replace")
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+# Room on the disk --------------------------------------------------------------------------------
+
+
+class Cleaned(NamedTuple):
+    """What became of a run: bytes that its last checkpoint took, or why all was kept."""
+
+    folder: Path
+    freed: int
+    kept: str = ""
+
+
+def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
+    """Drop the last checkpoints of finished runs; yield an answer for each run that has one.
+
+    They are there to go on from, and take three times the room of the best parser. Their state
+    (``progress.json``), which says that the run has ended, stays. A run that ran out of its minutes
+    would go on with more, so it counts as unfinished.
+
+    Args:
+        place: a folder of runs, or a run.
+        dry_run: change nothing, and say what would be done.
+
+    Raises:
+        SpmrlError: there is no such folder.
+        CheckpointError: a folder cannot be written.
+    """
+    for folder in find_runs(place):
+        if not (folder / SETTINGS).exists():
+            continue
+        answer = _cleaned(folder, dry_run)
+        if answer.freed or answer.kept:
+            yield answer
+
+
+def _cleaned(folder: Path, dry_run: bool) -> Cleaned:
+    last = folder / LAST
+    try:
+        if dry_run:
+            owner = holder(lock_of(folder))
+            return Cleaned(folder, 0, owner_text(owner, folder)) if owner else _idle(folder)
+        with run_lock(folder):
+            answer = _idle(folder)
+            if answer.freed:
+                state = read_folder(last, lambda at: (at / PROGRESS).read_bytes())
+                write_folder(last, lambda new: write_new(new / PROGRESS, [state]))
+            return answer
+    except RunOwnedError as error:
+        return Cleaned(folder, 0, str(error))
+    except OSError as error:
+        raise CheckpointError(
+            f"{last}: cannot be written: {error.strerror}; it is as it was. {remedy(error)}"
+        ) from None
+
+
+def _idle(folder: Path) -> Cleaned:
+    """Return what there is to be dropped, or why nothing may be."""
+    if (folder / TRAINED).exists():
+        return Cleaned(folder, 0, "a parser of somebody else, of which nothing is known to be idle")
+    try:
+        state = final_progress(folder)
+    except CheckpointError as error:
+        return Cleaned(folder, 0, str(error))
+    if state is None:
+        return Cleaned(folder, 0, "training has not ended")
+    if state.stopped_by == OUT_OF_TIME:
+        return Cleaned(folder, 0, "its time was over; with more --minutes it goes on")
+    best = last_complete_version(folder / BEST)
+    if best is None or not (best / "parser.json").is_file():
+        return Cleaned(folder, 0, f"it has no whole parser in {BEST}/")
+
+    def size(last: Path) -> int:
+        files = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
+        return sum(path.stat().st_size for path in files)
+
+    return Cleaned(folder, read_folder(folder / LAST, size))

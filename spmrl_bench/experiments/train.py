@@ -1,0 +1,424 @@
+"""Training many runs, of one treebank or of several, in turn, side by side or elsewhere.
+
+A run that fails stops no other; what failed is said when the rest is done. Runs that are finished
+are left alone and interrupted ones continue, so the same call again does what is left, however the
+one before it ended. A parser of somebody else is trained like one of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Sized
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import torch
+from rich.console import Console
+
+from spmrl_bench.errors import (
+    CheckpointError,
+    ReadError,
+    RecipeError,
+    RunOwnedError,
+    SentenceTooLongError,
+    SpmrlError,
+    TrainingError,
+    TreeError,
+)
+from spmrl_bench.experiments.run_folder import (
+    SettingsMismatchError,
+    UntrainedError,
+    recording_failure,
+    run_lock,
+    unwritable,
+    write_settings,
+)
+from spmrl_bench.experiments.score import (
+    CompetingRun,
+    KnownRecords,
+    check_lengths,
+    evaluate_all,
+    evaluate_parser,
+    gold_parses,
+    rules_of,
+)
+from spmrl_bench.leaderboard.environment import find_versions
+from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.nn.device import choose_device, prepare_process
+from spmrl_bench.parsers.neural import TrainedParser
+from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.process.devices import cards
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import Outcome, Unit, run_units
+from spmrl_bench.process.pools import available_threads
+from spmrl_bench.storage.files import remove_folder
+from spmrl_bench.training import LAST
+from spmrl_bench.training.report import LOG, Report, last_line, messages
+from spmrl_bench.training.schedule import read_progress
+from spmrl_bench.training.substitution import Substitution
+from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
+from spmrl_bench.trees.parse import Parse
+
+if TYPE_CHECKING:
+    from spmrl_bench.experiments.plan import Run
+
+
+class TrainableRun(Protocol):
+    """A run of ours or of a parser of somebody else, frozen so that any process may have it."""
+
+    @property
+    def title(self) -> str:
+        """What it is called while it is trained."""
+
+    @property
+    def folder(self) -> Path:
+        """Its run folder."""
+
+    @property
+    def note(self) -> str:
+        """Which treebank was taken and why."""
+
+    @property
+    def cost(self) -> float:
+        """How long it takes, compared with others."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a second thread gains it little."""
+
+    def trained(self) -> str | None:
+        """What its training came to; None where it has not ended.
+
+        Raises:
+            SettingsMismatchError: the folder holds a run with other settings.
+            CheckpointError: what the folder holds cannot be read.
+        """
+
+    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+        """Train it, or continue what its folder has.
+
+        Args:
+            note: to be said of the treebank.
+            console: where to report; by default standard error.
+        """
+
+
+class TrainableCompetingRun(TrainableRun, CompetingRun, Protocol):
+    """A run that is trained and then competes with others."""
+
+
+AnyRun = TypeVar("AnyRun", bound=TrainableRun)
+
+
+def train_all(
+    runs: Sequence[TrainableRun],
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    on: Backend = LOCAL,
+    fresh: bool = False,
+) -> None:
+    """Train all runs that are not finished; one that is named twice is one run.
+
+    Args:
+        jobs: how many processes train at once on this machine, each with its share of the threads.
+            There are never more than runs, finished ones included, so that a run which continues
+            has as many threads as before. 1 trains in this process; without a number it is
+            :func:`usual_jobs`.
+        on: where they are trained.
+        fresh: delete what the folders hold first.
+
+    Raises:
+        SpmrlError: before anything is trained: a run folder was trained with other settings, is
+            to be emptied and another process's, or the device is not there. After all else is
+            trained: a run failed, or what its folder holds cannot be read.
+        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
+    """
+    if jobs is not None and jobs < 1:
+        raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
+    runs = list({run.folder: run for run in reversed(shared(runs, on))}.values())[::-1]
+    at_once = 1
+    if on.is_local:
+        at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
+    console = messages()
+
+    def log(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def on_end(outcome: Outcome) -> None:
+        folder = outcome.unit.folder
+        if (
+            not on.is_local
+            and outcome.status == "done"
+            and folder
+            and (said := last_line(folder / LOG))
+        ):
+            log(said)
+
+    if fresh:
+        _empty(runs)
+    left, errors = _left(runs, log)
+    tried = len(left) + len(errors)
+    if jobs is None and at_once > 1 and left:
+        log(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
+    notes = {run.note: run for run in reversed(left)}  # each is said by the first run
+    units = [
+        Unit(
+            title=run.title,
+            function=run.train,
+            arguments=(run.note if notes[run.note] is run else None,),
+            folder=run.folder,
+            # One after the other, they are trained in the order that the user knows.
+            cost=1.0 if on.is_local and at_once == 1 else run.cost,
+        )
+        for run in left
+    ]
+    if units:
+        place = runs[0].folder.parents[1]
+        executor = executor_for(on, at_once, device=device, shared=place, log=log)
+        outcomes = run_units(units, executor, log=log, on_end=on_end)
+        errors += [outcome.error for outcome in outcomes if outcome.error is not None]
+    _raise(errors, tried)
+
+
+def train_and_evaluate(
+    runs: Sequence[TrainableCompetingRun],
+    known: KnownRecords,
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    scored_at_once: int = 1,
+    on: Backend = LOCAL,
+    save_parses: bool = False,
+) -> tuple[list[Record], list[SpmrlError]]:
+    """Train what is not trained and score what is not scored.
+
+    A run that fails keeps no other from being trained, and only those from being scored that it
+    competes with.
+
+    Args:
+        jobs: as of :func:`train_all`.
+        known, scored_at_once, save_parses: as of
+            :func:`~spmrl_bench.experiments.score.evaluate_all`, where they are ``jobs``.
+
+    Returns:
+        The records of the runs that were trained to their end, and what kept others from having
+        one.
+
+    Raises:
+        SettingsMismatchError: a run folder was trained with other settings; nothing is trained.
+        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
+    """
+    failures: list[SpmrlError] = []
+    try:
+        train_all(runs, device=device, jobs=jobs, on=on)
+    except SettingsMismatchError:
+        raise
+    except SpmrlError as error:
+        failures.append(error)
+    records, errors = evaluate_all(
+        shared(runs, on),
+        known,
+        device=device,
+        jobs=scored_at_once,
+        on=on,
+        save_parses=save_parses,
+    )
+    # What ended a training says more than that it has not ended.
+    untold = [error for error in errors if not (failures and isinstance(error, UntrainedError))]
+    return records, failures + untold
+
+
+def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
+    """The runs in folders that other machines find too, if work is done there."""
+    if on.is_local:
+        return list(runs)
+    return [replace(run, folder=run.folder.absolute()) for run in runs]  # type: ignore[type-var]
+
+
+def _empty(runs: Sequence[TrainableRun]) -> None:
+    """Delete what the folders hold, if none of them is another process's."""
+    with ExitStack() as locks:
+        for run in runs:
+            locks.enter_context(run_lock(run.folder))
+        for run in runs:
+            try:
+                remove_folder(run.folder)
+            except OSError as error:
+                raise unwritable(run.folder, error) from None
+
+
+def _left(
+    runs: Sequence[AnyRun], log: Callable[[str], None]
+) -> tuple[list[AnyRun], list[Exception]]:
+    """The runs that are to be trained, and what is wrong with the folders of others.
+
+    Raises:
+        SettingsMismatchError: a folder was trained with other settings.
+    """
+    left: list[AnyRun] = []
+    errors: list[Exception] = []
+    for run in runs:
+        try:
+            done = run.trained()
+        except SettingsMismatchError:
+            raise
+        except CheckpointError as error:
+            errors.append(error)
+            if len(runs) > 1:
+                beginning = str(error).partition("\n")[0]
+                log(f"{run.title}: FAILED, {beginning}")
+            continue
+        if done is None:
+            left.append(run)
+            continue
+        log(f"{run.title}: already trained, {done}")
+        with suppress(RunOwnedError, CheckpointError), run_lock(run.folder):
+            pass  # what dead processes have left there is removed
+    return left, errors
+
+
+def usual_jobs(runs: Sequence[TrainableRun], device: torch.device) -> int:
+    """How many runs train fastest at once.
+
+    Models that are small gain little from a second thread, so that on a CPU as many runs as
+    there are threads go on at once. Larger ones share the threads out themselves, and several of
+    them might not fit into memory. A graphics card is for one run; where there are several cards
+    and none of them was named, each gets one.
+    """
+    if device.type == "cuda" and device.index is None:
+        return max(1, min(len(runs), cards()))
+    if device.type != "cpu" or not all(run.is_small for run in runs):
+        return 1
+    return max(1, min(len(runs), available_threads()))
+
+
+def _raise(failures: Sequence[Exception], of: int) -> None:
+    """Raise what failed, if anything did: each message once, a defect of the program first."""
+    errors: dict[str, Exception] = {}
+    for error in failures:
+        if not isinstance(error, SpmrlError):
+            raise error
+        errors.setdefault(str(error), error)
+    if not errors:
+        return
+    if len(errors) == 1:
+        raise next(iter(errors.values()))
+    kinds = {type(error) for error in errors.values()} - {ReadError}
+    kind = kinds.pop() if len(kinds) == 1 else SpmrlError
+    raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
+
+
+# One of ours ---------------------------------------------------------------------------------
+
+
+def train_run(
+    run: Run,
+    note: str | None,
+    *,
+    device: str,
+    console: Console | None = None,
+    prune: Prune | None = None,
+) -> None:
+    """Train a run, or continue what its folder has.
+
+    Before all input has been read, nothing of the folder is changed; an error is noted there.
+
+    Args:
+        note: which treebank was taken and why, to be said with the numbers of its sentences.
+        console: where to report; by default standard error.
+        prune: whether to end at a dev evaluation, for what it has come to.
+
+    Raises:
+        SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
+            diverges, or the folder cannot be written.
+        Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
+    """
+    config, bank = run.config, run.treebank
+    kind, criterion = kind_named(config.kind), config.criterion
+    with (
+        run_lock(run.folder),
+        recording_failure(run.folder),
+        Report(run.folder, run.title, criterion.title, console or messages()) as report,
+    ):
+        where = prepare_process(device, training=True)
+        run.check_settings(other_minutes=True)
+        every = bank.examples("train", kind.layers)
+        numbers = chosen_sentences(run, len(every))
+        examples = [every[number] for number in numbers]
+        rules = rules_of(bank, criterion.metrics)
+        dev = gold_parses(bank, "dev", criterion.metrics)
+        if note is not None:
+            report.say(f"{note}: {len(examples):,} training, {len(dev):,} dev sentences")
+        saved = read_progress(run.folder / LAST)
+        seed_torch(config.seed, Stream.WEIGHTS)
+        parser = kind.parser_class.build(config.model, examples).to(where)
+        sentences = _indexed(run, parser, examples, numbers)
+        substitution = Substitution(examples) if config.train.substitution else None
+        write_settings(run.folder, config)
+        trainer = Trainer(
+            parser,
+            config.train,
+            seed=config.seed,
+            sentences=sentences,
+            dev_score=lambda model: evaluate_parser(model, dev, rules).score(criterion),
+            run_dir=run.folder,
+            report=report,
+            substitute=None
+            if substitution is None
+            else lambda number, random: next(iter(parser.index([substitution(number, random)]))),
+            prune=prune,
+        )
+        report.event("start", versions=find_versions(), threads=torch.get_num_threads())
+        if saved is not None:
+            report.say(f"{report.title}: continuing after {saved.steps} steps")
+        done = trainer.fit()
+        done_in = (done.train_seconds + done.dev_seconds) / 60
+        best = f"best dev {report.score} {done.best_score:.2f}"
+        report.say(
+            f"{report.title}: {best} after {done.epoch} epochs, {done_in:.1f} minutes, "
+            f"{done.speed:,.0f} tokens/s (stopped by {done.stopped_by})"
+        )
+
+
+def chosen_sentences(run: Run, sentences: int) -> list[int]:
+    """The numbers, from 0, of the sentences to be trained on, in their order.
+
+    Args:
+        sentences: that there are.
+
+    Raises:
+        TrainingError: there are not so many.
+    """
+    wanted = run.config.train.sentences
+    if wanted is None:
+        return list(range(sentences))
+    if wanted > sentences:
+        raise TrainingError(
+            f"train.sentences = {wanted}, but {run.treebank.name} has {sentences:,} to train on"
+        )
+    order = generator(run.config.seed, Stream.SUBSET).permutation(sentences)
+    return sorted(order[:wanted].tolist())
+
+
+def _indexed(
+    run: Run, parser: TrainedParser, examples: Sequence[Parse], numbers: Sequence[int]
+) -> list[Sized]:
+    """The training sentences, indexed.
+
+    One that is too long, of dev too, is found now, not after hours. (Test is not opened: whether
+    its sentences are too long is the evaluation's affair.)
+
+    Raises:
+        SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
+    """
+    bank, sentences = run.treebank, list[Sized]()
+    try:
+        for sentence in parser.index(examples):
+            sentences.append(sentence)
+    except (SentenceTooLongError, TreeError) as error:
+        place = f"{bank.name}, split train, sentence {numbers[len(sentences)] + 1}"
+        raise type(error)(f"{place}: {error}") from None
+    check_lengths(parser, bank, "dev", bank.examples("dev", kind_named(run.config.kind).layers))
+    return sentences

@@ -1,0 +1,324 @@
+"""Units of work, whatever does them somewhere, and the loop that has many of them done.
+
+A unit is a function with its arguments, which leaves what it does in files, so that any process
+that sees the same folders may do it, be killed at any moment, and begin it again. An executor does
+units somewhere and says how each has ended; :func:`run_units` decides what is to be done about
+that. It keeps nothing but what it can learn again from the folders of the units, so it may be
+killed at any moment too.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Literal, NamedTuple, Protocol
+
+from spmrl_bench.errors import (
+    RecipeError,
+    RunCancelledError,
+    RunOwnedError,
+    TrainingError,
+    unknown_name,
+)
+from spmrl_bench.process.signals import Interrupted, on_signals
+from spmrl_bench.storage.paths import home
+from spmrl_bench.storage.toml import read_toml, validated
+
+#: How often a unit is started again that was lost, or was stopped by a preemptible executor.
+RESTARTS = {"lost": 3, "stopped": 100}
+#: What can be done about a training that was lost too often.
+ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
+#: Seconds between two looks whether somebody else's work has ended.
+AGAIN = 2.0
+# Likewise whether a signal has come.
+_GLANCE = 0.2
+
+#: How a unit has ended: it is ``done``; it ``failed`` by an error of its own, which it would again;
+#: another process has it in work (``locked``); it was asked to end and left all in order
+#: (``stopped``); or what did it is gone (``lost``).
+Status = Literal["done", "failed", "locked", "stopped", "lost"]
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A piece of work.
+
+    Attributes:
+        title: what it is called.
+        function: of a module. It is called with the arguments and two more by name, ``device`` and
+            ``console``, where it may speak; None leaves that to the function.
+        arguments: which another process can be given.
+        folder: that it works in.
+        cost: how long it takes, compared with others.
+    """
+
+    title: str
+    function: Callable[..., None]
+    arguments: tuple[Any, ...]
+    folder: Path | None = None
+    cost: float = 1.0
+
+
+class Outcome(NamedTuple):
+    """A unit, and how it has ended.
+
+    Attributes:
+        error: of ``failed``, what it ended with; of ``locked``, ``stopped`` and ``lost``, what is
+            known, in words for the user.
+    """
+
+    unit: Unit
+    status: Status
+    error: Exception | None = None
+
+    @classmethod
+    def of(cls, unit: Unit, error: Exception | None) -> Outcome:
+        """That of a function that has returned, or has raised an error."""
+        if error is None:
+            return cls(unit, "done")
+        return cls(unit, "locked" if isinstance(error, RunOwnedError) else "failed", error)
+
+
+class Executor(Protocol):
+    """Does units somewhere, each with its share of the threads of its machine."""
+
+    @property
+    def preemptible(self) -> bool:
+        """Whether units are stopped by others than people, as by a batch system that has more
+        urgent work, so that they are to be started again."""
+
+    @property
+    def capacity(self) -> int:
+        """How many units it takes at once; this may change from one moment to the next."""
+
+    def start(self, unit: Unit) -> str | None:
+        """Take a unit into work.
+
+        Returns:
+            Where, for the user; None if the unit itself says that it has begun.
+
+        Raises:
+            SpmrlError: it cannot be.
+        """
+
+    def outcomes(self, seconds: float) -> list[Outcome]:
+        """The units that have ended since this was last asked; waits so long for the first."""
+
+    def ask_to_stop(self) -> None:
+        """Ask all that is in work to save and end; it is still among the outcomes."""
+
+    def close(self) -> None:
+        """End at once what is still in work, and whatever was set up here."""
+
+
+def run_units(
+    units: Sequence[Unit],
+    executor: Executor,
+    *,
+    log: Callable[[str], None],
+    next_unit: Callable[[], Unit | None] | None = None,
+    on_end: Callable[[Outcome], None] = lambda _: None,
+    advice: str = ADVICE,
+) -> list[Outcome]:
+    """Have all units done, the longest first; returns those that failed.
+
+    One that is lost is started again and goes on from what it has saved; one that another process
+    has in work is tried again until that has ended; one that fails by itself stops no other.
+
+    Args:
+        units: of which no two have the same folder.
+        executor: does them; it is closed at the end.
+        log: shows a line.
+        next_unit: asked for another unit when all of these have begun and there is room, or nothing
+            is left in work; None while there is none.
+        on_end: told of each unit that is done or has failed, as soon as it is.
+        advice: what can be done about a unit that was lost too often.
+
+    Raises:
+        Interrupted: Ctrl-C or SIGTERM, after every unit has saved where it is.
+        KeyboardInterrupt: Ctrl-C again; every unit continues from its last checkpoint.
+        SpmrlError: the executor cannot do anything more.
+    """
+    waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
+    later: deque[tuple[float, Unit]] = deque()  # in the order of their times
+    in_work: set[Unit] = set()
+    begun: set[Unit] = set()
+    told: set[Unit] = set()  # of whose other owner the user was told
+    ends: Counter[tuple[Status, Unit]] = Counter()
+    over: list[Outcome] = []
+    signals: list[int] = []
+    stopping = broken_off = False
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if signals and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if not signals:
+            log("letting all that is in work save and end; press Ctrl-C again to stop at once")
+        signals.append(number)
+
+    def start_units() -> None:
+        while later and later[0][0] <= time.monotonic():
+            waiting.append(later.popleft()[1])
+        while not signals:
+            room = len(in_work) < executor.capacity
+            if not waiting and next_unit and (room or not in_work) and (unit := next_unit()):
+                waiting.append(unit)
+            if not (waiting and room):
+                return
+            unit = waiting.popleft()
+            place = executor.start(unit)
+            in_work.add(unit)
+            if place is not None and unit not in begun:
+                # How many there will be is not known of those that come later.
+                count = "" if next_unit else f" ({len(begun) + 1} of {len(units)})"
+                log(f"{unit.title}: started {place}".rstrip() + count)
+            begun.add(unit)
+
+    def end(outcome: Outcome) -> None:
+        over.append(outcome)
+        left = len(over) < len(units)
+        if outcome.error and (left or next_unit):  # else it is told by whoever asked for it alone
+            line = str(outcome.error).partition("\n")[0]
+            cancelled = isinstance(outcome.error, RunCancelledError)
+            log(line if cancelled else f"{outcome.unit.title}: FAILED, {line}")
+        on_end(outcome)
+        if left:
+            log(f"{len(over)} of {len(units)} done")
+
+    with on_signals(on_signal, signal.SIGINT, signal.SIGTERM):
+        try:
+            while True:
+                start_units()
+                if not in_work:
+                    if signals or not (waiting or later):
+                        break
+                    time.sleep(_GLANCE)
+                if signals and not stopping:
+                    stopping = True
+                    executor.ask_to_stop()
+                for outcome in executor.outcomes(_GLANCE):
+                    unit, status, error = outcome
+                    in_work.remove(unit)
+                    ends[status, unit] += 1
+                    tries = RESTARTS.get(status, 0)
+                    if status in ("done", "failed"):
+                        end(outcome)
+                    elif stopping:
+                        broken_off = True
+                    elif status == "locked":
+                        if unit not in told:
+                            told.add(unit)
+                            log(f"{unit.title}: waiting, {error}")
+                        later.append((time.monotonic() + AGAIN, unit))
+                    elif ends[status, unit] <= tries and (status == "lost" or executor.preemptible):
+                        log(f"{unit.title}: {error}; it is started again")
+                        waiting.appendleft(unit)
+                    else:
+                        problem = TrainingError(f"{unit.title}: {error}; {advice}")
+                        end(Outcome(unit, "failed", problem))
+        finally:
+            executor.close()
+    if signals and (broken_off or waiting or later or (next_unit and next_unit())):
+        raise Interrupted(signals[0])
+    return [outcome for outcome in over if outcome.error is not None]
+
+
+# ``--on BACKEND`` -----------------------------------------------------------------------------
+
+
+#: What ``--on`` takes, for messages.
+BACKENDS = ("local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
+
+CONFIG = "config.toml"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where units are done: on this machine, on a Dask cluster, or as jobs of SLURM.
+
+    Attributes:
+        address: of a Dask scheduler.
+        settings: of SLURM.
+    """
+
+    kind: Literal["local", "dask", "slurm"] = "local"
+    address: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is this machine, so that it is decided here how much goes on at once."""
+        return self.kind == "local"
+
+
+LOCAL = Backend()
+
+
+def parse_backend(text: str | None) -> Backend:
+    """What ``--on`` says; without it, this machine.
+
+    The settings of SLURM are those of the section ``slurm`` in ``config.toml`` of the user's own
+    folder, and what stands behind a colon changes them.
+
+    Raises:
+        RecipeError: it says nothing that is known, or ``config.toml`` is wrong.
+    """
+    if text is None or text == "local":
+        return LOCAL
+    if text == "dask":
+        raise RecipeError(
+            "--on dask: say where its scheduler is, --on dask://HOST:PORT; 'dask scheduler' starts "
+            "one. Side by side on this machine, runs are trained with --jobs"
+        )
+    for scheme in ("dask://", "tcp://", "tls://"):
+        if text.startswith(scheme) and text != scheme:
+            address = text.removeprefix("dask://")
+            return Backend("dask", address if "://" in address else f"tcp://{address}")
+    kind, _, changes = text.partition(":")
+    if kind != "slurm":
+        raise RecipeError(f"--on: {unknown_name('place to work', text, BACKENDS)}")
+    path = home() / CONFIG
+    settings = read_toml(path, RecipeError).get("slurm", {}) if path.exists() else {}
+    if not isinstance(settings, dict):
+        raise RecipeError(f"{path}: slurm is {settings!r}; expected a section, [slurm]")
+    for pair in filter(None, changes.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise RecipeError(f"--on {text}: '{pair}' is not KEY=VALUE, such as partition=gpu")
+        settings[key.strip()] = value.strip()
+    return Backend("slurm", settings=settings)
+
+
+def executor_for(
+    backend: Backend, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
+) -> Executor:
+    """What does units there.
+
+    Args:
+        jobs: how many at once on this machine; one at a time is done in this process.
+        device: as of training.
+        shared: a folder that all machines share.
+        log: shows a line.
+
+    Raises:
+        SpmrlError: it is not to be had.
+    """
+    if backend.kind == "dask":
+        from spmrl_bench.process.executors.dask import DaskExecutor
+
+        return DaskExecutor(backend.address, shared, device=device, log=log)
+    if backend.kind == "slurm":
+        from spmrl_bench.process.executors.slurm import SlurmExecutor
+        from spmrl_bench.process.executors.slurm_settings import SlurmSettings
+
+        place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
+        settings = validated(SlurmSettings, backend.settings, place, RecipeError)
+        return SlurmExecutor(settings, shared / ".slurm", device, log)
+    from spmrl_bench.process.executors.local import InProcess, LocalExecutor
+
+    return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)

@@ -1,0 +1,328 @@
+"""What folders of runs show: the state of each, its log, and the room that can be made."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spmrl_bench import load_parser
+from spmrl_bench.errors import CheckpointError, SpmrlError, TrainingError
+from spmrl_bench.experiments import listing
+from spmrl_bench.experiments.listing import (
+    Cleaned,
+    RunState,
+    clean_runs,
+    find_runs,
+    run_named,
+    state_of,
+)
+from spmrl_bench.experiments.run_folder import recording_failure, run_lock
+from spmrl_bench.storage.living import this_machine
+from spmrl_bench.storage.locks import SILENCE
+from tests.builders import cli
+from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
+from tests.laboratory import Laboratory
+
+RUN = Path("runs/bank/small-charlstm-seed1")
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "laboratory" not in os.getcwd():
+        monkeypatch.chdir(tmp_path)
+
+
+def begin(folder: Path = RUN, **progress: Any) -> None:
+    """A run with settings and, where something is known of it, a checkpoint."""
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = {"recipe": "x", "train": {"max_epochs": 10}}
+    (folder / "run.json").write_text(json.dumps(settings), encoding="utf-8")
+    if progress:
+        (folder / "last").mkdir(exist_ok=True)
+        (folder / "last" / "progress.json").write_text(json.dumps(progress), encoding="utf-8")
+
+
+def fail(folder: Path, error: Exception) -> None:
+    with pytest.raises(type(error)), recording_failure(folder):
+        raise error
+
+
+def leave_a_lock(**values: Any) -> Path:
+    """The lock of a process that has not removed it."""
+    lock = RUN.with_name(f".{RUN.name}.lock")
+    with run_lock(RUN):
+        text = lock.read_text(encoding="utf-8")
+    lock.write_text(json.dumps(json.loads(text) | values), encoding="utf-8")
+    return lock
+
+
+def test_the_state_of_a_run_is_what_its_files_say() -> None:
+    here = this_machine().split()[0]
+    begin()
+    assert state_of(RUN) == RunState(RUN, max_epochs=10)
+    begin(epoch=2, best_score=81.25)
+    idle = state_of(RUN)
+    assert (idle.state, idle.epoch, idle.max_epochs, idle.dev) == ("interrupted", 2, 10, 81.25)
+    with run_lock(RUN):
+        assert (state_of(RUN).state, state_of(RUN).host, state_of(RUN).epoch) == (
+            "running",
+            here,
+            2,
+        )
+    fail(RUN, TrainingError("diverged"))
+    failed = state_of(RUN)
+    assert (failed.state, failed.host, failed.message) == ("failed", here, "diverged")
+    begin(epoch=10, best_score=81.25, stopped_by="max_epochs")
+    done = state_of(RUN)
+    assert (done.state, done.message) == ("done", "begun again, it failed: diverged")
+    theirs = RUN.with_name("theirs")
+    begin(theirs)
+    (theirs / "run.json").write_text('{"system": "udpipe", "minutes": 10.0}', encoding="utf-8")
+    assert state_of(theirs).state == "interrupted"
+    (theirs / "trained.json").write_text("{}", encoding="utf-8")
+    assert (state_of(theirs).state, state_of(theirs).broken) == ("done", "")
+
+
+def test_who_died_left_the_lock_and_a_silent_machine_is_gone() -> None:
+    begin()
+    lock = leave_a_lock(birth="0")
+    assert (state_of(RUN).state, state_of(RUN).message) == ("interrupted", "its process died")
+    leave_a_lock(machine="elsewhere boot space")
+    for silent, state in ((-60, "running"), (60, "interrupted")):
+        then = time.time() - SILENCE - silent
+        os.utime(lock, (then, then))
+        assert state_of(RUN).state == state
+
+
+def test_a_broken_file_is_named_and_stops_no_listing() -> None:
+    for name, state in (
+        ("run.json", "done"),
+        ("last/progress.json", "failed"),
+        ("failed.json", "failed"),
+        ("../.small-charlstm-seed1.lock", "running"),
+    ):
+        for content in (b"{\n", b"[]\n", b"\xff\n"):
+            begin(stopped_by="max_epochs" if state == "done" else None)
+            fail(RUN, TrainingError("no"))
+            (RUN / name).write_bytes(content)
+            found = state_of(RUN)
+            assert found.state == state, (name, content)
+            if state != "running":  # of a lock that is not whole the age counts
+                assert Path(name).name in found.broken, (name, content)
+                assert f"BROKEN: {found.broken[:20]}" in cli("runs").stdout
+            (RUN / name).unlink()
+
+
+def test_runs_are_found_through_no_links() -> None:
+    begin()
+    begin(RUN / "inside")  # of a run
+    begin(Path("runs/.hidden/run"))
+    fail(Path("runs/deep/down/failed"), SpmrlError("no"))
+    (RUN.parent / "link").symlink_to(RUN.absolute(), target_is_directory=True)
+    assert find_runs(Path("runs")) == [RUN, Path("runs/deep/down/failed")]
+    assert find_runs(RUN) == [RUN]
+    with pytest.raises(SpmrlError, match="nowhere: no such folder; expected a run or a folder"):
+        find_runs(Path("nowhere"))
+
+
+def test_a_run_has_two_names() -> None:
+    begin()
+    for name in (str(RUN), "bank/small-charlstm-seed1", str(RUN.absolute())):
+        assert run_named(name, Path("runs")).absolute() == RUN.absolute()
+    for name in ("bank/small-charlstm-seed2", "bank", "."):
+        with pytest.raises(SpmrlError, match=r"unknown run .* Known: bank/small-charlstm-seed1\."):
+            run_named(name, Path("runs"))
+    for number in range(30):
+        begin(Path(f"runs/bank/run{number}"))
+    with pytest.raises(SpmrlError, match=r"Did you mean bank/run7.* lists all 31"):
+        run_named("run7", Path("runs"))
+
+
+def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
+    begin(Path("runs/bank/three"), epoch=4, best_score=81.25, stopped_by="stop_patience")
+    fail(Path("runs/bank/two"), SpmrlError("no tree\nin line 7"))
+
+    def rows(*options: str) -> list[list[str]]:
+        result = cli("runs", *options)
+        assert (result.exit_code, result.stderr) == (0, "")
+        return [line.split() for line in result.stdout.splitlines()[2:-1]]
+
+    done, failed = rows()
+    assert done == ["bank/three", "done", "4/10", "81.25"]
+    assert failed == [
+        "bank/two",
+        "failed",
+        this_machine().split()[0],
+        *["no", "tree", "in", "line", "7"],
+    ]
+    assert cli("runs", "list").stdout.splitlines()[-1] == "2 runs: 1 failed, 1 done"
+    done, failed = map(json.loads, cli("runs", "--json").stdout.splitlines())
+    assert (done["run"], done["folder"], done["dev"]) == ("bank/three", "runs/bank/three", 81.25)
+    assert failed["message"] == "no tree\nin line 7"
+
+    assert [row[0] for row in rows("--state", "failed", "--state", "running")] == ["bank/two"]
+    assert cli("runs", "--state", "running").stdout == "0 runs\n"
+    for options in (["bank/two", "bank/three"], ["runs/bank/two", "runs/bank/three", "bank/two"]):
+        assert sorted(row[0] for row in rows(*options)) == ["bank/three", "bank/two"]
+    assert len(rows("runs/bank")) == len(rows("bank")) == 2
+    assert [row[0] for row in rows("--runs", "runs/bank", "--state", "done")] == ["three"]
+    for wrong, message in (
+        (("--state", "asleep"), "unknown state 'asleep'"),
+        (("bank/four",), "unknown run 'bank/four'"),
+        (("--runs", "nowhere"), "nowhere: no such folder"),
+    ):
+        result = cli("runs", *wrong)
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert message in result.stderr
+
+
+def test_the_log_of_a_run() -> None:
+    begin()
+    (RUN / "log.txt").write_bytes("Elfen\nÄpfel\n".encode() * 100_000 + b"\xff")
+    assert cli("runs", "log", str(RUN)).stdout == "Elfen\nÄpfel\n" * 100_000 + "\ufffd"
+    (RUN / "log.txt").rename(RUN / "train.log")  # of a parser of somebody else
+    assert cli("runs", "log", str(RUN)).stdout.endswith("\ufffd")
+    (RUN / "train.log").unlink()
+    result = cli("runs", "log", str(RUN))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert f"{RUN}: has no log: nothing was said there" in result.stderr
+
+
+def test_listing_brings_no_torch_along() -> None:
+    begin()
+    code = "import sys\nfrom spmrl_bench.cli import app\napp(['runs'], standalone_mode=False)\n"
+    code += "assert 'torch' not in sys.modules"
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 run: 1 interrupted" in done.stdout
+
+
+# Room on the disk --------------------------------------------------------------------------------
+
+
+def files() -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in RUNS.rglob("*") if path.is_file()}
+
+
+def change(folder: Path, **values: object) -> None:
+    path = folder / "last" / "progress.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def test_only_the_checkpoints_go_and_their_size_is_said(trained: Laboratory) -> None:
+    before = files()
+    gone = {
+        name: len(data)
+        for name, data in before.items()
+        if "/last/" in name and not name.endswith("progress.json")
+    }
+    assert len(gone) == 6
+    result = cli("runs", "clean")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert files() == {name: data for name, data in before.items() if name not in gone}
+    freed = sum(gone.values())
+    assert result.stdout.splitlines()[-1] == f"{freed / 1e6:.1f} MB freed in 2 runs, 0 runs kept"
+    assert cli("runs", "clean").stdout == "0.0 MB freed in 0 runs, 0 runs kept\n"
+
+
+def test_a_cleaned_run_is_finished_and_scored_as_before(
+    trained: Laboratory, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cli("runs", "clean")
+    before = files()
+    train(trained)
+    assert capfd.readouterr().err.count("already trained") == 2
+    assert files() == before
+    assert len(evaluate(trained)) == 2
+    assert next(load_parser(FIRST, "cpu").parse([["the", "dog"]])).words == ("the", "dog")
+
+
+def test_a_dry_run_says_the_same_and_changes_nothing(trained: Laboratory) -> None:
+    before, names = files(), sorted(RUNS.rglob("*"))
+    said = cli("runs", "clean", "--dry-run")
+    assert (files(), sorted(RUNS.rglob("*"))) == (before, names)
+    assert said.stdout.replace("would be freed", "freed") == cli("runs", "clean").stdout
+
+
+def test_what_can_go_on_is_kept(trained: Laboratory) -> None:
+    change(FOLDERS[0], stopped_by=None)
+    change(FOLDERS[1], stopped_by="max_minutes")
+    before = files()
+    for options in ((), ("--dry-run",)):
+        lines = cli("runs", "clean", *options).stdout.splitlines()
+        assert lines[0] == f"{FOLDERS[0]}: kept, training has not ended"
+        assert lines[1].startswith(f"{FOLDERS[1]}: kept, its time was over; with more --minutes")
+        assert lines[2].endswith("in 0 runs, 2 runs kept")
+    assert files() == before
+
+
+def test_what_is_broken_is_kept(trained: Laboratory) -> None:
+    (FOLDERS[0] / "last" / "progress.json").write_text("{")
+    shutil.rmtree(FOLDERS[1] / "best")
+    before = files()
+    one, other = clean_runs(RUNS)
+    assert "incomplete checkpoint" in one.kept
+    assert other.kept == "it has no whole parser in best/"
+    assert files() == before
+
+
+def test_what_another_process_owns_is_kept(trained: Laboratory) -> None:
+    before = files()
+    with run_lock(FIRST):
+        for dry_run in (True, False):
+            (answer,) = clean_runs(FIRST, dry_run=dry_run)
+            assert answer.freed == 0
+            assert "has been training here since" in answer.kept
+        for name, data in before.items():
+            assert Path(name).read_bytes() == data
+    assert next(clean_runs(FIRST, dry_run=True)).kept == ""
+
+
+def test_runs_and_folders_of_runs_can_be_cleaned(trained: Laboratory) -> None:
+    (RUNS / "link").symlink_to(FIRST.absolute(), target_is_directory=True)
+    assert find_runs(RUNS) == sorted(FOLDERS)
+    assert find_runs(FIRST) == [FIRST]
+    said = cli("runs", "clean", str(FIRST)).stdout
+    assert said.splitlines()[-1].endswith("freed in 1 run, 0 runs kept")
+    assert (FOLDERS[1] / "last" / "weights.safetensors").is_file()
+    result = cli("runs", "clean", "nowhere")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "nowhere: no such folder; expected a run or a folder of runs" in result.stderr
+
+
+def test_where_it_cannot_be_written_all_stays(
+    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(listing, "write_folder", full)
+    before = files()
+    with pytest.raises(CheckpointError, match=r"last: cannot be written: No space.*Make room"):
+        list(clean_runs(RUNS))
+    assert files() == before
+    assert all(isinstance(answer, Cleaned) for answer in clean_runs(RUNS, dry_run=True))
+
+
+def test_a_parser_of_somebody_else_stays_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "others" / "treebank" / "theirs"
+    folder.mkdir(parents=True)
+    for name in ("run.json", "trained.json", "model"):
+        (folder / name).write_text("{}")
+    (answer,) = clean_runs(tmp_path / "others")
+    assert (answer.freed, len(list(folder.iterdir()))) == (0, 3)
+    assert "somebody else" in answer.kept

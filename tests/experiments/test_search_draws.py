@@ -1,0 +1,137 @@
+"""What is tried next and what is ended early, from dev curves that are made up."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from spmrl_bench.experiments.search import FIRST_TRIALS, draw, falls_behind, trial_folder
+from spmrl_bench.experiments.search_document import NAME, SearchDocument
+from spmrl_bench.experiments.search_plan import SAMPLERS, SearchPlan, Value, read_space
+from spmrl_bench.leaderboard.record import Search, SearchTrial
+
+SPACE = {"train.learning_rate": "log:1e-4:5e-3", "model.layers": "1|2"}
+EPOCHS, EVALUATIONS = 4, 2
+
+
+class Made:
+    """A search whose trials are not trained: their curves are made up."""
+
+    def __init__(
+        self,
+        folder: Path,
+        pruner: str = "median",
+        sampler: str = "tpe",
+        seed: int = 1,
+        space: Mapping[str, str] = SPACE,
+    ) -> None:
+        train = SimpleNamespace(evaluations_per_epoch=EVALUATIONS)
+        first = SimpleNamespace(seed=seed, train=train)
+        self.folder = folder
+        self.work = cast(
+            SearchPlan,
+            SimpleNamespace(
+                space=read_space(space)[1], first=first, sampler=sampler, pruner=pruner
+            ),
+        )
+        self.trials: list[SearchTrial] = []
+
+    def begin(self) -> dict[str, Value] | None:
+        values = draw(self.work, self.folder, self.trials)
+        if values is not None:
+            number = len(self.trials) + 1
+            self.trials.append(SearchTrial(number=number, settings=values, state="running"))
+        return values
+
+    def end(self, state: str, dev: float | None = None) -> None:
+        self.trials[-1] = self.trials[-1].model_copy(update={"state": state, "dev": dev})
+
+    def follow(self, height: float) -> int:
+        """Begin a trial with a curve that rises to a height; where it was ended, 0 for nowhere."""
+        self.begin()
+        number = len(self.trials)
+        search = Search(
+            space={}, sampler="tpe", pruner="none", seed=1, select="f1", trials=self.trials
+        )
+        document = SearchDocument(search=search, base={}, recipes={}, versions={})
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / NAME).write_text(document.model_dump_json())
+        place = trial_folder(self.folder, number)
+        place.mkdir(parents=True)
+        with (place / "events.jsonl").open("w") as events:
+            for point in range(1, EPOCHS * EVALUATIONS + 1):
+                score = height * (1 - 0.5**point)
+                if falls_behind(self.work, self.folder, number, point, score):
+                    self.end("pruned", height)
+                    return point
+                told = {"event": "evaluation", "epoch": point / EVALUATIONS, "dev": score}
+                print(json.dumps(told), file=events, flush=True)
+            print('{"event": "eval', end="", file=events)  # of a process that was killed
+        self.end("complete", height)
+        return 0
+
+
+def test_a_curve_below_the_others_is_ended_after_the_first_epoch(tmp_path: Path) -> None:
+    search = Made(tmp_path)
+    heights = [70.0, 10.0, 80.0, 75.0, 72.0]
+    assert len(heights) == FIRST_TRIALS
+    assert [search.follow(height) for height in heights] == [0] * 5  # nothing to compare with
+    assert search.follow(71.0) == EVALUATIONS
+    assert search.follow(73.0) == 0
+    assert search.follow(20.0) == EVALUATIONS
+    states = [(trial.state, trial.dev) for trial in search.trials]
+    assert states[5:] == [("pruned", 71.0), ("complete", 73.0), ("pruned", 20.0)]
+
+
+def test_without_a_pruner_nothing_is_ended(tmp_path: Path) -> None:
+    search = Made(tmp_path, "none")
+    assert [search.follow(height) for height in (80.0,) * 6 + (1.0,)] == [0] * 7
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_settings_are_a_function_of_the_seed_and_of_what_is_known(
+    tmp_path: Path, sampler: str
+) -> None:
+    def drawn(folder: Path, seed: int) -> list[object]:
+        search = Made(folder, "none", sampler, seed)
+        for number in range(9):
+            search.follow(50.0 + number)
+        return [trial.settings for trial in search.trials]
+
+    once = drawn(tmp_path / "a", 1)
+    assert drawn(tmp_path / "b", 1) == once
+    assert drawn(tmp_path / "c", 2) != once
+
+
+def test_the_sampler_learns_from_earlier_trials(tmp_path: Path) -> None:
+    """Rates near 0.001 are the best, and those of later trials lie nearer to it than blind ones."""
+
+    def distance(sampler: str, seed: int) -> float:
+        """Mean of the last ten trials of 25, in powers of e."""
+        search = Made(tmp_path / f"{sampler}{seed}", "none", sampler, seed)
+        found = []
+        for _ in range(25):
+            values = search.begin()
+            assert values is not None
+            found.append(abs(math.log(float(values["train.learning_rate"]) / 0.001)))
+            search.end("complete", 90 - 10 * found[-1])
+        return sum(found[-10:]) / 10
+
+    means = {name: sum(distance(name, seed) for seed in (1, 2, 3)) / 3 for name in SAMPLERS}
+    assert means["tpe"] < 0.7 * means["random"]
+
+
+def test_no_settings_are_tried_twice_and_failed_ones_teach_nothing(tmp_path: Path) -> None:
+    space = {"model.layers": "int:1:3", "train.batch_size": "8|16"}
+    search = Made(tmp_path, space=space)
+    for number in range(6):
+        search.begin()
+        search.end("complete" if number % 2 else "failed", number % 2 or None)
+    assert search.begin() is None
+    assert len({tuple(trial.settings.items()) for trial in search.trials}) == 6
