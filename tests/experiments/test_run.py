@@ -30,9 +30,7 @@ def everything(folder: Path) -> dict[Path, bytes]:
 def test_first_present_treebank_is_used_and_the_choice_explained(laboratory: Laboratory) -> None:
     runs = plan(laboratory)
     assert {run.treebank.name for run in runs} == {"tiny-open"}
-    assert {run.note for run in runs} == {
-        "using tiny-open, track open (tiny-licensed not present)"
-    }
+    assert {run.note for run in runs} == {"using tiny-open, track open (tiny-licensed not present)"}
     assert [run.variant for run in runs] == ["charlstm", "word-charlstm"]
     assert all(run.config.fingerprint == run.treebank.fingerprint for run in runs)
 
