@@ -63,6 +63,11 @@ class Owner(BaseModel):
         return self.machine == this_machine()
 
 
+def lock_of(folder: Path) -> Path:
+    """The lock of a folder, which lies beside it, since the folder need not be there yet."""
+    return folder.with_name(f".{folder.name}.lock")
+
+
 class LockedError(SpmrlError):
     """Another process, or another thread of this one, has the lock.
 
