@@ -14,9 +14,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError, remedy
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.files import write_text
-from spmrl_bench.storage.living import birth_of, is_gone, this_machine
+from spmrl_bench.storage.files import read_regular, write_text
+from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
 Note = TypeVar("Note", bound=BaseModel)
 
@@ -42,7 +41,7 @@ class Waiting(BaseModel):
     def is_forgotten(self) -> bool:
         """Whether nobody will begin it, as far as this machine can tell."""
         here = self.machine == this_machine()
-        return self.job is None and here and is_gone(self.pid, self.birth)
+        return self.job is None and here and is_dead(self.pid, self.birth)
 
 
 def beside(folder: Path, ending: str) -> Path:
@@ -68,7 +67,7 @@ def write_waiting(folder: Path, where: str, job: str | None = None) -> None:
         job=job,
         machine=this_machine(),
         pid=os.getpid(),
-        birth=birth_of(os.getpid()) or "",
+        birth=process_start_time(os.getpid()) or "",
     )
     write_note(beside(folder, WAITING), note.model_dump_json() + "\n")
 

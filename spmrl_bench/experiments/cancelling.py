@@ -61,11 +61,6 @@ def cancel_run(run: RunState) -> str:
     if run.state == "cancelled":
         raise CheckpointError(f"{run.folder}: is cancelled already")
     owner = present_owner(run.folder)
-    if owner is not None and not owner.cancellable:
-        raise CheckpointError(
-            f"{run.folder}: process {owner.pid} on {owner.host} works there and cannot be told of "
-            f"this; end it there ('kill {owner.pid}')"
-        )
     ask_cancel(run.folder)
     if owner is not None:
         # Where there are no signals, this would end a process at once.

@@ -17,7 +17,7 @@ from pathlib import Path
 from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
 from spmrl_bench.experiments.run_notes import cancel_asked
 from spmrl_bench.notes import LOCK, beside, remove_waiting
-from spmrl_bench.storage.files import clear_up
+from spmrl_bench.storage.files import remove_orphans
 from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, file_clock, holder, locked
 
 
@@ -26,7 +26,7 @@ def owned(folder: Path, *, cancellable: bool = False) -> Iterator[None]:
     """Within it, this process and no other owns the run folder, which need not exist.
 
     What processes that are gone have left there is removed, see
-    :func:`~spmrl_bench.storage.files.clear_up`.
+    :func:`~spmrl_bench.storage.files.remove_orphans`.
 
     Args:
         folder: of the run.
@@ -48,8 +48,10 @@ def owned(folder: Path, *, cancellable: bool = False) -> Iterator[None]:
     with ExitStack() as held:
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
-            clear_up(lock.parent)
-            held.enter_context(locked(lock, wanted if told else None))
+            remove_orphans(lock.parent)
+            held.enter_context(locked(lock))
+            if told:
+                held.enter_context(_asked(wanted))
         except LockedError as error:
             raise RunOwnedError(_refusal(error.owner, folder)) from None
         except OSError as error:
@@ -57,8 +59,26 @@ def owned(folder: Path, *, cancellable: bool = False) -> Iterator[None]:
                 f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, "
                 "or choose another --runs folder"
             ) from None
-        clear_up(folder)
+        remove_orphans(folder)
         yield
+
+
+@contextmanager
+def _asked(wanted: Callable[[], bool]) -> Iterator[None]:
+    """Within it, a thread asks every two seconds until it is told yes."""
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(2.0) and not wanted():
+            pass
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def present_owner(
@@ -70,7 +90,7 @@ def present_owner(
         folder: of the run.
         clock, patience: as of :func:`~spmrl_bench.storage.locks.holder`.
     """
-    return holder(beside(folder, LOCK), clock, patience)
+    return holder(beside(folder, LOCK))
 
 
 def owner_of(folder: Path) -> str:

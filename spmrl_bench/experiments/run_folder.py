@@ -15,10 +15,9 @@ from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.packages.description import read_package
 from spmrl_bench.scoring.settings_text import settings_folder
-from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import discard, read_folder, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_folder, read_regular, remove_folder, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time, read_progress
@@ -50,7 +49,7 @@ def claim(folder: Path, config: RunConfig, fresh: str) -> None:
     """Note the settings in the run folder, emptied first for a fresh start, which has a name."""
     try:
         if fresh:
-            discard(folder)
+            remove_folder(folder)
             write_text(folder / FRESH, fresh)
         write_text(folder / "run.json", config.model_dump_json(indent=1) + "\n")
     except OSError as error:
@@ -197,7 +196,7 @@ def best_weights(folder: Path) -> str:
 
 def _json(data: bytes, path: Path) -> dict[str, object]:
     try:
-        value = parsed_json(data)
+        value = parse_json(data)
     except ValueError as error:
         raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
     if not isinstance(value, dict):

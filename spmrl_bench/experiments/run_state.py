@@ -25,7 +25,7 @@ from spmrl_bench.experiments.run_events import EVENTS, End, end_of_events, minut
 from spmrl_bench.experiments.run_folder import TRAINED
 from spmrl_bench.experiments.run_notes import CANCEL, FAILED, read_failed
 from spmrl_bench.notes import LOCK, WAITING, beside, read_waiting
-from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.locks import Owner, file_clock
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress, read_progress

@@ -18,7 +18,7 @@ from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import read_folder, whole_folder
+from spmrl_bench.storage.files import last_complete_version, read_folder
 from spmrl_bench.training import BEST
 
 Result = TypeVar("Result")
@@ -96,7 +96,7 @@ def _read_model(
 
     folder = located(model)
     best = folder / BEST
-    return read_folder(folder if whole_folder(best) is None else best, read_saved)
+    return read_folder(folder if last_complete_version(best) is None else best, read_saved)
 
 
 def _kind_of(place: Path, description: Description) -> Kind:

@@ -26,8 +26,8 @@ from spmrl_bench.experiments.run_folder import MINUTES, TRAINED, OtherSettingsEr
 from spmrl_bench.experiments.run_notes import attempt_noted
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.scoring.settings_text import settings_folder
-from spmrl_bench.storage.files import clear_up, discard, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.systems.command import Cost, StoppedError, run
 from spmrl_bench.systems.description import Known, Value, filled
 from spmrl_bench.systems.environment import python_of, version_of, versions_of
@@ -199,14 +199,14 @@ def train_one(
     folder = this.folder
     with owned(folder), attempt_noted(folder, log=LOG, besides=(StoppedError,)):
         if fresh:
-            discard(folder)
+            remove_folder(folder)
         check(this)
         if (done := trained(folder)) is not None:
             return done
         write_text(folder / SETTINGS, this.settings.model_dump_json(indent=1) + "\n")
         data = folder.absolute() / "data"
         if not train.continues:
-            discard(folder / MODEL)
+            remove_folder(folder / MODEL)
         (folder / MODEL).mkdir(exist_ok=True)
         layer, tagged = this.system.description.layer, train.tags == "treebank"
         files = {}
@@ -235,7 +235,7 @@ def train_one(
         )
         write_text(folder / TRAINED, done.model_dump_json(indent=1) + "\n")
         shutil.rmtree(data)
-        clear_up(folder)
+        remove_orphans(folder)
         return done
 
 
@@ -280,7 +280,7 @@ def trained(folder: Path) -> Trained | None:
 
 def _read(model: type[Model], path: Path) -> Model:
     try:
-        return model.model_validate(parsed_json(path.read_bytes()))
+        return model.model_validate(parse_json(path.read_bytes()))
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise CheckpointError(

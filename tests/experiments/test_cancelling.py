@@ -21,16 +21,14 @@ from spmrl_bench.errors import (
     SpmrlError,
     TrainingError,
 )
-from spmrl_bench.experiments import one_run, ownership
+from spmrl_bench.experiments import one_run
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.cancelling import cancel_run
 from spmrl_bench.experiments.one_run import Run, train_run
-from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_notes import ask_cancel, attempt_noted, cancel_asked, read_failed
 from spmrl_bench.experiments.run_state import RunState, state_of
 from spmrl_bench.notes import write_waiting
 from spmrl_bench.process.signals import Interrupted
-from spmrl_bench.storage import locks
 from tests.conftest import PATIENCE
 from tests.experiments.running import FIRST, FOLDERS, RUNS, plan
 from tests.experiments.test_campaign import Odd, lengthen, odd, weights
@@ -106,7 +104,6 @@ def test_the_owner_finds_the_note_that_another_machine_left(
     at_first_evaluation: Callable[[Callable[[], None]], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(locks, "GLANCE", 0.01)
 
     def cancel() -> None:
         ask_cancel(FIRST)
@@ -186,32 +183,12 @@ def test_what_cannot_be_cancelled_is_said() -> None:
     text = json.dumps(state | {"stopped_by": None})
     (FIRST / "last" / "progress.json").write_text(text, encoding="utf-8")
     (FIRST / "events.jsonl").unlink()
-    with (
-        owned(FIRST),  # as `runs clean` does
-        pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"),
-    ):
-        cancel_run(found())
-    assert not cancel_asked(FIRST)
     assert "nobody goes on with it" in cancel_run(found())
     with pytest.raises(CheckpointError, match="is cancelled already"):
         cancel_run(found())
     (FIRST / "failed.json").write_text("{}", encoding="utf-8")
     with pytest.raises(CheckpointError, match="nothing to cancel, since it has failed"):
         cancel_run(found())
-
-
-def test_only_the_main_thread_can_be_told() -> None:
-    seen: list[locks.Owner | None] = []
-
-    def own() -> None:
-        with owned(FIRST, cancellable=True):
-            seen.append(ownership.present_owner(FIRST))
-
-    thread = threading.Thread(target=own)
-    thread.start()
-    thread.join()
-    own()
-    assert [owner is not None and owner.cancellable for owner in seen] == [False, True]
 
 
 # What fails ---------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
 from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
-from spmrl_bench.storage.living import birth_of
+from spmrl_bench.storage.living import process_start_time
 from tests.builders import cli
 from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
@@ -73,7 +73,7 @@ def wait_for(*paths: Path) -> None:
 
 def wait_for_the_end_of(pid: int) -> None:
     until = time.monotonic() + PATIENCE
-    while birth_of(pid) is not None:
+    while process_start_time(pid) is not None:
         assert time.monotonic() < until
         time.sleep(0.05)
 
