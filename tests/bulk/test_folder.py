@@ -227,8 +227,7 @@ def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
 
 def shards(outputs: Path, ending: str) -> list[Path]:
     """The files of shards with an ending, while workers make and remove them."""
-    folders = [outputs / STATE / name for name in os.listdir(outputs / STATE)]
-    files = [folder / name for folder in folders for name in os.listdir(folder)]
+    files = [*(outputs / STATE).glob("*/*")] if (outputs / STATE).is_dir() else []
     return [path for path in files if path.suffix == ending and path.stem.isdecimal()]
 
 
