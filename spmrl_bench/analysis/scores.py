@@ -20,7 +20,7 @@ from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.leaderboard.store import Documents, Part, file_bytes, files_of, problems
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.scoring.signature import Signature
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.json import parse_json
 
 SCHEMA_VERSION = 3  # as the version of records that first said of a split what is said here
 
@@ -95,7 +95,7 @@ def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
 def _version_1(path: Path) -> list[StudyScore]:
     data = file_bytes(path, "the scores of a study")
     try:
-        content = parsed_json(data)
+        content = parse_json(data)
         if content["version"] != 1:
             raise ValueError(f"version {content['version']} is not one of such a file")
         return [_upgraded(score) for score in content["scores"]]

@@ -13,7 +13,7 @@ from pathlib import Path
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.state import Counts, FileState
 from spmrl_bench.errors import ReadError, SpmrlError
-from spmrl_bench.storage.files import put, write_file
+from spmrl_bench.storage.files import write_file, write_new
 
 
 def assemble(state: FileState, source: Path, file: Input, output: Path) -> None:
@@ -51,7 +51,7 @@ def assemble(state: FileState, source: Path, file: Input, output: Path) -> None:
             shard += 1
         raise SpmrlError(f"{state.folder}: part {shard} is gone; start again")
 
-    write_file(output, lambda new: put(new, pieces()))
+    write_file(output, lambda new: write_new(new, pieces()))
     state.finish(counts)
     state.clear(shard + 1)
 

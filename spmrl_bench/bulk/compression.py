@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 
 from spmrl_bench.bulk.inputs import Compression
 from spmrl_bench.errors import ReadError, SpmrlError
-from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import open_regular_file
 
 _BLOCK = 1 << 20
 #: Compressed bytes that are taken at a time; zstd makes at most 32,000 times as many of them.
@@ -74,7 +74,7 @@ class Source:
         """
         if self._text is None or (self._compression != "none" and self._place > offset):
             self.close()
-            self._raw = open_regular(self._path)
+            self._raw = open_regular_file(self._path)
             self._text = _opened(self._raw, self._compression)
             self._place = 0
         if self._compression == "none":

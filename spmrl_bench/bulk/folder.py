@@ -22,7 +22,7 @@ from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.parsing.models import identity
 from spmrl_bench.parsing.streams import LOOKED_AT, Form, text_problem
 from spmrl_bench.process.executors.base import Executor, Unit, run_units
-from spmrl_bench.storage.files import clear_up
+from spmrl_bench.storage.files import remove_orphans
 
 #: Files that are named where something is to be said of many.
 NAMED = 5
@@ -119,7 +119,7 @@ def tidy(outputs: Path, files: Sequence[Input]) -> None:
     clear_done(outputs, files)
     state = outputs / STATE
     for folder in {state, state / WORKERS, *((outputs / file.name).parent for file in files)}:
-        clear_up(folder)
+        remove_orphans(folder)
 
 
 def _to_parse(inputs: Path, outputs: Path, form: Form | None) -> tuple[list[Input], list[str]]:

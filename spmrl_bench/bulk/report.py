@@ -17,8 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.state import REPORT, STATE, WORKERS, FileState, Part
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.files import read_regular, write_text
 from spmrl_bench.storage.living import this_machine
 
 # Seconds between two notes of a worker, at least.

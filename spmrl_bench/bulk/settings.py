@@ -17,8 +17,7 @@ from spmrl_bench.parsing.answers import Output
 from spmrl_bench.parsing.bulk import OnLong
 from spmrl_bench.parsing.streams import Form
 from spmrl_bench.readers.conll import TagColumn
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.files import create
+from spmrl_bench.storage.files import create, read_regular
 
 
 class Settings(BaseModel):
@@ -64,7 +63,7 @@ def settle(outputs: Path, settings: Settings) -> None:
                     f"{outputs}: holds other files ({held[0]}), but no {SETTINGS} of an earlier "
                     "parse. Give a new folder, or an empty one"
                 )
-            create(path, (settings.model_dump_json(indent=1) + "\n").encode(), forced=True)
+            create(path, (settings.model_dump_json(indent=1) + "\n").encode())
     except FileExistsError:
         if not outputs.is_dir():
             raise SpmrlError(f"{outputs}: is a file; expected a folder") from None

@@ -27,8 +27,13 @@ from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.bulk.inputs import Input
 from spmrl_bench.bulk.shards import Cut
-from spmrl_bench.storage.bounded_files import open_regular, read_regular
-from spmrl_bench.storage.files import names_in, put, write_file, write_text
+from spmrl_bench.storage.files import (
+    open_regular_file,
+    read_regular,
+    write_file,
+    write_new,
+    write_text,
+)
 
 #: Names in the folder of the outputs.
 SETTINGS, REPORT, STATE = "parse.json", "report.json", ".parsing"
@@ -125,18 +130,18 @@ class FileState:
     def part(self, shard: int) -> Part | None:
         """What is said of a part, if it is there."""
         try:
-            with open_regular(self._part(shard)) as file:
+            with open_regular_file(self._part(shard)) as file:
                 return _header(file)
         except (FileNotFoundError, ValidationError):
             return None
 
     def write_part(self, shard: int, part: Part, data: bytes) -> None:
         header = part.model_dump_json().encode() + b"\n"
-        write_file(self._part(shard), lambda new: put(new, [header, data]))
+        write_file(self._part(shard), lambda new: write_new(new, [header, data]))
 
     def pieces(self, shard: int) -> Iterator[bytes]:
         """The bytes of a part, a block at a time."""
-        with open_regular(self._part(shard)) as file:
+        with open_regular_file(self._part(shard)) as file:
             _header(file)
             while block := file.read(1 << 20):
                 yield block
@@ -153,7 +158,10 @@ class FileState:
 
     def consumed(self) -> int:
         """Bytes of the input whose parts are there."""
-        stems = (name.removesuffix(".part") for name in names_in(self.folder))
+        stems = (
+            name.removesuffix(".part")
+            for name in (os.listdir(self.folder) if self.folder.is_dir() else ())
+        )
         parts = (self.part(int(stem)) for stem in stems if stem.isdecimal())
         return sum(part.consumed for part in parts if part is not None)
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -35,7 +36,7 @@ from spmrl_bench.errors import (
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
 from spmrl_bench.parsing.models import identity
 from spmrl_bench.process.pools import available_threads
-from spmrl_bench.process.signals import signals_wait
+from spmrl_bench.process.signals import on_signals
 from spmrl_bench.storage.locks import LockedError, locked
 
 #: Seconds between two looks whether what others have in work has come free.
@@ -221,3 +222,18 @@ class _Worker:
 def _next(shard: Shard) -> Cut | None:
     """Where the next shard begins; None where there is none."""
     return None if shard.is_last else shard.end()
+
+
+@contextmanager
+def signals_wait(*numbers: int) -> Iterator[None]:
+    """Within it, which should be short, these signals wait: what is done there is done whole.
+
+    In a thread, where no handler is called, nothing changes.
+    """
+    came: dict[int, None] = {}
+    try:
+        with on_signals(lambda number, _: came.update({number: None}), *numbers):
+            yield
+    finally:
+        for number in came:
+            signal.raise_signal(number)

@@ -17,13 +17,12 @@ from spmrl_bench.errors import CheckpointError, RunOwnedError, remedy
 from spmrl_bench.experiments.run_folder import (
     TRAINED,
     final_progress,
-    lock_of,
     owner_text,
     run_lock,
 )
 from spmrl_bench.experiments.run_search import find_runs
-from spmrl_bench.storage.files import put, read_folder, whole_folder, write_folder
-from spmrl_bench.storage.locks import holder
+from spmrl_bench.storage.files import last_complete_version, read_folder, write_folder, write_new
+from spmrl_bench.storage.locks import holder, lock_of
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import OUT_OF_TIME, PROGRESS
 
@@ -85,7 +84,7 @@ def _looked_at(folder: Path) -> Cleaned:
         return Cleaned(folder, 0, "training has not ended")
     if state.stopped_by == OUT_OF_TIME:
         return Cleaned(folder, 0, "its time was over; with more --minutes it goes on")
-    best = whole_folder(folder / BEST)
+    best = last_complete_version(folder / BEST)
     if best is None or not (best / "parser.json").is_file():
         return Cleaned(folder, 0, f"it has no whole parser in {BEST}/")
     return Cleaned(folder, read_folder(folder / LAST, _to_drop))
@@ -104,7 +103,7 @@ def _clean(folder: Path) -> Cleaned:
             if answer.freed:
                 last = folder / LAST
                 state = read_folder(last, lambda place: (place / PROGRESS).read_bytes())
-                write_folder(last, lambda new: put(new / PROGRESS, [state]))
+                write_folder(last, lambda new: write_new(new / PROGRESS, [state]))
             return answer
     except RunOwnedError as error:
         return Cleaned(folder, 0, str(error))

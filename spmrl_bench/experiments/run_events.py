@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import open_regular_file
 
 Amount = Annotated[float, Field(ge=0)]
 
@@ -69,7 +69,7 @@ def end_of_events(path: Path) -> End:
 
 
 def _last_lines(path: Path) -> list[bytes]:
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         size = file.seek(0, os.SEEK_END)
         begin = max(0, size - _TAIL)
         file.seek(begin)

@@ -22,12 +22,11 @@ from pydantic import BaseModel, ValidationError
 from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.scoring.settings_text import settings_folder
-from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import clear_up, read_folder, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_folder, read_regular, remove_orphans, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.living import this_machine
-from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, locked
+from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, lock_of, locked
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.report import LOG, write_log
@@ -71,19 +70,14 @@ def run_lock(folder: Path) -> Iterator[None]:
     with ExitStack() as held:
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
-            clear_up(lock.parent)
+            remove_orphans(lock.parent)
             held.enter_context(locked(lock))
         except LockedError as error:
             raise RunOwnedError(owner_text(error.owner, folder)) from None
         except OSError as error:
             raise unwritable(folder, error) from None
-        clear_up(folder)
+        remove_orphans(folder)
         yield
-
-
-def lock_of(folder: Path) -> Path:
-    """The file that is the lock of a run folder."""
-    return folder.with_name(f".{folder.name}.lock")
 
 
 def owner_text(owner: Owner, folder: Path) -> str:
@@ -194,7 +188,7 @@ def read_config(path: Path) -> RunConfig:
         CheckpointError: it is broken.
     """
     try:
-        noted: Any = parsed_json(read_regular(path))
+        noted: Any = parse_json(read_regular(path))
     except FileNotFoundError:
         raise UntrainedError(
             f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.run_state import state_of
-from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import open_regular_file
 from spmrl_bench.training.report import LOG
 
 # What the commands of a parser of somebody else print, which has no log of ours.
@@ -39,7 +39,7 @@ def log_of(folder: Path, *, follow: bool = False) -> Iterator[str]:
         if not path.exists() and (folder / _OTHERS).exists():
             path = folder / _OTHERS
         try:
-            with open_regular(path) as file:
+            with open_regular_file(path) as file:
                 if file.seek(0, 2) < place:
                     place = 0
                 file.seek(place)

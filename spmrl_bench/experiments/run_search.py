@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,6 @@ from typing import NamedTuple
 
 from spmrl_bench.errors import SpmrlError, unknown_name
 from spmrl_bench.experiments.run_state import NOTES, OWN_FILES, RunState, state_by_names, state_of
-from spmrl_bench.storage.locks import file_clock
 
 # Folders looked at at once: over the network, most of the time is spent waiting for files.
 _AT_ONCE = 16
@@ -57,10 +55,9 @@ def find_runs(place: Path) -> list[Found]:
 
 def states(place: Path) -> Iterator[RunState]:
     """The states of the runs below a folder, or of one, as of :func:`find_runs`."""
-    clock = _Clock()
 
     def look(at: Found) -> RunState:
-        return state_by_names(at.folder, at.names, at.notes, clock)
+        return state_by_names(at.folder, at.names, at.notes)
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         yield from pool.map(look, find_runs(place))
@@ -126,15 +123,3 @@ def _noted_alone(folder: Path) -> Found | None:
         return None
     notes = _notes(names).get(folder.name)
     return Found(folder, frozenset(), notes) if notes else None
-
-
-class _Clock:
-    """The clocks of file systems, each looked at once."""
-
-    def __init__(self) -> None:
-        self._ahead: dict[Path, float] = {}
-
-    def __call__(self, folder: Path) -> float:
-        if folder not in self._ahead:
-            self._ahead[folder] = file_clock(folder) - time.monotonic()
-        return self._ahead[folder] + time.monotonic()

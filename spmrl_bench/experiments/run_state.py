@@ -21,9 +21,9 @@ from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.run_events import EVENTS, End, end_of_events, minutes_left
-from spmrl_bench.experiments.run_folder import FAILED, TRAINED, lock_of, read_failed
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.locks import Owner, file_clock, holder
+from spmrl_bench.experiments.run_folder import FAILED, TRAINED, read_failed
+from spmrl_bench.storage.files import read_regular
+from spmrl_bench.storage.locks import Owner, holder, lock_of
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress, read_progress
 
@@ -92,7 +92,6 @@ def state_by_names(
     folder: Path,
     names: Collection[str],
     notes: Collection[str],
-    clock: Callable[[Path], float] = file_clock,
 ) -> RunState:
     """The state of a run whose files are known by name.
 
@@ -100,9 +99,8 @@ def state_by_names(
         folder: of the run.
         names: of what is in it.
         notes: those of :data:`NOTES` that are beside it.
-        clock: see :func:`~spmrl_bench.storage.locks.holder`.
     """
-    look = _Look(folder, names, notes, clock)
+    look = _Look(folder, names, notes)
     found = look.state()
     return replace(found, broken="; ".join(look.broken)) if look.broken else found
 
@@ -115,7 +113,6 @@ class _Look:
         folder: Path,
         names: Collection[str],
         notes: Collection[str],
-        clock: Callable[[Path], float],
     ) -> None:
         self.folder, self.names, self.notes = folder, names, notes
         self.broken: list[str] = []
@@ -123,7 +120,7 @@ class _Look:
         self.settings, self.end = _Settings(), End()
         self.progress: Progress | None = None
         if notes:
-            self.owner = self._tried(lambda: holder(lock_of(folder), clock, 0.0))
+            self.owner = self._tried(lambda: holder(lock_of(folder)))
         if _SETTINGS in names:
             settings = self._tried(lambda: _read_settings(folder / _SETTINGS))
             self.settings = settings or self.settings

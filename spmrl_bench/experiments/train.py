@@ -58,7 +58,7 @@ from spmrl_bench.process.executors.base import (
     run_units,
 )
 from spmrl_bench.process.pools import available_threads
-from spmrl_bench.storage.files import discard
+from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import LAST
 from spmrl_bench.training.report import LOG, Report, last_line, messages
 from spmrl_bench.training.schedule import read_progress
@@ -250,7 +250,7 @@ def _empty(runs: Sequence[TrainableRun]) -> None:
             locks.enter_context(run_lock(run.folder))
         for run in runs:
             try:
-                discard(run.folder)
+                remove_folder(run.folder)
             except OSError as error:
                 raise unwritable(run.folder, error) from None
 

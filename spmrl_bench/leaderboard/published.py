@@ -21,7 +21,7 @@ from spmrl_bench.leaderboard.columns import Key
 from spmrl_bench.leaderboard.identity import agrees
 from spmrl_bench.leaderboard.store import file_bytes, files_of, problems
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import data_dirs
 
 Text = Annotated[str, Field(min_length=1)]
@@ -74,7 +74,7 @@ class PublishedFigure(BaseModel):
     def needed(self) -> dict[str, Any]:
         """The settings of :attr:`recipe` by key."""
         pairs = (word.partition("=") for word in self.recipe.split())
-        return {key: parsed_json(value.encode()) for key, _, value in pairs}
+        return {key: parse_json(value.encode()) for key, _, value in pairs}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

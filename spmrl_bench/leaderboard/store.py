@@ -23,9 +23,8 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.files import write_bytes
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_regular, write_bytes
+from spmrl_bench.storage.json import parse_json
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
 MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
@@ -78,7 +77,7 @@ class Documents(Generic[Content]):
                 separators=(",", ":"),
             )
             data = f"{text}\n".encode()
-            parsed_json(data)
+            parse_json(data)
         except (ValueError, RecursionError) as error:
             raise RecordError(f"{folder}: cannot write the {self.what}: {error}") from None
         path = folder / document_name(data)
@@ -106,7 +105,7 @@ class Documents(Generic[Content]):
         """
         data = file_bytes(path, f"the {self.what}")
         try:
-            found = parsed_json(data)
+            found = parse_json(data)
         except ValueError as error:
             raise RecordError(
                 f"{path}: not a {self.what}: {error}; delete it or restore it"

@@ -19,8 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from spmrl_bench.errors import PackageError, remedy
 from spmrl_bench.packages.description import LARGEST_MODEL, PACKAGE, check_files, read_package
-from spmrl_bench.storage.bounded_files import open_regular
-from spmrl_bench.storage.files import whole_folder, write_folder
+from spmrl_bench.storage.files import last_complete_version, open_regular_file, write_folder
 from spmrl_bench.storage.paths import home
 from spmrl_bench.storage.unzip import unzip
 
@@ -35,7 +34,7 @@ def unpacked(archive: Path) -> Path:
             than the package lists, or cannot be unpacked.
     """
     place = home() / "models" / _digest(archive)[:32]
-    if whole_folder(place) is None:
+    if last_complete_version(place) is None:
         try:
             write_folder(place, partial(_unpack, archive))
         except OSError as error:
@@ -44,13 +43,13 @@ def unpacked(archive: Path) -> Path:
                 f"{error.strerror or error}. {remedy(error)}, or name another folder with "
                 "SPMRL_BENCH_HOME"
             ) from None
-    return whole_folder(place) or place
+    return last_complete_version(place) or place
 
 
 def _digest(archive: Path) -> str:
     """SHA-256 of an archive, in hex."""
     try:
-        with open_regular(archive) as file:
+        with open_regular_file(archive) as file:
             size = os.fstat(file.fileno()).st_size
             if not zipfile.is_zipfile(file):
                 raise PackageError(

@@ -15,10 +15,9 @@ from spmrl_bench.errors import PackageError
 from spmrl_bench.packages.description import PARSER, StoredFile, is_model_file
 from spmrl_bench.parsers.base import Parser, ParserConfig
 from spmrl_bench.parsers.legacy import short
-from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_regular, write_text
+from spmrl_bench.storage.json import parse_json
 
 # Where an encoder's settings and tokenizer were read from, as its library notes it.
 _PLACES = ("_name_or_path", "name_or_path")
@@ -66,7 +65,7 @@ def without_folder(value: Any) -> Any:
 
 def _forget_places(path: Path) -> None:
     """Leave out of a file of an encoder where it was read from."""
-    content = parsed_json(read_regular(path), wide=True)
+    content = parse_json(read_regular(path), wide=True)
     if isinstance(content, dict) and any(key in content for key in _PLACES):
         kept = {key: value for key, value in content.items() if key not in _PLACES}
         write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")

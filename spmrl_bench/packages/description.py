@@ -16,9 +16,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
 from spmrl_bench.errors import PackageError
-from spmrl_bench.storage.bounded_files import open_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.json_files import read_json
+from spmrl_bench.storage.files import open_regular_file
+from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.paths import check_path
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.storage.unzip import UNPACKED
@@ -178,7 +178,7 @@ def check_files(folder: Path, package: Package) -> None:
 def file_fault(path: Path, stored: StoredFile) -> str | None:
     """What tells a file from the one that is listed; None if nothing does."""
     try:
-        with open_regular(path) as file:
+        with open_regular_file(path) as file:
             size = os.fstat(file.fileno()).st_size
         if size != stored.size:
             return f"has {size:,} bytes, where {PACKAGE} lists {stored.size:,}"

@@ -20,7 +20,7 @@ from spmrl_bench.errors import PackageError
 from spmrl_bench.packages.archive import unpacked
 from spmrl_bench.packages.description import PACKAGE
 from spmrl_bench.packages.hub import fetched
-from spmrl_bench.storage.files import whole_folder
+from spmrl_bench.storage.files import last_complete_version
 
 #: The entry points of installed models.
 GROUP = "spmrl_bench.models"
@@ -42,7 +42,7 @@ def located(model: str | Path) -> Path:
         PackageError: what was found is no package or a broken one, or the hub does not give it.
     """
     path = Path(model)
-    if (found := whole_folder(path)) is not None:
+    if (found := last_complete_version(path)) is not None:
         return path if found.is_dir() else unpacked(path)
     name = path.as_posix()
     if _INSTALLED.fullmatch(name) and (folder := _installed(name.replace("-", "_"))) is not None:

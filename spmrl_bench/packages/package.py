@@ -44,7 +44,7 @@ from spmrl_bench.packages.wheel import wheel_name, write_wheel
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.storage.files import put, write_folder
+from spmrl_bench.storage.files import write_folder, write_new
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
@@ -143,10 +143,10 @@ def _written(folder: Path, run: Path, record: Record, describe: Any) -> Nature:
         if best_weights(run) != record.weights:
             raise PackageError(f"{run}: is being trained; package it when training has ended")
         package = describe(files=write_parser(parser, new))
-        put(new / PACKAGE, [_json(package)])
+        write_new(new / PACKAGE, [_json(package)])
         natures.append(_nature(load_parser(new, "cpu"), record))
-        put(new / CARD, [write_card(package, natures[-1]).encode()])
-        put(new / _ATTRIBUTES, [_LARGE_FILES])
+        write_new(new / CARD, [write_card(package, natures[-1]).encode()])
+        write_new(new / _ATTRIBUTES, [_LARGE_FILES])
 
     write_folder(folder, fill)
     return natures[-1]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
 from spmrl_bench.nn.settings import Precision, Settings
-from spmrl_bench.storage.bounded_files import read_regular
+from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.garbage import no_collection
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG, Tree
@@ -95,7 +95,7 @@ class Description(NamedTuple):
         try:
             data = read_regular(path)
             with no_collection():
-                content = parsed_json(data)
+                content = parse_json(data)
             if not isinstance(content, dict):
                 raise ValueError(f"no object but a {type(content).__name__}")
         except (OSError, ValueError) as error:

@@ -22,9 +22,8 @@ from torch.overrides import TorchFunctionMode
 from spmrl_bench.errors import CheckpointError, PretrainedError, SpmrlError
 from spmrl_bench.parsers.base import Description, ParserConfig, not_a_parser
 from spmrl_bench.parsers.legacy import FLAT, current_name, leaves, nested
-from spmrl_bench.storage.bounded_files import LIMIT
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import put
+from spmrl_bench.storage.files import LIMIT, write_new
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.tensors import check_state, read_tensors
 from spmrl_bench.storage.toml import UNKNOWN, describe_mistake
@@ -61,12 +60,12 @@ def save_parser(
             f"{folder / 'parser.json'}: would have {len(data)} bytes, and at most {LIMIT} are "
             "read. Train on fewer different words"
         )
-    put(folder / "parser.json", [data])
+    write_new(folder / "parser.json", [data])
     # One note alone: the library writes several in any order. A description whose bytes are those
     # that were written needs no look into it.
     note = f"{hashlib.sha256(data).hexdigest()} {_digest_of(content, config)}"
     weights = {name: tensor.contiguous() for name, tensor in parser.state_dict().items()}
-    put(folder / "weights.safetensors", [save(weights, {_NOTE: note})])
+    write_new(folder / "weights.safetensors", [save(weights, {_NOTE: note})])
 
 
 def load_saved(

@@ -17,10 +17,9 @@ from spmrl_bench.packages.description import check_files, read_package
 from spmrl_bench.packages.located import installed_models, located
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.registry import Kind, kind_named
-from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import read_folder, whole_folder
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import last_complete_version, read_folder, read_regular
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.training import BEST
 from spmrl_bench.treebanks.catalogue import load_manifest
 
@@ -99,7 +98,7 @@ def _read_model(
 
     folder = located(model)
     best = folder / BEST
-    return read_folder(folder if whole_folder(best) is None else best, read_saved)
+    return read_folder(folder if last_complete_version(best) is None else best, read_saved)
 
 
 def _kind_of(place: Path, description: Description) -> Kind:
@@ -139,7 +138,7 @@ def trained_transforms(folder: Path) -> list[str] | None:
     for place in (folder, folder.parent):
         if (path := place / "run.json").is_file():
             try:
-                noted = parsed_json(read_regular(path))
+                noted = parse_json(read_regular(path))
                 return list(load_manifest(noted["treebank"]).transforms)
             except (SpmrlError, OSError, ValueError, TypeError, KeyError):
                 return None

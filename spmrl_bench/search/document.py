@@ -18,9 +18,8 @@ from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.searched import Search
 from spmrl_bench.leaderboard.store import Part, problems
 from spmrl_bench.parsers.legacy import leaves, nested
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.files import write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_regular, write_text
+from spmrl_bench.storage.json import parse_json
 
 NAME = "search.json"
 #: How the names of folders of searches begin, beside those of the runs of a treebank.
@@ -93,7 +92,7 @@ def read_search(folder: Path) -> SearchDocument | None:
     """
     path = folder / NAME
     try:
-        return SearchDocument.model_validate(parsed_json(read_regular(path)))
+        return SearchDocument.model_validate(parse_json(read_regular(path)))
     except FileNotFoundError:
         return None
     except ValidationError as error:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from spmrl_bench.errors import RecordError
 from spmrl_bench.site.downloads import Files
 from spmrl_bench.storage.files import write_bytes
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import path_fault
 
 LIST = "files.json"
@@ -84,7 +84,7 @@ def _listed(folder: Path) -> dict[str, str]:
     except OSError as error:
         raise RecordError(f"{path}: cannot be read: {error.strerror}") from None
     try:
-        found = parsed_json(text)["files"]
+        found = parse_json(text)["files"]
         files = {str(name): str(digest) for name, digest in found.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordError(

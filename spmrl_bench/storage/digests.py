@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import open_regular_file
 
 # A file written to so recently may be written to again without a change of its time.
 _SETTLED = 1_000_000_000  # nanoseconds
@@ -28,7 +28,7 @@ def file_digest(path: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: Path, *_state: int) -> str:
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import open_regular_file
 
 #: Bytes of a header: that of a model of ten thousand tensors has one.
 MAX_HEADER = 8 << 20
@@ -27,7 +27,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         OSError: it cannot be opened, or is no regular file.
         ValueError: it is not of the format, or cut short.
     """
-    with open_regular(path) as file:
+    with open_regular_file(path) as file:
         header = int.from_bytes(file.read(8), "little")
     if header > MAX_HEADER:
         raise ValueError(f"a header of {header} bytes, where at most {MAX_HEADER} are read")

@@ -19,13 +19,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.storage.bounded_files import read_within
-from spmrl_bench.storage.json_files import DEPTH, check_depth, check_whole
+from spmrl_bench.storage.files import read_bounded
 
 Model = TypeVar("Model", bound=BaseModel)
 
-#: Bytes that a recipe or a manifest may have.
-MAX_BYTES = 4 << 20
+#: Bytes that a recipe or a manifest may have, and tables and arrays inside each other.
+MAX_BYTES, DEPTH = 4 << 20, 100
 
 #: The type of a mistake that names something of an installed package, or of none.
 UNKNOWN = "unknown_part"
@@ -40,7 +39,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_KEY}[ \t]*\.[ \t]*){{{DEPTH}}}", re.ASC
 
 def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
     """The content of a TOML file; a syntax error or unreadable file raises ``error``."""
-    data = read_within(path, error, MAX_BYTES)
+    data = read_bounded(path, error, MAX_BYTES)
     try:
         return parsed_toml(data.decode())
     except ValueError as problem:
@@ -55,19 +54,24 @@ def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
     """
     if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
         raise ValueError(f"a key of more than {DEPTH} parts")
+    too_deep = f"arrays or tables more than {DEPTH} deep inside each other"
     try:
         content = tomllib.loads(text)
     except RecursionError:
-        raise ValueError(f"arrays or tables more than {DEPTH} deep inside each other") from None
-    check_depth(content)
+        raise ValueError(too_deep) from None
     level: list[Any] = [content]
-    for value in level:  # which grows meanwhile
-        if isinstance(value, dict | list):
-            level += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, int):
-            check_whole(value)
-        elif finite and isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"the number {value}, which is not finite")
+    for _ in range(DEPTH + 1):
+        inside: list[Any] = []
+        for value in level:
+            if isinstance(value, dict | list):
+                inside += value.values() if isinstance(value, dict) else value
+            elif isinstance(value, int) and abs(value) >= 2**63:
+                raise ValueError(f"a whole number beyond {2**63 - 1}")
+            elif finite and isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"the number {value}, which is not finite")
+        level = inside
+    if level:
+        raise ValueError(too_deep)
     return content
 
 

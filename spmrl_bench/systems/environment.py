@@ -17,8 +17,8 @@ from pathlib import Path
 
 from spmrl_bench.errors import RecipeError, SpmrlError, remedy
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.storage.files import discard, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import remove_folder, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import home
 from spmrl_bench.systems.description import Known
 
@@ -107,7 +107,7 @@ def install(system: Known, python: str | None, say: Callable[[str], None]) -> Pa
         return folder
     say(f"{folder}: installing {', '.join(required)}")
     try:
-        discard(folder)
+        remove_folder(folder)
         if python is None:
             venv.create(folder, with_pip=True, symlinks=True)
         else:
@@ -133,7 +133,7 @@ def _noted(system: Known) -> dict[str, str]:
     advice = f"install it with 'spmrl-bench systems install {system.name}'"
     path = folder_of(system) / _WHOLE
     try:
-        noted = parsed_json(path.read_bytes())
+        noted = parse_json(path.read_bytes())
     except (OSError, ValueError):
         raise RecipeError(f"system {system.name} is not installed here: {advice}") from None
     versions = noted.get("versions") if isinstance(noted, Mapping) else None

@@ -49,8 +49,8 @@ from spmrl_bench.leaderboard.record import (
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.scoring.settings_text import settings_folder
-from spmrl_bench.storage.files import clear_up, discard, write_text
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.locks import LockedError, locked
 from spmrl_bench.systems.command import Cost, run
 from spmrl_bench.systems.description import Known, Value, filled
@@ -192,13 +192,13 @@ class SystemRun:
             _say(console, f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}")
             write_settings(folder, self.config)
             if not train.continues:
-                discard(folder / MODEL)
+                remove_folder(folder / MODEL)
             (folder / MODEL).mkdir(exist_ok=True)
-            discard(data)  # of a process that was killed
+            remove_folder(data)  # of a process that was killed
             try:
                 cost = self._learn(data, threads, device)
             finally:
-                discard(data)
+                remove_folder(data)
             if not (folder / MODEL / train.product).exists():
                 raise TrainingError(self._nothing_learnt(cost, train.product))
             state = Trained(
@@ -210,7 +210,7 @@ class SystemRun:
                 packages=versions_of(self.system),
             )
             write_text(folder / TRAINED, state.model_dump_json(indent=1) + "\n")
-            clear_up(folder)
+            remove_orphans(folder)
         _say(console, f"{self.title}: trained {_cost_text(state)}")
 
     def _learn(self, data: Path, threads: int, device: str) -> Cost:
@@ -493,7 +493,7 @@ def _say(console: Console | None, text: str) -> None:
 
 def _read(model: type[Model], path: Path) -> Model:
     try:
-        return model.model_validate(parsed_json(path.read_bytes()))
+        return model.model_validate(parse_json(path.read_bytes()))
     except (OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise CheckpointError(

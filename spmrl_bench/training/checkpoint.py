@@ -18,7 +18,7 @@ from torch import Tensor
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.parsers.neural import TrainedParser
-from spmrl_bench.storage.files import put, read_folder, write_folder
+from spmrl_bench.storage.files import read_folder, write_folder, write_new
 from spmrl_bench.storage.tensors import check_state, read_tensors
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import PROGRESS, Progress, incomplete, progress_of_version
@@ -44,8 +44,8 @@ def save_checkpoint(
 
     def fill(folder: Path) -> None:
         parser.save(folder)
-        put(folder / "optimiser.safetensors", [save(state)])
-        put(folder / PROGRESS, [f"{progress.model_dump_json(indent=1)}\n".encode()])
+        write_new(folder / "optimiser.safetensors", [save(state)])
+        write_new(folder / PROGRESS, [f"{progress.model_dump_json(indent=1)}\n".encode()])
 
     _write(run_dir / LAST, fill)
 

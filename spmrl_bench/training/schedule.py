@@ -15,9 +15,8 @@ from typing import Annotated
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.storage.bounded_files import read_regular
-from spmrl_bench.storage.files import read_folder
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.files import read_folder, read_regular
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.training.config import TrainConfig
 
 Count = Annotated[int, Field(ge=0)]
@@ -85,7 +84,7 @@ def progress_of_version(folder: Path) -> Progress | None:
         return None
     path = folder / PROGRESS
     try:
-        return Progress.model_validate(parsed_json(read_regular(path)))
+        return Progress.model_validate(parse_json(read_regular(path)))
     except ValidationError as error:
         mistake = error.errors()[0]
         raise incomplete(path, f"{'.'.join(map(str, mistake['loc']))}: {mistake['msg']}") from None

@@ -33,7 +33,7 @@ from safetensors.numpy import load, save
 import spmrl_bench
 from spmrl_bench.storage.files import write_bytes
 from spmrl_bench.storage.garbage import no_collection
-from spmrl_bench.storage.json_files import parsed_json
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.reading import SplitData
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -155,7 +155,7 @@ def from_bytes(data: bytes) -> SplitData:
     """Return what :func:`to_bytes` was given; ValueError if the bytes are not of its making."""
     try:
         arrays = load(data)
-        dropped, skipped = parsed_json(arrays[_NOTES].tobytes())
+        dropped, skipped = parse_json(arrays[_NOTES].tobytes())
         with no_collection():
             return SplitData(_sentences(arrays), dropped, tuple(skipped))
     except (SafetensorError, KeyError, IndexError, UnicodeDecodeError) as error:

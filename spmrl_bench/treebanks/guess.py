@@ -21,7 +21,7 @@ from typing import Any
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.readers.text import check_encoding
-from spmrl_bench.storage.bounded_files import read_within
+from spmrl_bench.storage.files import read_bounded
 from spmrl_bench.treebanks.manifest import SPLITS, SplitName
 from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.trees.graph import Graph
@@ -425,6 +425,6 @@ def _matching(
 def _listed(name: str, folder: Path) -> list[str]:
     """The lines of a list of files, without comments (``#``) and blank ones."""
     path = Path(name) if Path(name).exists() else folder / name
-    text = read_within(path, TreebankError, _LONGEST_LIST).decode("utf-8-sig", errors="replace")
+    text = read_bounded(path, TreebankError, _LONGEST_LIST).decode("utf-8-sig", errors="replace")
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]

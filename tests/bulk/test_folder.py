@@ -21,7 +21,6 @@ from spmrl_bench.bulk.report import WorkerNote
 from spmrl_bench.bulk.state import STATE
 from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import local
-from spmrl_bench.storage.files import names_in
 from tests.builders import cli
 from tests.bulk.folders import Here, conllu, left_over, packed, results, streamed, tokens, write
 from tests.conftest import PATIENCE
@@ -228,8 +227,7 @@ def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
 
 def shards(outputs: Path, ending: str) -> list[Path]:
     """The files of shards with an ending, while workers make and remove them."""
-    folders = [outputs / STATE / name for name in names_in(outputs / STATE)]
-    files = [folder / name for folder in folders for name in names_in(folder)]
+    files = [*(outputs / STATE).glob("*/*")] if (outputs / STATE).is_dir() else []
     return [path for path in files if path.suffix == ending and path.stem.isdecimal()]
 
 

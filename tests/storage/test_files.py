@@ -13,14 +13,13 @@ import pytest
 from spmrl_bench.storage import files
 from spmrl_bench.storage.files import (
     append,
-    clear_up,
     create,
-    discard,
-    names_in,
-    put,
+    last_complete_version,
     read_folder,
-    whole_folder,
+    remove_folder,
+    remove_orphans,
     write_folder,
+    write_new,
     write_text,
 )
 from tests.reliability.faults import calls_under, counted, fail_at, hidden, killed
@@ -29,7 +28,7 @@ from tests.reliability.tally import Tally
 
 def fill_with(version: str) -> Callable[[Path], None]:
     def fill(folder: Path) -> None:
-        put(folder / "a", [f"{version} a".encode()])
+        write_new(folder / "a", [f"{version} a".encode()])
         (folder / "deeper").mkdir()
         (folder / "deeper" / "b").write_text(f"{version} b", encoding="utf-8")
 
@@ -78,10 +77,12 @@ def test_a_kill_at_any_call_leaves_the_old_folder_or_the_new(
         held.add()
         target = tmp_path / str(step) / "last"
         assert killed(tmp_path, step, write(target)), calls[step]
-        place = whole_folder(target)  # read before anything is cleared up
+        place = last_complete_version(target)  # read before anything is cleared up
         found.append({} if place is None else content(place))
-        clear_up(target.parent)
-        assert ({} if whole_folder(target) is None else content(target)) == found[-1], calls[step]
+        remove_orphans(target.parent)
+        assert ({} if last_complete_version(target) is None else content(target)) == found[-1], (
+            calls[step]
+        )
         assert hidden(tmp_path) == []
         write_folder(target, fill_with("newer"))
         assert content(target) == {"a": "newer a", "b": "newer b"}
@@ -107,10 +108,10 @@ def test_kills_one_after_the_other_still_leave_a_version(tmp_path: Path, tally: 
         work = partial(write_folder, target, fill_with("new"))
         assert killed(tmp_path, moves[1], work)
         assert not target.exists()
-        assert content(whole_folder(target)) == OLD
+        assert content(last_complete_version(target)) == OLD
         killed(tmp_path, step, work)
-        assert content(whole_folder(target)) in (OLD, NEW)
-        clear_up(target.parent)
+        assert content(last_complete_version(target)) in (OLD, NEW)
+        remove_orphans(target.parent)
         assert names(target.parent) == ["last"]
 
 
@@ -168,7 +169,7 @@ def test_a_kill_at_any_call_leaves_the_old_text_or_the_new(tmp_path: Path, tally
         write_text(path, "old")
         assert killed(tmp_path, step, lambda: write_text(path, "new"))
         assert path.read_text(encoding="utf-8") == ("old" if step < 5 else "new")
-        clear_up(tmp_path)
+        remove_orphans(tmp_path)
         assert names(tmp_path) == ["a.json"]
 
 
@@ -231,10 +232,10 @@ def test_the_work_of_a_living_process_and_files_of_others_are_left_alone(tmp_pat
     for place in (mine, far, tmp_path / ".config.old", tmp_path / ".git.new"):
         place.mkdir()
     kept = names(tmp_path)
-    clear_up(tmp_path)
+    remove_orphans(tmp_path)
     assert names(tmp_path) == kept
     os.utime(far, (0, 0))  # another machine's, and long ago
-    clear_up(tmp_path)
+    remove_orphans(tmp_path)
     assert names(tmp_path) == [name for name in kept if name != far.name]
 
 
@@ -243,7 +244,7 @@ def test_what_an_earlier_version_moved_aside_is_found_and_replaced(tmp_path: Pat
     write_folder(target, fill_with("old"))
     target.rename(tmp_path / ".last.old")
     (tmp_path / ".last.new").mkdir()
-    assert content(whole_folder(target)) == OLD
+    assert content(last_complete_version(target)) == OLD
     write_folder(target, fill_with("new"))
     assert content(target) == NEW
     assert names(tmp_path) == ["last"]
@@ -266,9 +267,9 @@ def test_reading_begins_anew_when_the_folder_was_replaced(tmp_path: Path) -> Non
 
 
 def test_where_there_has_never_been_a_folder_there_is_none(tmp_path: Path) -> None:
-    assert whole_folder(tmp_path / "gone" / "last") is None
-    clear_up(tmp_path / "gone")
-    discard(tmp_path / "gone")
+    assert last_complete_version(tmp_path / "gone" / "last") is None
+    remove_orphans(tmp_path / "gone")
+    remove_folder(tmp_path / "gone")
     with pytest.raises(FileNotFoundError):
         read_folder(tmp_path / "last", lambda folder: (folder / "a").read_text())
     assert names(tmp_path) == []
@@ -277,14 +278,14 @@ def test_where_there_has_never_been_a_folder_there_is_none(tmp_path: Path) -> No
 def test_a_folder_is_discarded_at_once_or_not_at_all(tmp_path: Path, tally: Tally) -> None:
     held = tally("R14", "kill points of discarding a folder")
     write_folder(tmp_path / "count" / "run", fill_with("old"))
-    calls = counted(tmp_path, lambda: discard(tmp_path / "count" / "run"))
+    calls = counted(tmp_path, lambda: remove_folder(tmp_path / "count" / "run"))
     for step in range(len(calls)):
         held.add()
         target = tmp_path / str(step) / "run"
         write_folder(target, fill_with("old"))
-        assert killed(tmp_path, step, partial(discard, target))
+        assert killed(tmp_path, step, partial(remove_folder, target))
         assert not target.exists() or content(target) == OLD
-        clear_up(target.parent)
+        remove_orphans(target.parent)
         assert hidden(tmp_path) == []
 
 
@@ -300,7 +301,7 @@ def test_a_file_is_created_whole_by_one_process(tmp_path: Path, tally: Tally) ->
         path = tmp_path / str(step)
         assert killed(tmp_path, step, partial(create, path, b"mine"))
         assert not path.exists() or path.read_bytes() == b"mine"
-        clear_up(tmp_path)
+        remove_orphans(tmp_path)
         assert hidden(tmp_path) == []
 
 
@@ -322,10 +323,3 @@ def test_text_is_written_with_its_folders_for_all_to_read(tmp_path: Path) -> Non
     write_text(path, "Straße\n")
     assert path.read_bytes() == "Straße\n".encode()
     assert path.stat().st_mode & 0o777 == 0o644
-
-
-def test_a_folder_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "file").touch()
-    assert names_in(tmp_path / "a") == ["b"]
-    assert names_in(tmp_path / "gone") == names_in(tmp_path / "file") == []

@@ -20,7 +20,7 @@ from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, Trainin
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.run_state import state_of
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
-from spmrl_bench.storage.living import birth_of, is_gone
+from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.systems.command import StoppedError
 from spmrl_bench.systems.command import run as run_command
 from spmrl_bench.systems.description import Known, filled, load_system, system_paths
@@ -139,7 +139,7 @@ def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
     _, ended = train(asked)
     assert "ended by the clock" in ended
     pid = int((this.folder / "model" / "pid.txt").read_text())
-    assert is_gone(pid, birth_of(pid) or "")
+    assert is_dead(pid, process_start_time(pid) or "")
     (record,) = score(asked)
     assert record.system.training.out_of_time
     assert record.system.training.minutes == 0.02
@@ -183,7 +183,7 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
     while not (path.exists() and path.read_text()) and time.monotonic() < deadline:
         time.sleep(0.05)
     pid = int(path.read_text())
-    born = birth_of(pid) or ""
+    born = process_start_time(pid) or ""
     running = state_of(this.folder)
     assert running.state == "running"
     with pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"):
@@ -191,7 +191,7 @@ def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
     stop.set()
     thread.join(PATIENCE)
     assert len(ended) == 1
-    assert is_gone(pid, born)
+    assert is_dead(pid, born)
     assert not (this.folder / "trained.json").exists()
     interrupted = state_of(this.folder)
     assert interrupted.state == "interrupted"
@@ -213,12 +213,12 @@ def test_a_command_ends_with_the_program(tmp_path: Path) -> None:
         assert program.poll() is None
         time.sleep(0.05)
     pid = int(marker.read_text())
-    born = birth_of(pid) or ""
+    born = process_start_time(pid) or ""
     os.kill(program.pid, signal.SIGKILL)
     program.wait()
-    while not is_gone(pid, born) and time.monotonic() < deadline:
+    while not is_dead(pid, born) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert is_gone(pid, born)
+    assert is_dead(pid, born)
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:

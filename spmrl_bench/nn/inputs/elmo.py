@@ -32,8 +32,8 @@ from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.storage.bounded_files import open_regular
-from spmrl_bench.storage.json_files import read_json
+from spmrl_bench.storage.files import open_regular_file
+from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.toml import validated
 
 Array = NDArray[np.float32]
@@ -138,7 +138,7 @@ def read_elmo(
             "pip install 'spmrl-bench[pretrained]'"
         ) from None
     try:
-        with open_regular(path) as opened:  # whose errors say what is wrong, as h5py's do not
+        with open_regular_file(path) as opened:  # whose errors say what is wrong, as h5py's do not
             room = MOST_PACKED * os.fstat(opened.fileno()).st_size
         with h5py.File(path, "r") as file:
             return options, _tensors(path, file, room, options)

@@ -39,8 +39,8 @@ from spmrl_bench.nn.kernels import autocast
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.storage.bounded_files import check_regular
-from spmrl_bench.storage.json_files import read_json
+from spmrl_bench.storage.files import check_regular
+from spmrl_bench.storage.json import read_json
 
 #: Encoders that give each sub-word a vector, whatever fills up the sentences of a batch.
 KINDS = (

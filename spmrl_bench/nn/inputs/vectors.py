@@ -44,7 +44,7 @@ from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
 from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.storage.bounded_files import open_regular
+from spmrl_bench.storage.files import open_regular_file
 
 #: Bytes that a line may have, and a word of a binary file.
 LONGEST_LINE, LONGEST_WORD = 1 << 22, 1 << 16
@@ -121,7 +121,7 @@ def read_word_vectors(path: str | PathLike[str]) -> WordVectors:
     """
     path = Path(path)
     try:
-        with open_regular(path) as file:
+        with open_regular_file(path) as file:
             room = os.fstat(file.fileno()).st_size
             magic = file.peek(4)
             if magic.startswith(b"PK\x03\x04"):

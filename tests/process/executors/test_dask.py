@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
 from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
-from spmrl_bench.storage.living import birth_of
+from spmrl_bench.storage.living import process_start_time
 from tests.builders import cli
 from tests.bulk.folders import left_over, results, streamed, tokens, write
 from tests.conftest import PATIENCE
@@ -74,7 +73,7 @@ def wait_for(*paths: Path) -> None:
 
 def wait_for_the_end_of(pid: int) -> None:
     until = time.monotonic() + PATIENCE
-    while birth_of(pid) is not None:
+    while process_start_time(pid) is not None:
         assert time.monotonic() < until
         time.sleep(0.05)
 
@@ -132,7 +131,7 @@ def test_a_worker_that_sees_other_folders_is_refused(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = DaskExecutor(cluster, tmp_path, device="cpu")
-    executor._to_see = str(tmp_path / "elsewhere" / "sign")
+    executor._sign = tmp_path / "elsewhere" / "sign"
     with pytest.raises(SpmrlError, match=r"worker 127\.0\.0\.1:\d+ of .*: does not see .*--runs"):
         _ = executor.capacity
     executor.close()
@@ -156,11 +155,10 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
 ) -> None:
     """And the worker gets nothing before it sees the folder again."""
     monkeypatch.setattr(module, "_LOOK", 0.1)
-    monkeypatch.setattr(module, "_LOOK_AGAIN", 0.5)
     said: list[str] = []
     executor = DaskExecutor(cluster, tmp_path, device="cpu", log=said.append)
     assert executor.capacity == 2
-    address, other = executor._workers
+    address, other = executor._threads
     with distributed.Client(cluster, set_as_default=False) as client:
         pid = client.run(os.getpid, workers=[address])[address]
         client.run(be_blind, True, workers=[address])
@@ -170,10 +168,10 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
             assert (ended.status, str(ended.error)) == (
                 "lost", f"its worker {module._short(address)} does not see {tmp_path} any more",
             )  # fmt: skip
-            assert list(executor._workers) == [other]
+            assert list(executor._threads) == [other]
             executor.start(Unit("b", fail_below, (str(pid),)))
             assert all_of(executor, 1)["b"].status == "done"
-            until = time.monotonic() + 4 * module._LOOK_AGAIN
+            until = time.monotonic() + 20 * module._LOOK
             while time.monotonic() < until:
                 assert executor.capacity == 1
                 time.sleep(0.05)
@@ -194,36 +192,10 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     ]
 
 
-def test_workers_of_a_host_have_different_numbers_whoever_leaves(
-    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They say which graphics card is whose."""
-    assert executor.capacity == 2
-    first, second = executor._workers.values()
-    assert {first.number, second.number} == {0, 1}
-    low = min(first, second, key=lambda one: one.number)
-    del executor._workers[low.address]
-    executor._welcome({low.address: low.threads})
-    assert sorted(one.number for one in executor._workers.values()) == [0, 1]
-
-
 def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.5)
     with pytest.raises(SpmrlError, match=r"--on dask://localhost:1: no answer .*'dask scheduler'"):
         DaskExecutor("tcp://localhost:1", tmp_path)
-
-
-def test_a_cluster_that_is_set_up_here_ends_with_the_executor(tmp_path: Path) -> None:
-    executor = DaskExecutor(None, tmp_path, jobs=1, device="cpu")
-    until = time.monotonic() + PATIENCE
-    while not executor.capacity:
-        assert time.monotonic() < until
-    executor.start(Unit("long", wait, (str(tmp_path / "long"),)))
-    wait_for(tmp_path / "long")
-    os.kill(os.getpid(), signal.SIGCONT)  # signals that mean nothing change nothing
-    executor.close()
-    wait_for_the_end_of(int((tmp_path / "long").read_text(encoding="utf-8")))
-    assert not list(tmp_path.glob(".driver*"))
 
 
 # Runs --------------------------------------------------------------------------------------
