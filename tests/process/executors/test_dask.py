@@ -12,7 +12,7 @@ import pytest
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.experiments.score import evaluate
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.baselines import AttachNeighbour
@@ -205,20 +205,19 @@ def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
     cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    work = make_runs(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
     there, here = Backend("dask", cluster), LOCAL
     records = {}
     for name, on in (("there", there), ("here", here)):
-        train_all([work], runs_dir=Path(name), device="cpu", jobs=1, on=on)
-        records[name] = evaluate(
-            work, runs_dir=Path(name), results_dir=Path(f"{name}-results"), device="cpu", on=on
+        runs = make_runs(
+            str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2], runs_dir=Path(name)
         )
-    for config in work.configs:
-        weights = [
-            (work.folder(Path(name), config) / "best" / "weights.safetensors").read_bytes()
-            for name in records
-        ]
-        assert weights[0] == weights[1]
+        train_all(runs, device="cpu", jobs=1, on=on)
+        known = KnownRecords(Path(f"{name}-results"))
+        records[name], errors = evaluate_all(runs, known, device="cpu", on=on)
+        assert not errors
+    for run in runs:
+        weights = run.folder / "best" / "weights.safetensors"
+        assert weights.read_bytes() == ("there" / weights.relative_to("here")).read_bytes()
     assert [*map(what_counts, records["there"])] == [*map(what_counts, records["here"])]
     assert len(records["here"]) == 4
 

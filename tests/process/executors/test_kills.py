@@ -15,12 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from spmrl_bench.experiments.plan import Plan, make_runs
+from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.train import train_all
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -48,7 +49,7 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Two runs of some seconds, and their weights in the folder ``undisturbed``."""
     home = tmp_path / "home"
     home.mkdir()
@@ -56,19 +57,20 @@ def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
-    plan = make_runs(
+    runs = make_runs(
         str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
         settings=SETTINGS,
     )  # fmt: skip
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    train_all([plan], runs_dir=Path("undisturbed"), device="cpu", jobs=1)
+    others = [replace(run, folder="undisturbed" / run.folder.relative_to(RUNS)) for run in runs]
+    train_all(others, device="cpu", jobs=1)
     torch.set_num_threads(before)
-    return plan
+    return runs
 
 
 @pytest.fixture
-def cluster(work: Plan) -> Iterator[int]:
+def cluster(work: list[Run]) -> Iterator[int]:
     """A cluster of two workers; gives the session of these, whose scheduler is in a file."""
     with contextlib.ExitStack() as stack:
         for number, (name, *options) in enumerate(
@@ -184,17 +186,17 @@ def finish(recipe: Path, on: str, whom: str, seconds: float, cluster: int | None
     raise AssertionError(LOG.read_text(encoding="utf-8")[-3000:])
 
 
-def check(plan: Plan) -> int:
+def check(runs: list[Run]) -> int:
     """Check that all runs are as the undisturbed ones, each trained once, and nothing is left.
 
     Returns:
         How often one of them went on from a checkpoint.
     """
     resumed = 0
-    for config in plan.configs:
-        folder, other = (plan.folder(place, config) for place in (RUNS, Path("undisturbed")))
+    for run in runs:
+        folder, other = run.folder, "undisturbed" / run.folder.relative_to(RUNS)
         file = "best/weights.safetensors"
-        assert (folder / file).read_bytes() == (other / file).read_bytes(), config.seed
+        assert (folder / file).read_bytes() == (other / file).read_bytes(), run.title
         lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
         events = [json.loads(line)["event"] for line in lines]
         assert events.count("stop") == 1, events
@@ -216,7 +218,7 @@ def check(plan: Plan) -> int:
     ],
 )
 def test_killed_runs_go_on_to_the_same_weights(
-    work: Plan,
+    work: list[Run],
     laboratory: Laboratory,
     on: str,
     whom: str,

@@ -7,14 +7,15 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments import campaign
 from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
 from tests.conftest import PATIENCE
@@ -236,15 +237,15 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     longer = {"train.max_epochs": "40", "train.stop_patience": "100"}
-    plan = make_runs(
+    there, here = tmp_path / "there", tmp_path / "here"
+    runs = make_runs(
         str(laboratory.recipe),
         treebank="tiny-open",
         variants=["charlstm"],
         seeds=[1, 2],
         settings=longer,
+        runs_dir=there,
     )
-    there, here = tmp_path / "there", tmp_path / "here"
-    runs = campaign._runs([plan], there)
 
     def tell_both() -> None:
         for run in runs:
@@ -258,12 +259,13 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     telling = threading.Thread(target=tell_both)
     telling.start()
     said: list[str] = []
-    units = [campaign._unit(run, None, "") for run in runs]
+    units = [Unit(run.title, run.train, (None,), run.folder) for run in runs]
     assert run_units(units, Slurm(there, minutes=30), log=said.append) == []
     telling.join()
     assert any(line.endswith("its job was told to stop; it is started again") for line in said)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # of both runs together
-    campaign.train_all([plan], runs_dir=here, jobs=2)
+    others = [replace(run, folder=here / run.folder.relative_to(there)) for run in runs]
+    train_all(others, jobs=2)
     for run in runs:
         weights = run.folder / "best" / "weights.safetensors"
         assert weights.read_bytes() == (here / weights.relative_to(there)).read_bytes()

@@ -31,8 +31,8 @@ LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
 OWNER = """
 import sys, time
 from pathlib import Path
-from spmrl_bench.experiments.run_folder import owned
-with owned(Path(sys.argv[1])):
+from spmrl_bench.experiments.run_folder import run_lock
+with run_lock(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(600)
 """
