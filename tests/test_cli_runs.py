@@ -1,4 +1,4 @@
-"""The commands that show how runs stand, what they say, and end them."""
+"""The commands that show how runs stand and what they say."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-from spmrl_bench.experiments.run_notes import cancel_asked
-from spmrl_bench.notes import write_waiting
 from typer.testing import Result
 
 from spmrl_bench.experiments import run_log
@@ -23,7 +21,7 @@ from spmrl_bench.training.report import write_log
 from tests.builders import cli
 from tests.conftest import PATIENCE
 
-WAITING, DONE, FAILED = (Path("runs/bank") / name for name in ("one", "three", "two"))
+BEGUN, DONE, FAILED = (Path("runs/bank") / name for name in ("one", "three", "two"))
 EVALUATION = {
     "event": "evaluation", "time": "2026-01-01T12:00:00+00:00", "epoch": 2.5, "best_dev": 81.25,
     "tokens_per_second": 1234.5, "train_seconds": 1.0, "dev_seconds": 1.0,
@@ -34,7 +32,7 @@ NOTE = {"time": "2026-01-01T12:00:00Z", "host": "node7", "message": "no tree\nin
 
 @pytest.fixture(autouse=True)
 def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that waits, one that is done, one that failed."""
+    """One that was interrupted, one that is done, one that failed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     (DONE / "last").mkdir(parents=True)
@@ -44,7 +42,8 @@ def _runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (DONE / "events.jsonl").write_text("\n".join([*lines, ""]), encoding="utf-8")
     FAILED.mkdir()
     (FAILED / "failed.json").write_text(json.dumps(NOTE), encoding="utf-8")
-    write_waiting(WAITING, "slurm", "4711")
+    BEGUN.mkdir()
+    (BEGUN / "run.json").write_text("{}", encoding="utf-8")
 
 
 def run(*arguments: str) -> Result:
@@ -59,8 +58,8 @@ def rows(*arguments: str) -> list[list[str]]:
 
 
 def test_a_row_says_how_a_run_stands() -> None:
-    waiting, done, failed = rows()
-    assert waiting[:4] == ["bank/one", "waiting", "slurm", "4711"]
+    begun, done, failed = rows()
+    assert begun[:2] == ["bank/one", "interrupted"]
     assert done == ["bank/three", "done", "2.5/40", "81.25", "1,234", "2026-01-01", "12:30"]
     assert failed == [
         "bank/two",
@@ -75,7 +74,7 @@ def test_a_row_says_how_a_run_stands() -> None:
         "7",
     ]
     result = run()
-    assert result.stdout.splitlines()[-1] == "3 runs: 1 waiting, 1 failed, 1 done"
+    assert result.stdout.splitlines()[-1] == "3 runs: 1 failed, 1 interrupted, 1 done"
     assert run("list").stdout == result.stdout
 
 
@@ -93,8 +92,8 @@ def test_what_is_broken_is_said_in_its_row() -> None:
 
 
 def test_runs_are_chosen_by_state_and_by_name() -> None:
-    names = {"bank/one": WAITING, "bank/two": FAILED}
-    assert [row[0] for row in rows("--state", "waiting", "--state", "failed")] == [*names]
+    names = {"bank/one": BEGUN, "bank/two": FAILED}
+    assert [row[0] for row in rows("--state", "interrupted", "--state", "failed")] == [*names]
     assert [row[0] for row in rows("--state", "running")] == []
     assert run("--state", "running").stdout == "0 runs\n"
     for options in (["bank/two", "bank/one"], ["runs/bank/two", "runs/bank/one", "bank/one"]):
@@ -114,24 +113,11 @@ def test_runs_are_chosen_by_state_and_by_name() -> None:
 
 def test_an_object_for_each_run() -> None:
     result = run("--json")
-    waiting, done, failed = map(json.loads, result.stdout.splitlines())
-    assert (waiting["run"], waiting["state"], waiting["job"]) == ("bank/one", "waiting", "4711")
+    begun, done, failed = map(json.loads, result.stdout.splitlines())
+    assert (begun["run"], begun["state"]) == ("bank/one", "interrupted")
     assert (done["folder"], done["dev"], done["max_epochs"]) == (str(DONE), 81.25, 40)
     assert done["since"] == "2026-01-01T12:30:00+00:00"
     assert failed["message"] == "no tree\nin line 7"
-
-
-def test_cancelling_says_what_becomes_of_each() -> None:
-    result = run("cancel", "bank/one", str(FAILED), "bank/three")
-    assert result.exit_code == 1
-    assert result.stdout.startswith("runs/bank/one: cancelled; it will not be begun.")
-    assert "bank/two: nothing to cancel, since it has failed\n" in result.stderr
-    assert "bank/three: nothing to cancel, since training has ended\n" in result.stderr
-    assert cancel_asked(WAITING)
-    assert rows("bank/one")[0][:2] == ["bank/one", "cancelled"]
-    result = run("cancel", "bank/two", "bank/oen")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "unknown run 'bank/oen'. Did you mean bank/one or " in result.stderr
 
 
 def test_the_log_of_a_run() -> None:
@@ -148,13 +134,13 @@ def test_the_log_of_a_run() -> None:
 
 
 def test_a_log_is_followed_until_the_run_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It waits, begins, starts anew with --fresh, and ends."""
+    """It begins, starts anew with --fresh, and ends."""
     monkeypatch.setattr(run_log, "_GLANCE", 0.01)
-    log, note = WAITING / "log.txt", WAITING.with_name(f".{WAITING.name}.waiting")
+    log = BEGUN / "log.txt"
     pieces: list[str] = []
 
     def follow() -> None:
-        pieces.extend(run_log.log_of(WAITING, follow=True))
+        pieces.extend(run_log.log_of(BEGUN, follow=True))
 
     def until(end: str) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -164,8 +150,7 @@ def test_a_log_is_followed_until_the_run_has_ended(monkeypatch: pytest.MonkeyPat
 
     following = threading.Thread(target=follow)
     following.start()
-    with run_lock(WAITING):
-        note.unlink()
+    with run_lock(BEGUN):
         write_log(log, "a long first line")
         until("first line\n")
         write_log(log, "and the next")
@@ -197,17 +182,17 @@ def test_a_terminal_is_kept_up_to_date() -> None:
                 shown += os.read(master, 1 << 16).decode(errors="replace")
 
         try:
-            until("3 runs: 1 waiting, 1 failed, 1 done (1 not shown)")
-            assert shown.index("bank/one") < shown.index("bank/two")
+            until("3 runs: 1 failed, 1 interrupted, 1 done (1 not shown)")
+            assert shown.index("bank/two") < shown.index("bank/one")
             assert "bank/three" not in shown
             shown = ""
             with run_lock(DONE):
-                until("3 runs: 1 running, 1 waiting, 1 failed (1 not shown)")
+                until("3 runs: 1 running, 1 failed, 1 interrupted (1 not shown)")
                 assert "bank/three" in shown
             process.send_signal(signal.SIGINT)
             until("\x1b[?25h")  # the cursor is back
             assert process.wait(PATIENCE) == 0
-            assert "interrupted" not in shown
+            assert "spmrl-bench: interrupted" not in shown
         finally:
             process.kill()
             os.close(master)

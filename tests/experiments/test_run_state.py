@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import json
 import os
@@ -11,10 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.experiments.run_notes import ask_cancel, write_failed
-from spmrl_bench.notes import read_waiting, remove_waiting, write_waiting
 
-from spmrl_bench.errors import SpmrlError, TrainingError
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments import run_state
 from spmrl_bench.experiments.run_events import Event, minutes_left
 from spmrl_bench.experiments.run_folder import recording_failure, run_lock
@@ -78,47 +75,6 @@ def test_nothing_is_no_run() -> None:
     RUN.mkdir(parents=True)
     assert state_of(RUN) is None
     assert state_of(RUN.parent) is None
-
-
-def test_a_run_waits_before_there_is_a_folder() -> None:
-    write_waiting(RUN, "slurm", "4711")
-    waiting = found()
-    assert (waiting.state, waiting.where, waiting.job) == ("waiting", "slurm", "4711")
-    assert waiting.since.timestamp() == pytest.approx(time.time(), abs=600)
-    assert not RUN.exists()
-    remove_waiting(RUN)
-    assert state_of(RUN) is None
-
-
-@pytest.mark.parametrize(
-    ("job", "machine", "state"),
-    [
-        (None, "", "interrupted"),  # the process that was to begin it is gone
-        ("4711", "", "waiting"),  # the job is not
-        (None, "elsewhere boot space", "waiting"),  # nothing can be known of that one
-    ],
-)
-def test_who_waits_may_be_gone(job: str | None, machine: str, state: str) -> None:
-    write_waiting(RUN, "dask", job)
-    note = read_waiting(RUN)
-    gone = note.model_copy(update={"birth": "0", "machine": machine or this_machine()})
-    RUN.with_name(f".{RUN.name}.waiting").write_text(gone.model_dump_json(), encoding="utf-8")
-    assert found().state == state
-    assert ("is gone" in found().message) == (state == "interrupted")
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_who_took_a_job_over_and_is_gone_leaves_no_run_waiting(fails: bool) -> None:
-    """A driver notes the job of a run that is in work, and is killed; then the run ends."""
-    begin()
-    ended = pytest.raises(TrainingError) if fails else contextlib.nullcontext()
-    with ended, recording_failure(RUN):
-        write_waiting(RUN, "slurm", "4711")
-        if fails:
-            raise TrainingError("diverged")
-        log(EVALUATION, {"event": "stop"})
-        save(stopped_by="max_epochs")
-    assert found().state == ("failed" if fails else "done")
 
 
 def test_a_run_is_running_while_a_process_owns_it() -> None:
@@ -199,28 +155,29 @@ def test_only_the_end_of_a_long_log_is_read() -> None:
     assert (found().epoch, found().since, found().broken) == (None, NOW, "")
 
 
-def test_failed_and_cancelled() -> None:
-    write_failed(RUN, SpmrlError("no such tree"))
+def fail() -> None:
+    """An attempt to train fails."""
+    with pytest.raises(SpmrlError), recording_failure(RUN):
+        raise SpmrlError("no such tree")
+
+
+def test_failed() -> None:
+    fail()
     failed = found()
     assert (failed.state, failed.message) == ("failed", "no such tree")
     assert failed.where == this_machine().split()[0]
     with run_lock(RUN):
         assert found().state == "running"
-    (RUN / "failed.json").unlink()
     begin()
-    ask_cancel(RUN)
-    assert found().state == "cancelled"
-    assert found().since is not None
-    write_waiting(RUN, "dask")
-    assert found().state == "cancelled"  # since it will not be begun
-    with run_lock(RUN):
-        assert (found().state, found().message) == ("running", "cancelled: it saves and ends")
     save(stopped_by="max_epochs")
-    assert found().state == "done"
-    write_failed(RUN, SpmrlError("no such tree"))
     again = found()
     assert (again.state, again.where) == ("done", "")
     assert again.message == "begun again, it failed: no such tree"
+    with pytest.raises(ZeroDivisionError), recording_failure(RUN):
+        raise ZeroDivisionError("a \ud800 defect")
+    assert "a defect of the program: ZeroDivisionError: a \\ud800 defect" in found().message
+    with recording_failure(RUN):
+        assert found().message == ""
 
 
 def test_a_parser_of_somebody_else() -> None:
@@ -243,7 +200,6 @@ def test_a_parser_of_somebody_else() -> None:
         ("events.jsonl", "done"),
         ("failed.json", "failed"),
         ("last/progress.json", "interrupted"),
-        ("../.small-charlstm-seed1.waiting", "waiting"),
         ("../.small-charlstm-seed1.lock", "running"),
     ],
 )
@@ -293,20 +249,19 @@ def test_the_time_left_is_that_of_the_epochs_and_minutes() -> None:
     assert minutes_left(None, begun, NOW, 10, None) is None
 
 
-def test_runs_are_found_through_no_links_also_without_a_folder() -> None:
+def test_runs_are_found_through_no_links() -> None:
     begin()
     begin(RUN / "inside")  # of a run
     begin(Path("runs/.hidden/run"))
-    write_failed(Path("runs/deep/down/failed"), SpmrlError("no"))
-    write_waiting(Path("runs/bank/waiting"), "dask")
+    failed = Path("runs/deep/down/failed")
+    with pytest.raises(SpmrlError), recording_failure(failed):
+        raise SpmrlError("no")
     leave_a_lock()
     (RUN.parent / "link").symlink_to(RUN.absolute(), target_is_directory=True)
     (RUN.parent / ".lock").touch()
-    (RUN.parent / "..x.waiting.0123abcd-1-2-0123abcd.new").touch()
     paths = [run.folder for run in find_runs(Path("runs"))]
-    assert paths == [RUN, Path("runs/bank/waiting"), Path("runs/deep/down/failed")]
+    assert paths == [RUN, failed]
     assert [run.folder for run in find_runs(RUN)] == [RUN]
-    assert [run.folder for run in find_runs(Path("runs/bank/waiting"))] == [paths[1]]
     with pytest.raises(SpmrlError, match="nowhere: no such folder; expected a run or a folder"):
         find_runs(Path("nowhere"))
 
