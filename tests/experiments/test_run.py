@@ -15,7 +15,10 @@ from spmrl_bench.errors import (
     SentenceTooLongError,
     TreebankError,
 )
+from spmrl_bench.experiments.recipe import Recipe
+from spmrl_bench.leaderboard.store import Documents
 from spmrl_bench.parsing.models import load_parser
+from tests.builders import works
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
 from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 
@@ -244,3 +247,24 @@ def test_no_seed_is_no_plan(laboratory: Laboratory) -> None:
     with pytest.raises(RecipeError, match="no seeds"):
         plan(laboratory, seeds=[])
     assert [run.config.seed for run in plan(laboratory, seeds=[3, 0, 3])] == [3, 0] * 2
+
+
+def test_a_command_reads_each_record_once_and_resolves_each_run_once(
+    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate(trained)
+    calls: list[str] = []
+
+    def noted(owner: type, name: str) -> None:
+        real = getattr(owner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls.append(name)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, call)
+
+    noted(Documents, "read")
+    noted(Recipe, "resolve")
+    works("eval", str(trained.recipe))
+    assert sorted(calls) == ["read"] * 2 + ["resolve"] * 2
