@@ -149,9 +149,9 @@ def test_a_log_is_followed_until_the_run_has_ended(monkeypatch: pytest.MonkeyPat
             time.sleep(0.01)
 
     following = threading.Thread(target=follow)
-    following.start()
     with run_lock(BEGUN):
         write_log(log, "a long first line")
+        following.start()
         until("first line\n")
         write_log(log, "and the next")
         until("next\n")

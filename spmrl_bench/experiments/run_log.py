@@ -34,7 +34,7 @@ def log_of(folder: Path, *, follow: bool = False) -> Iterator[str]:
     while True:
         # Asked first: what is written while it is looked at comes with the next look.
         run = state_of(folder) if follow else None
-        waits = run is not None and run.state in ("running", "waiting")
+        waits = run is not None and run.state == "running"
         path = folder / LOG
         if not path.exists() and (folder / _OTHERS).exists():
             path = folder / _OTHERS
