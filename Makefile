@@ -26,15 +26,15 @@ INSTALLED := $(VENV)/.installed
 BENCH := $(BIN)/spmrl-bench
 EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxi spmrl_bench/*/*.h)
 
-# lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval,
-# as is by=; set= holds KEY=VALUE pairs with spaces between them.
+# lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval;
+# set= holds KEY=VALUE pairs with spaces between them.
 option = $(if $($(1)),--$(1) $($(1)))
 options = $(foreach name,$(1),$(call option,$(name))) $(foreach pair,$(set),--set $(pair))
 RUN_OPTIONS = $(lang) $(call options,treebank track variant size seed seeds device minutes jobs)
 
 # A variable that is misspelt would be ignored, and something else be trained. Those with capital
 # letters are for Python, the compiler and other programs.
-VARIABLES := lang treebank track variant size seed seeds device minutes jobs ensemble by set languages \
+VARIABLES := lang treebank track variant size seed seeds device minutes jobs ensemble set languages \
 	study trials pruner model input gold test prm dir yes order
 CAPITALS := $(foreach letter,A B C D E F G H I J K L M N O P Q R S T U V W X Y Z,$(letter)%)
 NO_SPACE := $(subst \ ,~,$(MAKEOVERRIDES))
@@ -70,7 +70,7 @@ train: $(INSTALLED)
 	@$(BENCH) train $(RUN_OPTIONS)
 
 eval: $(INSTALLED)
-	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble) $(foreach way,$(by),--by $(way))
+	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble)
 
 multilingual: $(INSTALLED)
 	@$(BENCH) multilingual $(call options,track languages variant size seeds jobs device)

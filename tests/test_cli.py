@@ -174,13 +174,13 @@ def test_seeds_and_jobs_reach_training(
     calls = []
     monkeypatch.setattr(
         "spmrl_bench.experiments.train.train_all",
-        lambda plans, **rest: calls.append((*plans, rest["jobs"])),
+        lambda runs, **rest: calls.append((runs, rest["jobs"])),
     )
     result = cli("train", "german", "--track", "mini", *options, "--jobs", "4")
     assert (result.exit_code, result.stderr) == (0, "")
-    ((work, jobs),) = calls
+    ((runs, jobs),) = calls
     assert jobs == 4
-    assert [config.seed for config in work.configs if config.variant == "charlstm"] == seeds
+    assert [run.config.seed for run in runs if run.variant == "charlstm"] == seeds
 
 
 @pytest.mark.parametrize(

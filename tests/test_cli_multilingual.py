@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
-from spmrl_bench.experiments.plan import make_runs, plan_track, run_track
+from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.experiments.plan import make_runs, plan_track
 from spmrl_bench.leaderboard.record import read_records, write_record
 from tests.builders import cli, make_record, make_treebank
 from tests.conftest import shared_data
@@ -94,17 +94,16 @@ def test_a_run_that_fails_keeps_no_other_language_from_the_table(
 
 
 def test_nothing_that_could_be_scored_is_an_error(world: Laboratory) -> None:
-    work = plan_track("mini", languages=["elvish"], settings={"train.learning_rate": "1e30"})
-    with pytest.raises(SpmrlError, match="tiny-mini"):
-        run_track(work, runs_dir=Path("runs"), results_dir=Path("results"), device="cpu")
+    result = train("--languages", "elvish", "--set", "train.learning_rate=1e30")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "tiny-mini" in result.stderr
 
 
 def test_plan_has_every_variant_and_seed_of_the_recipes_that_are_present(world: Laboratory) -> None:
-    work = plan_track("mini", seeds=(1, 2, 3))
-    assert [plan.treebank.name for plan in work.plans] == ["dwarvish-mini", "tiny-mini"]
-    assert all(len(plan.configs) == 6 for plan in work.plans)
-    assert [name for name, _ in work.absent] == ["orcish"]
-    assert work.absent[0][1].startswith("orcish-mini: looked in ")
+    runs, absent = plan_track("mini", seeds=(1, 2, 3))
+    assert [run.treebank.name for run in runs] == ["dwarvish-mini"] * 6 + ["tiny-mini"] * 6
+    assert [name for name, _ in absent] == ["orcish"]
+    assert absent[0][1].startswith("orcish-mini: looked in ")
 
 
 @pytest.mark.parametrize(
@@ -136,25 +135,24 @@ def test_what_no_variant_learns_from_is_no_treebank_of_a_track() -> None:
 
 def test_variants_that_are_named_decide_which_treebanks_there_are() -> None:
     wanted = ["dependencies", "stack-attention"]
-    work = plan_track("mini", languages=["german"], variants=wanted)
-    assert [plan.treebank.name for plan in work.plans] == ["german-mini"]
-    assert all(len(plan.configs) == 2 for plan in work.plans)
+    runs, _ = plan_track("mini", languages=["german"], variants=wanted)
+    assert [run.treebank.name for run in runs] == ["german-mini"] * 2
     root = shared_data("treebanks")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TREEBANKS", str(root))
         languages = ["basque", "french", "german"]
         with pytest.raises(RecipeError, match="german"):
             plan_track("open", languages=languages, variants=["dependencies"])
-        found = plan_track("open", languages=languages[:2], variants=["dependencies"])
-        banks = {plan.treebank.name: plan.note for plan in found.plans}
+        runs, _ = plan_track("open", languages=languages[:2], variants=["dependencies"])
+        banks = {run.treebank.name: run.note for run in runs}
         assert banks.keys() == {"basque-ud-bdt", "french-sequoia"}
         assert banks["french-sequoia"] == "using french-sequoia, track open"
         with pytest.raises(RecipeError, match="spanish has no treebank of track open that depend"):
             plan_track("open", languages=["spanish"], variants=["dependencies"])
         with pytest.raises(RecipeError, match="unknown variant 'dependency'"):
             plan_track("open", variants=["dependency"])
-        plan = make_runs("german", variants=["dependencies"])
-        assert plan.note == (
+        (run,) = make_runs("german", variants=["dependencies"])
+        assert run.note == (
             "using german-mini, track mini (german-spmrl not present; german-squoia without "
             "dependencies)"
         )

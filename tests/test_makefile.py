@@ -33,13 +33,9 @@ def make(*arguments: str) -> tuple[int, str, str]:
 
 
 def test_options_are_passed_on() -> None:
-    status, line, _ = make(
-        "lang=german", "seeds=5", "jobs=2", "ensemble=1", "by=label span", "eval"
-    )
+    status, line, _ = make("lang=german", "seeds=5", "jobs=2", "ensemble=1", "eval")
     assert status == 0
-    assert line == (
-        ".venv/bin/spmrl-bench eval german --seeds 5 --jobs 2 --ensemble --by label --by span"
-    )
+    assert line == (".venv/bin/spmrl-bench eval german --seeds 5 --jobs 2 --ensemble")
     status, line, _ = make("lang=german", "set=model.precision=bf16 train.max_epochs=3", "train")
     assert line == (
         ".venv/bin/spmrl-bench train german --set model.precision=bf16 --set train.max_epochs=3"

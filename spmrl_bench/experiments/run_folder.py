@@ -26,7 +26,7 @@ from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder, read_regular, remove_orphans, write_text
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.living import this_machine
-from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, locked
+from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, lock_of, locked
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.report import LOG, write_log
@@ -78,11 +78,6 @@ def run_lock(folder: Path) -> Iterator[None]:
             raise unwritable(folder, error) from None
         remove_orphans(folder)
         yield
-
-
-def lock_of(folder: Path) -> Path:
-    """The file that is the lock of a run folder."""
-    return folder.with_name(f".{folder.name}.lock")
 
 
 def owner_text(owner: Owner, folder: Path) -> str:

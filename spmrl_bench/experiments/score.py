@@ -77,35 +77,44 @@ class Scoring(NamedTuple):
         return self.results_dir / "runs"
 
 
-class ScorableRun(Protocol):
-    """A run of ours or of a parser of somebody else, or several as one parser."""
+class AnyRun(Protocol):
+    """A run of ours or of a parser of somebody else, frozen so that any process may have it.
+
+    Attributes:
+        title: what it is called while it works.
+        folder: of it.
+        note: which treebank was taken and why.
+        cost: how long its training takes, compared with others.
+        is_small: whether a second thread gains its training little.
+        group: the same of all that it competes with for the test split.
+        variant: the same of runs that differ in their seeds only.
+    """
 
     @property
-    def title(self) -> str:
-        """What it is called while it is scored."""
+    def title(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def is_small(self) -> bool: ...
+    @property
+    def group(self) -> Hashable: ...
+    @property
+    def variant(self) -> str: ...
 
-    def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """The newest record of it, if it was scored in the same way, and its parses are kept where
-        they are to be.
+    def trained(self) -> str | None:
+        """What its training came to; None where it has not ended.
 
         Raises:
-            SpmrlError: it cannot be known.
+            SettingsMismatchError: the folder holds a run with other settings.
+            CheckpointError: what the folder holds cannot be read.
         """
 
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        """Score it and write its record."""
-
-
-class CompetingRun(ScorableRun, Protocol):
-    """A run that competes with others for the test split."""
-
-    @property
-    def group(self) -> Hashable:
-        """The same of all that it competes with."""
-
-    @property
-    def variant(self) -> str:
-        """The same of runs that differ in their seeds only."""
+    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+        """Train it, or continue what its folder has, and say a note on its treebank."""
 
     def dev_score(self) -> float:
         """What it has reached on dev in training.
@@ -113,6 +122,13 @@ class CompetingRun(ScorableRun, Protocol):
         Raises:
             CheckpointError: it was not trained to its end, or with other settings.
         """
+
+    def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
+        """The newest record of it, if it says what would be scored, and its parses are kept where
+        they are to be."""
+
+    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+        """Score it and write its record."""
 
 
 class KnownRecords:
@@ -142,7 +158,7 @@ class KnownRecords:
 
 
 def evaluate_all(
-    runs: Sequence[CompetingRun],
+    runs: Sequence[AnyRun],
     known: KnownRecords,
     *,
     device: str = "auto",
@@ -179,10 +195,10 @@ def evaluate_all(
         choose_device(device)
     else:
         results_dir = results_dir.absolute()
-    groups: dict[Hashable, list[CompetingRun]] = {}
+    groups: dict[Hashable, list[AnyRun]] = {}
     for run in runs:
         groups.setdefault(run.group, []).append(run)
-    asked: list[tuple[ScorableRun, Scoring]] = []
+    asked: list[tuple[AnyRun | Ensemble, Scoring]] = []
     errors: list[SpmrlError] = []
     left: list[Unit] = []
     records = known.look()
@@ -220,7 +236,7 @@ def evaluate_all(
     return [record for record in found if record is not None], errors
 
 
-def _entries(group: Sequence[CompetingRun], ensemble: bool) -> list[tuple[ScorableRun, bool]]:
+def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ensemble, bool]]:
     """Runs that compete, whether the variant of each is the best, and the ensemble of the best.
 
     Raises:
@@ -231,7 +247,7 @@ def _entries(group: Sequence[CompetingRun], ensemble: bool) -> list[tuple[Scorab
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
     best = best_variant(scores)
-    entries: list[tuple[ScorableRun, bool]] = [(run, run.variant == best) for run in group]
+    entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
     if ensemble:
         members = [run for run in group if run.variant == best]
         if len(members) < 2:
@@ -258,11 +274,11 @@ class Ensemble:
         return f"{self.runs[0].config.treebank} {self.runs[0].variant} ensemble"
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """See :class:`ScorableRun`."""
+        """See :class:`AnyRun`."""
         return recorded(self.runs, records, scoring)
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        """See :class:`ScorableRun`."""
+        """See :class:`AnyRun`."""
         write_record(score_runs(self.runs, scoring, device), scoring.records_dir)
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 from rich.console import Console
@@ -35,7 +34,7 @@ from spmrl_bench.experiments.run_folder import (
     write_settings,
 )
 from spmrl_bench.experiments.score import (
-    CompetingRun,
+    AnyRun,
     KnownRecords,
     check_lengths,
     evaluate_all,
@@ -64,55 +63,11 @@ if TYPE_CHECKING:
     from spmrl_bench.experiments.plan import Run
 
 
-class TrainableRun(Protocol):
-    """A run of ours or of a parser of somebody else, frozen so that any process may have it."""
-
-    @property
-    def title(self) -> str:
-        """What it is called while it is trained."""
-
-    @property
-    def folder(self) -> Path:
-        """Its run folder."""
-
-    @property
-    def note(self) -> str:
-        """Which treebank was taken and why."""
-
-    @property
-    def cost(self) -> float:
-        """How long it takes, compared with others."""
-
-    @property
-    def is_small(self) -> bool:
-        """Whether a second thread gains it little."""
-
-    def trained(self) -> str | None:
-        """What its training came to; None where it has not ended.
-
-        Raises:
-            SettingsMismatchError: the folder holds a run with other settings.
-            CheckpointError: what the folder holds cannot be read.
-        """
-
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        """Train it, or continue what its folder has.
-
-        Args:
-            note: to be said of the treebank.
-            console: where to report; by default standard error.
-        """
-
-
-class TrainableCompetingRun(TrainableRun, CompetingRun, Protocol):
-    """A run that is trained and then competes with others."""
-
-
-AnyRun = TypeVar("AnyRun", bound=TrainableRun)
+Each = TypeVar("Each", bound=AnyRun)
 
 
 def train_all(
-    runs: Sequence[TrainableRun],
+    runs: Sequence[AnyRun],
     *,
     device: str = "auto",
     jobs: int | None = None,
@@ -183,7 +138,7 @@ def train_all(
 
 
 def train_and_evaluate(
-    runs: Sequence[TrainableCompetingRun],
+    runs: Sequence[AnyRun],
     known: KnownRecords,
     *,
     device: str = "auto",
@@ -230,14 +185,14 @@ def train_and_evaluate(
     return records, failures + untold
 
 
-def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
+def shared(runs: Sequence[Each], on: Backend) -> list[Each]:
     """The runs in folders that other machines find too, if work is done there."""
     if on.is_local:
         return list(runs)
     return [replace(run, folder=run.folder.absolute()) for run in runs]  # type: ignore[type-var]
 
 
-def _empty(runs: Sequence[TrainableRun]) -> None:
+def _empty(runs: Sequence[AnyRun]) -> None:
     """Delete what the folders hold, if none of them is another process's."""
     with ExitStack() as locks:
         for run in runs:
@@ -249,15 +204,13 @@ def _empty(runs: Sequence[TrainableRun]) -> None:
                 raise unwritable(run.folder, error) from None
 
 
-def _left(
-    runs: Sequence[AnyRun], log: Callable[[str], None]
-) -> tuple[list[AnyRun], list[Exception]]:
+def _left(runs: Sequence[Each], log: Callable[[str], None]) -> tuple[list[Each], list[Exception]]:
     """The runs that are to be trained, and what is wrong with the folders of others.
 
     Raises:
         SettingsMismatchError: a folder was trained with other settings.
     """
-    left: list[AnyRun] = []
+    left: list[Each] = []
     errors: list[Exception] = []
     for run in runs:
         try:
@@ -279,7 +232,7 @@ def _left(
     return left, errors
 
 
-def usual_jobs(runs: Sequence[TrainableRun], device: torch.device) -> int:
+def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
     """How many runs train fastest at once.
 
     Models that are small gain little from a second thread, so that on a CPU as many runs as

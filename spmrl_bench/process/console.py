@@ -21,52 +21,33 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-class _Results(io.FileIO):
-    """Standard output: tells once that it cannot be written, then takes everything.
+class _Stream(io.FileIO):
+    """Tells once that it cannot be written, or never, and takes everything.
 
     What is left in buffers above it would fail again wherever they are emptied.
     """
 
-    lost = False
-
-    def write(self, data: ReadableBuffer, /) -> int:
-        if self.lost:
-            return memoryview(data).nbytes
-        try:
-            return _all_written(super().write, self.fileno(), data)
-        except BrokenPipeError:
-            self.lost = True
-            raise
-        except OSError as error:
-            self.lost = True
-            raise SpmrlError(
-                f"standard output: cannot be written: {error.strerror or error}"
-            ) from None
-
-
-class _Messages(io.FileIO):
-    """Standard error: what cannot be written is lost.
-
-    It has no buffer above it: a handler of signals may have something to say while something else
-    is being said.
-    """
+    def __init__(self, descriptor: int, *, tells: bool) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._tells = tells
 
     def write(self, data: ReadableBuffer, /) -> int:
         left = memoryview(data)
         size = left.nbytes
         try:
             while left:
-                left = left[_all_written(super().write, self.fileno(), left) :]
-        except OSError:
-            pass
+                written: int | None = super().write(left)
+                if written is None:  # it does not wait itself
+                    select.select([], [self.fileno()], [])
+                left = left[written or 0 :]
+        except OSError as error:
+            if self._tells:
+                self._tells = False
+                if isinstance(error, BrokenPipeError):
+                    raise
+                problem = error.strerror or error
+                raise SpmrlError(f"standard output: cannot be written: {problem}") from None
         return size
-
-
-def _all_written(write: object, descriptor: int, data: ReadableBuffer) -> int:
-    """How much was written; of a stream that does not wait, once it takes anything."""
-    while (written := write(data)) is None:  # type: ignore[operator]
-        select.select([], [descriptor], [])
-    return int(written)
 
 
 @contextmanager
@@ -83,14 +64,16 @@ def standard_streams(status: int) -> Iterator[None]:
     # Something else may have got the number of a closed stream meanwhile.
     output = os.open(os.devnull, os.O_RDONLY) if sys.stdout is None else sys.stdout.fileno()
     errors = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
-    results = _Results(output, "w", closefd=False)
+    results = _Stream(output, tells=True)
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(results),
         encoding="utf-8",
         errors="surrogateescape",
         line_buffering=results.isatty(),
     )
-    messages: Any = _Messages(errors, "w", closefd=False)
+    # No buffer is above it: a handler of signals may have something to say while something else is
+    # being said.
+    messages: Any = _Stream(errors, tells=False)
     sys.stderr = io.TextIOWrapper(
         messages, encoding="utf-8", errors="backslashreplace", write_through=True
     )

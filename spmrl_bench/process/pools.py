@@ -23,12 +23,17 @@ _STATUS = Path("/proc/self/status")
 _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
-def end_with_parent(parent: int) -> None:
-    """End this process when the one with this number, which started it, is gone, however."""
+def end_with_parent(parent: int, before: Callable[[], object] = lambda: None) -> None:
+    """End this process when the one with this number, which started it, is gone, however.
+
+    Args:
+        before: what is done before.
+    """
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(1)
+            time.sleep(0.5)
+        before()
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -114,24 +119,6 @@ def peak_memory_bytes() -> int | None:
         return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def ending(process: BaseProcess, seconds: float, option: str) -> str:
-    """How a process ended that should not have, in words.
-
-    Args:
-        process: which has ended or will in a moment.
-        seconds: to wait for that.
-        option: of the command line with which fewer processes need less memory.
-    """
-    process.join(seconds)
-    code = process.exitcode
-    if code is None or code >= 0:
-        return f"ended with status {code}"
-    how = f"was killed by {signal.Signals(-code).name}"
-    if -code == signal.SIGKILL:
-        how += f" (is there enough memory? Fewer {option} need less)"
-    return how
 
 
 @contextmanager

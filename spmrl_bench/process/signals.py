@@ -80,18 +80,3 @@ def on_signals(handler: Handler, *numbers: int) -> Iterator[None]:
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
-
-
-@contextmanager
-def signals_wait(*numbers: int) -> Iterator[None]:
-    """Within it, which should be short, these signals wait: what is done there is done whole.
-
-    In a thread, where no handler is called, nothing changes.
-    """
-    came: dict[int, None] = {}
-    try:
-        with on_signals(lambda number, _: came.update({number: None}), *numbers):
-            yield
-    finally:
-        for number in came:
-            signal.raise_signal(number)

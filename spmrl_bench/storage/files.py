@@ -1,15 +1,20 @@
-"""Writing files and folders so that a crash leaves the old version or the new one, whole.
+"""Writing files and folders so that a crash leaves the old version or the new one, whole; and
+reading files of others within bounds.
 
 A new version is written under a hidden name beside the old one, forced to disk, and renamed. One
 file is put in the place of another in one step. A folder is not: the old one is moved aside first,
-so whoever reads looks there too (:func:`whole_folder`), and no moment is without a whole version.
+so whoever reads looks there too (:func:`last_complete_version`), and no moment is without one.
 
 The hidden names say which process made them, ``.NAME.MACHINE-PID-BIRTH-TOKEN.new`` (``.old`` for
-what was moved aside). So writers of one place never share a name, and what a process that is gone
-has left behind is told from the work of a living one: :func:`clear_up` removes it, and does so by
-itself when a process first writes into a folder.
+what was moved aside; versions of the program before had ``.NAME.new``). So writers of one place
+never share a name, and what a process that is gone has left behind is told from the work of a
+living one: :func:`remove_orphans` removes it, and does so by itself when a process first writes
+into a folder.
 
-All of it goes through the functions of :mod:`os` that are called by their names there, so that a
+Whoever gives a path to be read may give that of a pipe, which would be waited for, of a device,
+which never ends, or of a file of any size. Nothing here waits, and no more is read than is allowed.
+
+All is written through the functions of :mod:`os` that are called by their names there, so that a
 test can let any of them fail, or the process die in it.
 """
 
@@ -21,27 +26,34 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
 
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
 #: Seconds after which what a process of another machine was writing counts as left behind.
 FORGOTTEN = 86_400.0
+#: Bytes of a description, of settings or of a record; vocabularies of a million words have less.
+LIMIT = 32 << 20
 
 _HIDDEN = re.compile(
-    r"\.(?P<name>.+)\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d+)-(?P<birth>\d*)-[0-9a-f]{8}"
+    r"\.(?P<name>.+?)"
+    r"(\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d{1,9})-(?P<birth>\d*)-[0-9a-f]{8})?"
     r"\.(?P<state>new|old)"
 )
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-_END = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 Result = TypeVar("Result")
 Data = bytes | memoryview
+
+
+# Writing --------------------------------------------------------------------------------------
 
 
 def write_text(path: Path, text: str) -> None:
@@ -51,7 +63,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file atomically."""
-    _replace(path, lambda new: put(new, [data], forced=True))
+    write_file(path, lambda new: write_new(new, [data]))
 
 
 def write_file(path: Path, fill: Callable[[Path], None]) -> None:
@@ -60,47 +72,31 @@ def write_file(path: Path, fill: Callable[[Path], None]) -> None:
     Raises:
         OSError: the version before is there, unharmed.
     """
-
-    def whole(new: Path) -> None:
-        fill(new)
-        _force(new)
-
-    _replace(path, whole)
-
-
-def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Have a file written to disk under a hidden name, and put it in its place."""
     _make_folder(path.parent)
     new = _hidden(path, "new")
     try:
-        write(new)
+        fill(new)
+        _force(new)
         os.replace(new, path)
     except BaseException:
         _remove(new)
         raise
-    _force_folder(path.parent)
+    _force(path.parent)
 
 
-def put(path: Path, pieces: Iterable[Data], *, forced: bool = False) -> None:
-    """Write a file that is not there yet, one piece after the other.
-
-    Args:
-        path: in a folder that :func:`write_folder` fills, which forces all of it to disk in the
-            end, or of a name that nobody knows yet.
-        pieces: its bytes.
-        forced: whether the file is on disk when this returns.
+def write_new(path: Path, pieces: Iterable[Data]) -> None:
+    """Write a file that is not there yet to disk, one piece after the other.
 
     Raises:
         FileExistsError: it is there.
         OSError: it cannot be written; then nothing of it stays.
     """
-    descriptor = os.open(path, _NEW, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         try:
             for piece in pieces:
                 _write_all(descriptor, piece)
-            if forced:
-                os.fsync(descriptor)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
     except BaseException:
@@ -108,29 +104,22 @@ def put(path: Path, pieces: Iterable[Data], *, forced: bool = False) -> None:
         raise
 
 
-def create(path: Path, data: Data, *, forced: bool = False) -> None:
-    """Write a file that is not there yet, of which nobody ever sees a part.
-
-    Args:
-        path, data: of the file.
-        forced: whether it is on disk when this returns.
+def create(path: Path, data: Data) -> None:
+    """Write a file that is not there yet to disk, of which nobody ever sees a part.
 
     Raises:
         FileExistsError: it is there; of several processes that do this at once, one succeeds.
     """
     new = _hidden(path, "new")
     try:
-        put(new, [data], forced=forced)
+        write_new(new, [data])
         try:
             os.link(new, path)
-        except FileExistsError:
-            raise
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
                 raise
-            put(path, [data], forced=forced)  # a file system without second names
-        if forced:
-            _force_folder(path.parent)
+            write_new(path, [data])  # a file system without second names
+        _force(path.parent)
     finally:
         _remove(new)
 
@@ -138,7 +127,7 @@ def create(path: Path, data: Data, *, forced: bool = False) -> None:
 def append(path: Path, data: bytes) -> None:
     """Write to the end of a file; where that fails, nothing of it stays there."""
     _make_folder(path.parent)
-    descriptor = os.open(path, _END, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(descriptor).st_size
         try:
@@ -173,9 +162,9 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
         _remove(new)
         raise
     try:
-        _force_folder(path.parent)
+        _force(path.parent)
     finally:
-        for place in (old, _earlier(path, "old"), _earlier(path, "new")):
+        for place in (old, *(path.with_name(f".{path.name}.{state}") for state in ("old", "new"))):
             _remove(place)
 
 
@@ -193,7 +182,99 @@ def _exchange(new: Path, path: Path, old: Path) -> None:
             _remove(old)  # another process has put its own there meanwhile
 
 
-def whole_folder(path: Path) -> Path | None:
+def remove_folder(path: Path) -> None:
+    """Remove a folder, if it is there, in one step as far as others can see."""
+    gone = _hidden(path, "new")
+    with suppress(FileNotFoundError):
+        os.rename(path, gone)
+        _remove(gone)
+
+
+def remove_orphans(folder: Path) -> None:
+    """Put in order what processes that are gone have left in a folder.
+
+    What they were writing is removed; what they had moved aside too, but if nothing has come into
+    its place, it returns there. What belongs to a living process, or may, is left alone, and so is
+    all if the folder cannot be written.
+    """
+    with suppress(OSError):
+        left = []
+        for entry in os.scandir(folder):
+            found = _HIDDEN.fullmatch(entry.name)
+            if found and found["machine"] and _is_left_behind(entry, found):
+                left.append((entry.stat().st_mtime, entry.name, found))
+        # The newest of several that were moved aside is the one to return.
+        for _, name, found in sorted(left, key=lambda one: one[0], reverse=True):
+            place = folder / found["name"]
+            if found["state"] == "old" and not place.exists():
+                os.rename(folder / name, place)
+            else:
+                _remove(folder / name)
+
+
+def _is_left_behind(entry: os.DirEntry[str], found: re.Match[str]) -> bool:
+    if found["machine"] == _machine():
+        return is_dead(int(found["pid"]), found["birth"])
+    return time.time() - entry.stat(follow_symlinks=False).st_mtime > FORGOTTEN
+
+
+def _hidden(path: Path, state: str) -> Path:
+    """A name beside a path that nobody else has."""
+    birth = process_start_time(os.getpid()) or ""
+    maker = f"{_machine()}-{os.getpid()}-{birth}-{secrets.token_hex(4)}"
+    # Only what was moved aside is looked for by its name, and the whole must not get too long.
+    name = path.name if state == "old" else path.name[:60]
+    return path.with_name(f".{name}.{maker}.{state}")
+
+
+@cache
+def _machine() -> str:
+    return hashlib.sha256(this_machine().encode()).hexdigest()[:8]
+
+
+def _make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+    _first_visit(folder.absolute())
+
+
+@cache
+def _first_visit(folder: Path) -> None:
+    """Clear up a folder once in the life of a process."""
+    remove_orphans(folder)
+
+
+def _write_all(descriptor: int, data: Data) -> None:
+    rest = memoryview(data).cast("B")
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _force(place: Path) -> None:
+    """Have a file, or the names in a folder, on disk, on file systems that have that."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _remove(place: Path) -> None:
+    """Remove a file or folder; what cannot be removed stays for :func:`remove_orphans`."""
+    with suppress(OSError):
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        elif os.path.lexists(place):
+            os.unlink(place)
+
+
+# Reading --------------------------------------------------------------------------------------
+
+
+def last_complete_version(path: Path) -> Path | None:
     """Where the last whole version of a folder is, which nothing here changes.
 
     That is its path, or a place beside it if a process was stopped between the two steps of
@@ -205,8 +286,15 @@ def whole_folder(path: Path) -> Path | None:
     for _ in range(3):  # between the two looks, the process may have taken its second step
         if path.exists():
             return path
-        if aside := _moved_aside(path):
-            return aside[0]
+        aside: list[tuple[float, Path]] = []
+        with suppress(OSError):
+            for entry in os.scandir(path.parent):
+                found = _HIDDEN.fullmatch(entry.name)
+                if found and (found["name"], found["state"]) == (path.name, "old"):
+                    with suppress(OSError):  # it is removed right now
+                        aside.append((entry.stat().st_mtime, Path(entry.path)))
+        if aside:
+            return max(aside)[1]
     return None
 
 
@@ -220,156 +308,69 @@ def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
         path: of the folder; where there is no version, ``read`` is given this path.
     """
     while True:
-        place = whole_folder(path) or path
-        before = _version(place)
+        place, before = _version(path)
         try:
             result = read(place)
         except Exception:
-            if _version(whole_folder(path) or path) == before:
+            if _version(path)[1] == before:
                 raise
         else:
-            if _version(whole_folder(path) or path) == before:
+            if _version(path)[1] == before:
                 return result
 
 
-def clear_up(folder: Path) -> None:
-    """Put in order what processes that are gone have left in a folder.
-
-    What they were writing is removed; what they had moved aside too, but if nothing has come into
-    its place, it returns there. What belongs to a living process, or may, is left alone, and so is
-    all if the folder cannot be written.
-    """
-    with suppress(OSError):
-        left = [entry for entry in os.scandir(folder) if _is_left_behind(entry)]
-        # The newest of several that were moved aside is the one to return.
-        for entry in sorted(left, key=lambda entry: entry.stat().st_mtime, reverse=True):
-            found = _parts(entry.name)
-            if found is not None and found["state"] == "old":
-                place = folder / found["name"]
-                if not place.exists():
-                    os.rename(entry.path, place)
-                    continue
-            _remove(Path(entry.path))
-
-
-def names_in(folder: Path) -> list[str]:
-    """What is in a folder; nothing if there is none, or it is removed in this moment.
-
-    (``Path.glob`` raises an error if a folder goes away while it is looked at.)
-    """
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return os.listdir(folder)
-    return []
-
-
-def discard(path: Path) -> None:
-    """Remove a folder, if it is there, in one step as far as others can see."""
-    gone = _hidden(path, "new")
-    with suppress(FileNotFoundError):
-        os.rename(path, gone)
-        _remove(gone)
-
-
-def _hidden(path: Path, state: str) -> Path:
-    """A name beside a path that nobody else has."""
-    birth = process_start_time(os.getpid()) or ""
-    maker = f"{_machine()}-{os.getpid()}-{birth}-{secrets.token_hex(4)}"
-    # Only what was moved aside is looked for by its name, and the whole must not get too long.
-    name = path.name if state == "old" else path.name[:60]
-    return path.with_name(f".{name}.{maker}.{state}")
-
-
-def _earlier(path: Path, state: str) -> Path:
-    """The hidden name that versions of the program before this one had for all processes."""
-    return path.with_name(f".{path.name}.{state}")
-
-
-@cache
-def _machine() -> str:
-    return hashlib.sha256(this_machine().encode()).hexdigest()[:8]
-
-
-def _parts(name: str) -> dict[str, str] | None:
-    found = _HIDDEN.fullmatch(name)
-    return None if found is None else found.groupdict(default="")
-
-
-def _is_left_behind(entry: os.DirEntry[str]) -> bool:
-    found = _parts(entry.name)
-    if found is None:
-        return False
-    if found["machine"] == _machine():
-        return is_dead(int(found["pid"]), found["birth"])
-    return time.time() - entry.stat(follow_symlinks=False).st_mtime > FORGOTTEN
-
-
-def _make_folder(folder: Path) -> None:
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-    _first_visit(folder.absolute())
-
-
-@cache
-def _first_visit(folder: Path) -> None:
-    """Clear up a folder once in the life of a process."""
-    clear_up(folder)
-
-
-def _moved_aside(path: Path) -> list[Path]:
-    """The versions of a folder that were moved aside, the newest first."""
-    try:
-        entries = list(os.scandir(path.parent))
-    except OSError:
-        return []
-    found: list[tuple[float, Path]] = []
-    for entry in entries:
-        parts = _parts(entry.name) or {"name": "", "state": ""}
-        ours = (parts["name"], parts["state"]) == (path.name, "old")
-        if ours or entry.name == _earlier(path, "old").name:
-            with suppress(OSError):  # it is removed right now
-                found.append((entry.stat().st_mtime, Path(entry.path)))
-    return [place for _, place in sorted(found, reverse=True)]
-
-
-def _version(place: Path) -> tuple[int, int, int] | None:
-    """What tells a version of a folder from another; None where there is none."""
+def _version(path: Path) -> tuple[Path, tuple[int, int, int] | None]:
+    """Where the last version of a folder is, and what tells it from others; None if it is gone."""
+    place = last_complete_version(path) or path
     try:
         found = os.stat(place)
     except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns
+        return place, None
+    return place, (found.st_dev, found.st_ino, found.st_mtime_ns)
 
 
-def _write_all(descriptor: int, data: Data) -> None:
-    rest = memoryview(data).cast("B")
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+def open_regular_file(path: Path) -> BufferedReader:
+    """A file for reading; whatever else stands at the path is refused, and not waited for.
 
-
-def _force(place: Path) -> None:
-    """Have a file, or the names in a folder, on disk when this returns."""
-    if os.name == "nt":
-        return  # only what is open for writing can be forced there
-    descriptor = os.open(place, os.O_RDONLY)
+    Raises:
+        OSError: it cannot be opened, or is no regular file (``strerror`` says what it is).
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
-        os.fsync(descriptor)
-    finally:
+        check_regular(os.fstat(descriptor), path)
+        return open(descriptor, "rb")  # closed by whoever asked for it
+    except BaseException:
         os.close(descriptor)
+        raise
 
 
-def _force_folder(folder: Path) -> None:
-    """Have the names in a folder on disk, on file systems that have that."""
+def check_regular(status: os.stat_result, path: Path) -> None:
+    """Make sure that a path is that of a regular file; an OSError says what it is instead."""
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+    what = kinds.get(stat.S_IFMT(status.st_mode), "a device")
+    raise OSError(0, f"{what}, expected a file", str(path))
+
+
+def read_regular(path: Path, limit: int = LIMIT) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        OSError: as of :func:`open_regular_file`, or the file has more bytes than ``limit``.
+    """
+    with open_regular_file(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(0, f"more than {limit} bytes, which no such file needs", str(path))
+    return data
+
+
+def read_bounded(path: Path, error: type[SpmrlError], limit: int = LIMIT) -> bytes:
+    """As :func:`read_regular`, with ``error`` for whatever is wrong."""
     try:
-        _force(folder)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):
-            raise
-
-
-def _remove(place: Path) -> None:
-    """Remove a file or folder; what cannot be removed stays for :func:`clear_up`."""
-    with suppress(OSError):
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=True)
-        elif os.path.lexists(place):
-            os.unlink(place)
+        return read_regular(path, limit)
+    except OSError as problem:
+        raise error(f"{path}: cannot be read: {problem.strerror or problem}") from None

@@ -24,7 +24,7 @@ def this_machine() -> str:
     return " ".join(parts)
 
 
-def birth_of(pid: int) -> str | None:
+def process_start_time(pid: int) -> str | None:
     """When a process of this machine started; empty where that is not told, None if it is gone."""
     try:
         os.kill(pid, 0)
@@ -40,7 +40,7 @@ def birth_of(pid: int) -> str | None:
     return None if fields[0] == "Z" else fields[19]
 
 
-def is_gone(pid: int, birth: str) -> bool:
+def is_dead(pid: int, start_time: str) -> bool:
     """Whether the process of this machine with that number and that start has ended."""
-    now = birth_of(pid)
-    return now is None or (now != birth and "" not in (now, birth))
+    now = process_start_time(pid)
+    return now is None or (now != start_time and "" not in (now, start_time))

@@ -4,7 +4,8 @@ A lock is a small file that says which process of which machine has it; who crea
 until it removes it. A lock that was left behind is recognised: on the same machine by the process,
 which is gone (when it started is noted too, since numbers of processes come again), anywhere else
 by its age, because the owner touches it every half minute. So a machine that sleeps for longer
-than :data:`SILENCE` while others work on the same folder loses its locks without being told.
+than :data:`SILENCE` while others work on the same folder may lose its lock; the owner notices that
+when it wakes up, and ends its process as SIGTERM does.
 
 All works on a shared folder as far as it creates a file exclusively and renames in one step, as
 NFS does from version 3 on. Ages are by the clock of the file system.
@@ -15,27 +16,27 @@ from __future__ import annotations
 import datetime
 import os
 import secrets
+import signal
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.storage.files import create
+from spmrl_bench.storage.files import create, open_regular_file
 from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
 #: Seconds without a sign of life after which the lock of another machine's process counts as left
 #: behind, and seconds between two such signs.
 SILENCE, BEAT = 300.0, 30.0
-#: Seconds between two looks of an owner whether it is wanted.
-GLANCE = 2.0
 
-# Seconds in which a process that has created its lock has written it too.
-_PATIENCE = 1.0
+# Seconds in which a process that has created its lock has written it too, and bytes of one.
+_PATIENCE, _LARGEST = 1.0, 1 << 16
 
 
 class Owner(BaseModel):
@@ -43,14 +44,12 @@ class Owner(BaseModel):
 
     machine: str
     """Host, boot and space of process numbers: where it is the same, numbers mean the same."""
-    pid: int
+    pid: int = Field(strict=True, gt=0, lt=2**31)
     birth: str
     """When the process started, as its system counts; empty where it does not tell."""
     since: datetime.datetime
     token: str
     """Another for each lock ever written."""
-    cancellable: bool = False
-    """Whether it looks now and then if it is wanted, to end its work."""
 
     @property
     def host(self) -> str:
@@ -75,14 +74,14 @@ class LockedError(SpmrlError):
         self.owner = owner
 
 
-@contextmanager
-def locked(lock: Path, wanted: Callable[[], bool] | None = None) -> Iterator[None]:
-    """Within it, this process and no other has the lock, which is a file of this path.
+def lock_of(folder: Path) -> Path:
+    """The lock of a folder, which lies beside it, since the folder need not be there yet."""
+    return folder.with_name(f".{folder.name}.lock")
 
-    Args:
-        lock: its path.
-        wanted: asked every few seconds, by another thread, until it says yes: it has told this
-            process then.
+
+@contextmanager
+def locked(lock: Path) -> Iterator[None]:
+    """Hold a lock, which is a file of this path.
 
     Raises:
         LockedError: another has it.
@@ -94,19 +93,18 @@ def locked(lock: Path, wanted: Callable[[], bool] | None = None) -> Iterator[Non
         birth=process_start_time(os.getpid()) or "",
         since=datetime.datetime.now(datetime.UTC),
         token=secrets.token_hex(4),
-        cancellable=wanted is not None,
     )
     ended = threading.Event()
-    attending = threading.Thread(target=_attend, args=(lock, wanted, ended), daemon=True)
+    beating = threading.Thread(target=_beat, args=(lock, me, ended), daemon=True)
     try:
         _take(lock, me)
-        attending.start()
+        beating.start()
         yield
     finally:
         ended.set()
         try:
-            if attending.is_alive():  # what it has still to tell is of this work, not the next
-                attending.join()
+            if beating.is_alive():  # what it has still to tell is of this work, not the next
+                beating.join()
         finally:
             with suppress(OSError):  # it is seen to be left behind
                 if (found := _read(lock)) is not None and found[0].token == me.token:
@@ -123,21 +121,12 @@ def file_clock(folder: Path) -> float:
         return os.fstat(file.fileno()).st_mtime
 
 
-def holder(
-    lock: Path, clock: Callable[[Path], float] = file_clock, patience: float = _PATIENCE
-) -> Owner | None:
-    """Who has a lock; None if nobody has, as far as this process can tell. Nothing is changed.
-
-    Args:
-        lock: its path.
-        clock: tells the time on the file system of a folder; whoever asks for many need not look
-            each time.
-        patience: seconds to wait for a lock to be written whole.
-    """
-    if (found := _read(lock, patience)) is None:
+def holder(lock: Path) -> Owner | None:
+    """Who has a lock; None if nobody has, as far as this process can tell. Nothing is changed."""
+    if (found := _read(lock)) is None:
         return None
     with suppress(OSError):  # where the folder cannot be written, its clock is not known
-        if _left_behind(*found, lock.parent, clock):
+        if _left_behind(*found, lock.parent):
             return None
     return found[0]
 
@@ -150,11 +139,9 @@ def _take(lock: Path, me: Owner) -> None:
     been through with all of this in between, and then moves it over the old one.
     """
     while True:
-        try:
+        with suppress(FileExistsError):
             create(lock, me.model_dump_json().encode())
             return
-        except FileExistsError:
-            pass
         if (found := _read(lock)) is None:
             continue  # its owner has just removed it
         owner, touched = found
@@ -168,44 +155,44 @@ def _take(lock: Path, me: Owner) -> None:
         claim.unlink()
 
 
-def _read(lock: Path, patience: float = _PATIENCE) -> tuple[Owner, float] | None:
+def _read(lock: Path) -> tuple[Owner, float] | None:
     """Who owns a lock and when it was last touched; None where there is none."""
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + _PATIENCE
     while True:
         try:
-            with lock.open("rb") as file:
-                text, status = file.read(), os.fstat(file.fileno())
+            with open_regular_file(lock) as file:
+                text, touched = file.read(_LARGEST), os.fstat(file.fileno()).st_mtime_ns
         except FileNotFoundError:
             return None
-        try:
-            return Owner.model_validate_json(text), status.st_mtime
-        except ValidationError:
-            if time.monotonic() < deadline:
-                time.sleep(0.01)
-                continue
-        # Its machine was lost while it was written; nothing but its age is known.
-        since = datetime.datetime.fromtimestamp(status.st_mtime, datetime.UTC)
-        token = str(status.st_mtime_ns)
-        owner = Owner(machine="unknown", pid=0, birth="", since=since, token=token)
-        return owner, status.st_mtime
+        with suppress(ValidationError):
+            return Owner.model_validate_json(text), touched / 1e9
+        if time.monotonic() > deadline:
+            # Its machine was lost while it was written; nothing but its age is known.
+            since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
+            names = {"machine": "unknown", "pid": 0, "birth": "", "token": str(touched)}
+            return Owner.model_construct(since=since, **names), touched / 1e9
+        time.sleep(0.01)
 
 
-def _left_behind(
-    owner: Owner, touched: float, folder: Path, clock: Callable[[Path], float] = file_clock
-) -> bool:
+def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:
     """Whether the process that wrote a lock is gone, as far as this one can tell."""
     if owner.is_here:
         return is_dead(owner.pid, owner.birth)
-    return clock(folder) - touched > SILENCE
+    return file_clock(folder) - touched > SILENCE
 
 
-def _attend(lock: Path, wanted: Callable[[], bool] | None, ended: threading.Event) -> None:
-    """Touch a lock until it is not needed any more, and look whether its owner is wanted."""
-    touched = time.monotonic()
-    while not ended.wait(min(GLANCE, BEAT)):
-        if time.monotonic() - touched >= BEAT:
-            touched = time.monotonic()
-            with suppress(OSError):
+def _beat(lock: Path, me: Owner, ended: threading.Event) -> None:
+    """Touch a lock until it is not needed any more; end this process where it is not its own."""
+    while not ended.wait(BEAT):
+        with suppress(OSError):
+            found = _read(lock)
+            if found is not None and found[0].token == me.token:
                 os.utime(lock)
-        if wanted is not None and wanted():
-            wanted = None
+            elif lock.parent.is_dir() and not ended.is_set():  # else the whole folder is away
+                print(
+                    f"{lock}: another process has taken it over, since this one was silent for too "
+                    "long; this one ends",
+                    file=sys.stderr,
+                )
+                os.kill(os.getpid(), signal.SIGTERM)
+                return

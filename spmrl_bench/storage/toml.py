@@ -20,12 +20,11 @@ from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.files import read_bounded
-from spmrl_bench.storage.json import DEPTH, check_depth, check_whole
 
 Model = TypeVar("Model", bound=BaseModel)
 
-#: Bytes that a recipe or a manifest may have.
-MAX_BYTES = 4 << 20
+#: Bytes that a recipe or a manifest may have, and tables and arrays inside each other.
+MAX_BYTES, DEPTH = 4 << 20, 100
 
 #: The type of a mistake that names something of an installed package, or of none.
 UNKNOWN = "unknown_part"
@@ -55,19 +54,24 @@ def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
     """
     if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
         raise ValueError(f"a key of more than {DEPTH} parts")
+    too_deep = f"arrays or tables more than {DEPTH} deep inside each other"
     try:
         content = tomllib.loads(text)
     except RecursionError:
-        raise ValueError(f"arrays or tables more than {DEPTH} deep inside each other") from None
-    check_depth(content)
+        raise ValueError(too_deep) from None
     level: list[Any] = [content]
-    for value in level:  # which grows meanwhile
-        if isinstance(value, dict | list):
-            level += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, int):
-            check_whole(value)
-        elif finite and isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"the number {value}, which is not finite")
+    for _ in range(DEPTH + 1):
+        inside: list[Any] = []
+        for value in level:
+            if isinstance(value, dict | list):
+                inside += value.values() if isinstance(value, dict) else value
+            elif isinstance(value, int) and abs(value) >= 2**63:
+                raise ValueError(f"a whole number beyond {2**63 - 1}")
+            elif finite and isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"the number {value}, which is not finite")
+        level = inside
+    if level:
+        raise ValueError(too_deep)
     return content
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
@@ -46,7 +47,6 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.nn.device import choose_device
-from spmrl_bench.process.pools import available_threads
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
 from spmrl_bench.storage.json import parse_json
@@ -183,7 +183,7 @@ class SystemRun:
         """
         folder, train = self.folder, self.system.description.train
         assert train is not None, "it is trained"
-        data, threads = folder.absolute() / "data", available_threads()
+        data, threads = folder.absolute() / "data", torch.get_num_threads()
         with run_lock(folder), recording_failure(folder, LOG):
             if self.state() is not None:
                 return
@@ -279,7 +279,8 @@ class SystemRun:
             return None
         layer, recipe = self.system.description.layer, self._recipe()
         for record in reversed(records):
-            if record.system is None or record.recipe != recipe:
+            same = record.treebank.name == self.config.treebank and record.recipe == recipe
+            if record.system is None or not same:
                 continue
             outputs = record.system.outputs
             if {split: one.sha256.get(layer) for split, one in outputs.items()} == there:
@@ -295,7 +296,7 @@ class SystemRun:
             TrainingError: its command failed or wrote nothing.
             SpmrlError: its answers cannot be read.
         """
-        threads, parse = available_threads(), self.system.description.parse
+        threads, parse = torch.get_num_threads(), self.system.description.parse
         bank, state = self.treebank.with_test(), self.state()
         source = Provenance(
             tags=bank.manifest.tags if parse.tags == "treebank" else "none",

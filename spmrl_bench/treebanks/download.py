@@ -103,7 +103,7 @@ class _Place:
             with source.open("rb") as file:
                 empty = os.fstat(file.fileno()).st_size == 0
                 data = b"" if empty else memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
-                create(path, data, forced=True)
+                create(path, data)
         except OSError as error:
             if isinstance(error, FileExistsError) and not self.lacks(name, digest):
                 return

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.analysis.definition import AttentionLimits, load_study, study_names
-from spmrl_bench.analysis.trials import StudyPlan, attention_limits, joint_plan, plan_study
+from spmrl_bench.analysis.trials import StudyPlan, attention_limits, plan_study, study_runs
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.nn.encoders.attention import AttentionMask
@@ -37,23 +37,22 @@ def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, Atten
 def test_rows_that_differ_in_limits_share_their_runs(laboratory: Laboratory) -> None:
     work = plan(laboratory, "test-time-windows", seeds=3)
     assert len(work.trials) == 13
-    assert [config.seed for config in joint_plan(work).configs] == [1, 2, 3]
-    assert {(*config.model.inputs,) for config in joint_plan(work).configs} == {("word", "tag")}
+    runs = study_runs(work, Path("runs"))
+    assert [run.config.seed for run in runs] == [1, 2, 3]
+    assert {(*run.config.model.inputs,) for run in runs} == {("word", "tag")}
 
 
 def test_every_row_of_a_study_has_a_run_folder_of_its_own(laboratory: Laboratory) -> None:
     for name in ("encoders", "trained-windows", "paper-and-code", "lexical"):
         work = plan(laboratory, name, seeds=2)
-        runs = joint_plan(work)
-        folders = {runs.folder(Path("runs"), config) for config in runs.configs}
-        assert len(folders) == len(runs.configs) == 2 * len(work.trials)
+        runs = study_runs(work, Path("runs"))
+        assert len({run.folder for run in runs}) == len(runs) == 2 * len(work.trials)
 
 
 def test_inputs_that_are_a_variants_share_the_folder_of_train(laboratory: Laboratory) -> None:
-    runs = joint_plan(plan(laboratory, "lexical"))
-    folders = {runs.folder(Path("runs"), config) for config in runs.configs}
+    folders = {run.folder for run in study_runs(plan(laboratory, "lexical"), Path("runs"))}
     trained = make_runs(str(laboratory.recipe), settings=WIDER)
-    assert {trained.folder(Path("runs"), config) for config in trained.configs} < folders
+    assert {run.folder for run in trained} < folders
 
 
 def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
@@ -225,7 +224,7 @@ def test_a_treebank_or_a_language_is_needed(laboratory: Laboratory) -> None:
 def test_lambda_is_for_parsers_that_weigh_spans_and_arcs() -> None:
     given: dict[str, Any] = {"treebank": "german-mini", "settings": {"model.span_weight": "0.3"}}
     work = plan_study(load_study("span-weight"), **given)
-    assert len(joint_plan(work).configs) == 1
+    assert len(study_runs(work, Path("runs"))) == 1
     # That of the run is no change.
     found = [trial.parsing.get("span_weight") for trial in work.trials]
     assert found == [0.0, 0.1, 0.2, None, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.experiments import evaluation
+from spmrl_bench.experiments import score
 from spmrl_bench.experiments.score import Evaluated, evaluate_parser
 from spmrl_bench.parsers.baselines import Baseline
 from tests.experiments.running import RUNS, train
@@ -44,5 +44,5 @@ def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found.append(len(gold))
         return evaluate_parser(parser, gold, rules)
 
-    monkeypatch.setattr(evaluation, "evaluate_parser", watched)
+    monkeypatch.setattr(score, "evaluate_parser", watched)
     return found

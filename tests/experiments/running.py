@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.experiments import run
-from spmrl_bench.experiments.plan import Plan, make_runs
+from spmrl_bench.experiments.plan import Run, make_runs
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
 from tests.laboratory import Laboratory
@@ -16,36 +16,28 @@ FOLDERS = [RUNS / "tiny-open" / f"small-{name}-seed1" for name in ("charlstm", "
 FIRST = FOLDERS[0]
 
 
+def plan(laboratory: Laboratory, **options: Any) -> list[Run]:
+    return make_runs(str(laboratory.recipe), **options)
+
+
 def train(
-    laboratory: Laboratory,
-    *,
-    runs_dir: Path = RUNS,
-    device: str = "auto",
-    fresh: bool = False,
-    **options: Any,
+    laboratory: Laboratory, *, device: str = "auto", fresh: bool = False, **options: Any
 ) -> list[Path]:
-    work = plan(laboratory, **options)
-    train_all([work], runs_dir=runs_dir, device=device, fresh=fresh)
-    return [work.folder(runs_dir, config) for config in work.configs]
+    runs = plan(laboratory, **options)
+    train_all(runs, device=device, fresh=fresh)
+    return [run.folder for run in runs]
 
 
 def evaluate(
-    laboratory: Laboratory,
-    *,
-    device: str = "auto",
-    ensemble: bool = False,
-    save_parses: bool = False,
-    **options: Any,
+    laboratory: Laboratory, *, ensemble: bool = False, save_parses: bool = False, **options: Any
 ) -> list[Record]:
-    return run.evaluate(
-        plan(laboratory, **options),
-        runs_dir=RUNS,
-        results_dir=RESULTS,
-        device=device,
-        ensemble=ensemble,
-        save_parses=save_parses,
-    )
+    runs = plan(laboratory, **options)
+    return score(runs, ensemble=ensemble, save_parses=save_parses)
 
 
-def plan(laboratory: Laboratory, **options: Any) -> Plan:
-    return make_runs(str(laboratory.recipe), **options)
+def score(runs: list[Run], results: Path = RESULTS, **options: Any) -> list[Record]:
+    """The records of runs, all of which are scored."""
+    records, errors = evaluate_all(runs, KnownRecords(results), **options)
+    for error in errors:
+        raise error
+    return records

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 
-from spmrl_bench.experiments import campaign
-from spmrl_bench.experiments.plan import Run
+from spmrl_bench.experiments import train
 from spmrl_bench.experiments.train import usual_jobs
 from spmrl_bench.process.devices import cards, device_of_job
 from tests.experiments.running import plan
@@ -42,7 +39,5 @@ def test_each_card_gets_a_run(
     device: str,
     expected: int,
 ) -> None:
-    monkeypatch.setattr(campaign, "cards", lambda: there)
-    work = plan(laboratory, seeds=[1, 2, 3])
-    runs = [Run(work.treebank, config, Path()) for config in work.configs]
-    assert usual_jobs(runs, torch.device(device)) == expected
+    monkeypatch.setattr(train, "cards", lambda: there)
+    assert usual_jobs(plan(laboratory, seeds=[1, 2, 3]), torch.device(device)) == expected

@@ -15,7 +15,6 @@ from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
 )
-from spmrl_bench.experiments import run
 from spmrl_bench.experiments.score import baseline_results, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
@@ -25,15 +24,14 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Parse
-from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, train
+from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, score, train
 from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
 
 
 def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:
     train(laboratory, seeds=[1, 2])
-    work = plan(laboratory, seeds=[1, 2])
     found = [
-        run.evaluate(work, runs_dir=RUNS, results_dir=Path(name), ensemble=True, jobs=jobs)
+        score(plan(laboratory, seeds=[1, 2]), Path(name), ensemble=True, jobs=jobs)
         for name, jobs in (("in-turn", 1), ("side-by-side", 2))
     ]
     alone, together = ([dump(record) for record in records] for records in found)
@@ -66,11 +64,11 @@ def long_signature(result: SplitResult) -> str:
     return result.metrics["brackets"].signature_long
 
 
-def pretend_dev_score(folder: Path, score: float) -> None:
+def pretend_dev_score(folder: Path, f1: float) -> None:
     """Let a finished run have had another best dev score."""
     path = folder / "last" / "progress.json"
     progress = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(progress | {"best_score": score}), encoding="utf-8")
+    path.write_text(json.dumps(progress | {"best_score": f1}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(

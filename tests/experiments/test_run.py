@@ -15,7 +15,10 @@ from spmrl_bench.errors import (
     SentenceTooLongError,
     TreebankError,
 )
+from spmrl_bench.experiments.recipe import Recipe
+from spmrl_bench.leaderboard.store import Documents
 from spmrl_bench.parsing.models import load_parser
+from tests.builders import works
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
 from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 
@@ -28,21 +31,21 @@ def everything(folder: Path) -> dict[Path, bytes]:
 
 
 def test_first_present_treebank_is_used_and_the_choice_explained(laboratory: Laboratory) -> None:
-    chosen = plan(laboratory)
-    assert chosen.treebank.name == "tiny-open"
-    assert chosen.note == "using tiny-open, track open (tiny-licensed not present)"
-    assert [config.variant for config in chosen.configs] == ["charlstm", "word-charlstm"]
-    assert {config.fingerprint for config in chosen.configs} == {chosen.treebank.fingerprint}
+    runs = plan(laboratory)
+    assert {run.treebank.name for run in runs} == {"tiny-open"}
+    assert {run.note for run in runs} == {"using tiny-open, track open (tiny-licensed not present)"}
+    assert [run.variant for run in runs] == ["charlstm", "word-charlstm"]
+    assert all(run.config.fingerprint == run.treebank.fingerprint for run in runs)
 
 
 def test_licensed_treebank_is_preferred_once_it_is_there(laboratory: Laboratory) -> None:
     laboratory.write_treebank("tiny-licensed", "spmrl")
-    assert plan(laboratory).note == "using tiny-licensed, track spmrl"
+    assert plan(laboratory)[0].note == "using tiny-licensed, track spmrl"
 
 
 def test_track_and_name_choose(laboratory: Laboratory) -> None:
-    assert plan(laboratory, track="mini").note == "using tiny-mini, track mini"
-    assert plan(laboratory, treebank="tiny-mini").note == "using tiny-mini, as asked"
+    assert plan(laboratory, track="mini")[0].note == "using tiny-mini, track mini"
+    assert plan(laboratory, treebank="tiny-mini")[0].note == "using tiny-mini, as asked"
 
 
 @pytest.mark.parametrize("options", [{"track": "spmrl"}, {"treebank": "tiny-licensed"}])
@@ -85,7 +88,7 @@ def test_unknown_names(laboratory: Laboratory) -> None:
 
 
 def test_a_variant_named_twice_is_one_run(laboratory: Laboratory) -> None:
-    assert len(plan(laboratory, variants=["charlstm", "charlstm"]).configs) == 1
+    assert len(plan(laboratory, variants=["charlstm", "charlstm"])) == 1
 
 
 # Training -------------------------------------------------------------------------------
@@ -96,11 +99,11 @@ def test_every_variant_has_a_folder_that_says_how_it_was_trained(laboratory: Lab
     assert folders == [
         RUNS / "tiny-open" / f"small-{variant}-seed3" for variant in ("charlstm", "word-charlstm")
     ]
-    for folder, config in zip(folders, plan(laboratory, seeds=[3]).configs, strict=True):
+    for folder, run in zip(folders, plan(laboratory, seeds=[3]), strict=True):
         noted = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        assert noted == config.model_dump(mode="json")
+        assert noted == run.config.model_dump(mode="json")
         start = json.loads((folder / "events.jsonl").read_text(encoding="utf-8").splitlines()[0])
-        assert (start["event"], start["settings"]) == ("start", noted)
+        assert start["event"] == "start"
         (tree,) = load_parser(folder).parse([["the", "dog", "sees"]])
         assert tree.words == ("the", "dog", "sees")
 
@@ -146,9 +149,9 @@ def test_how_often_it_is_saved_makes_no_other_run(trained: Laboratory) -> None:
     (folder,) = train(trained, variants=["charlstm"], settings=settings)
     assert folder == FIRST
     assert everything(FIRST) == before
-    (config,) = plan(trained, variants=["charlstm"], settings=settings).configs
-    assert config.train.checkpoint_minutes == 1
-    assert json.loads((FIRST / "run.json").read_text()) == config.model_dump(mode="json")
+    (run,) = plan(trained, variants=["charlstm"], settings=settings)
+    assert run.config.train.checkpoint_minutes == 1
+    assert json.loads((FIRST / "run.json").read_text()) == run.config.model_dump(mode="json")
 
 
 def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
@@ -205,17 +208,12 @@ def test_sentence_beyond_the_position_table_is_found_before_training(
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
-def test_malformed_treebank_loses_nothing_even_with_fresh(trained: Laboratory, split: str) -> None:
-    before = everything(FIRST)
-    path = trained.treebanks / "tiny-open" / f"{split}.mrg"
+def test_malformed_treebank_is_named(laboratory: Laboratory, split: str) -> None:
+    path = laboratory.treebanks / "tiny-open" / f"{split}.mrg"
     path.write_text("(S (NP (DT the", encoding="utf-8")
     with pytest.raises(ReadError, match=rf"{split}\.mrg:1"):
-        train(trained, variants=["charlstm"], fresh=True)
-    after = everything(FIRST)
-    assert after.pop(FIRST / "failed.json")
-    log = FIRST / "log.txt"
-    assert after.pop(log).startswith(before.pop(log))
-    assert after == before
+        train(laboratory, variants=["charlstm"])
+    assert {path.name for path in everything(RUNS)} == {"failed.json", "log.txt"}
 
 
 def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Laboratory) -> None:
@@ -248,4 +246,25 @@ def test_run_folders_of_before_settings_had_names_are_known(trained: Laboratory)
 def test_no_seed_is_no_plan(laboratory: Laboratory) -> None:
     with pytest.raises(RecipeError, match="no seeds"):
         plan(laboratory, seeds=[])
-    assert [config.seed for config in plan(laboratory, seeds=[3, 0, 3]).configs] == [3, 0] * 2
+    assert [run.config.seed for run in plan(laboratory, seeds=[3, 0, 3])] == [3, 0] * 2
+
+
+def test_a_command_reads_each_record_once_and_resolves_each_run_once(
+    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate(trained)
+    calls: list[str] = []
+
+    def noted(owner: type, name: str) -> None:
+        real = getattr(owner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            calls.append(name)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, call)
+
+    noted(Documents, "read")
+    noted(Recipe, "resolve")
+    works("eval", str(trained.recipe))
+    assert sorted(calls) == ["read"] * 2 + ["resolve"] * 2

@@ -314,7 +314,7 @@ def sharded(folder: Path) -> None:
 
 BROKEN: list[tuple[Damage, str]] = [
     (absent("config.json"), r"config\.json: cannot be read: No such file"),
-    (raw("config.json", b"{"), r"config\.json:1:2: not valid JSON"),
+    (raw("config.json", b"{"), r"config\.json.*not valid JSON"),
     (raw("config.json", b"[1]"), r"config\.json: model_type is None"),
     (settings(hidden_size="wide"), r"config\.json: cannot be read \(.*str"),
     (settings(model_type="gpt2"), r"config\.json: model_type is 'gpt2', expected one of .*bert"),

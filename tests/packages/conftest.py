@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments import run
 from spmrl_bench.experiments.packaging import package_run
 from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from tests.laboratory import Laboratory, build_laboratory
 from tests.packages.hub_server import Hub, serving
@@ -24,11 +24,15 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
     laboratory = build_laboratory(tmp_path_factory.mktemp("scored"))
     with pytest.MonkeyPatch.context() as patch:
         in_use(laboratory, patch)
-        work = make_runs(str(laboratory.recipe), track="mini", variants=["word-charlstm"])
-        train_all([work], runs_dir=laboratory.folder / "runs", device="cpu")
-        run.evaluate(
-            work, runs_dir=laboratory.folder / "runs", results_dir=laboratory.folder / "results"
+        runs = make_runs(
+            str(laboratory.recipe),
+            runs_dir=laboratory.folder / "runs",
+            track="mini",
+            variants=["word-charlstm"],
         )
+        train_all(runs, device="cpu")
+        _, errors = evaluate_all(runs, KnownRecords(laboratory.folder / "results"))
+        assert not errors
     return laboratory
 
 

@@ -19,7 +19,6 @@ from spmrl_bench.process.signals import (
     exit_status,
     interrupt,
     on_signals,
-    signals_wait,
 )
 from tests.conftest import PATIENCE
 
@@ -47,30 +46,6 @@ def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sys.modules.pop("asks_to_stop").done
     assert exit_status(caught.value) == 143
     assert exit_status(KeyboardInterrupt()) == 130
-
-
-def test_signals_wait_for_the_end_of_what_is_done_whole() -> None:
-    done = []
-
-    def work() -> None:
-        with signals_wait(signal.SIGINT, signal.SIGTERM):
-            for number in range(2):
-                signal.raise_signal(signal.SIGTERM)
-                done.append(number)
-
-    def fail() -> None:
-        with signals_wait(signal.SIGTERM):
-            signal.raise_signal(signal.SIGTERM)
-            raise OSError("the disk is full")
-
-    with on_signals(interrupt, signal.SIGTERM):
-        with pytest.raises(Interrupted) as caught:
-            work()
-        assert done == [0, 1]
-        assert caught.value.number == signal.SIGTERM
-        with pytest.raises(Interrupted):
-            fail()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_an_import_without_end_is_left_in_words(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.plan import Plan, make_runs
-from spmrl_bench.experiments.train import train_all
+from spmrl_bench.experiments.plan import Run, make_runs, plan_track
+from spmrl_bench.experiments.score import KnownRecords
+from spmrl_bench.experiments.train import train_all, train_and_evaluate
 from spmrl_bench.treebanks import treebank
 from spmrl_bench.treebanks.treebank import ClosedSplitError, Treebank, open_treebank
 from tests.builders import cli, works
@@ -92,20 +93,17 @@ def test_a_track_opens_test_when_all_its_runs_are_trained(
     monkeypatch.setattr(
         "spmrl_bench.experiments.plan.list_recipes", lambda: [str(laboratory.recipe)]
     )
-    from spmrl_bench.experiments.plan import plan_track, run_track
-
-    work = plan_track("open", variants=["charlstm"])
-    train_all(work.plans, runs_dir=Path("runs"))
+    runs, _ = plan_track("open", variants=["charlstm"])
+    train_all(runs)
     assert "test" not in opened
-    run_track(work, runs_dir=Path("runs"), results_dir=Path("results"))
+    train_and_evaluate(runs, KnownRecords(Path("results")))
     assert "test" in opened
 
 
-def test_a_plan_has_no_test_whatever_it_was_made_of(laboratory: Laboratory, tally: Tally) -> None:
+def test_a_run_has_no_test_whatever_it_was_made_of(laboratory: Laboratory, tally: Tally) -> None:
     held = tally("R23", "ways to a closed test split")
-    made = make_runs(str(laboratory.recipe))
-    plans = [made, Plan(open_treebank("tiny-open"), made.configs, "")]
-    banks = [plan.treebank for plan in plans]
+    made, *_ = make_runs(str(laboratory.recipe))
+    banks = [made.treebank, Run(open_treebank("tiny-open"), made.config, made.folder).treebank]
     banks += [pickle.loads(pickle.dumps(banks[0])), copy.copy(banks[0]), banks[0].without_test()]
     for bank in banks:
         for ask in (bank.examples, bank.split, bank.data):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.run_folder import put_in_order
+from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.storage import files
 from tests.builders import cli
 from tests.laboratory import Laboratory
@@ -97,7 +97,8 @@ def test_a_failure_of_any_call_is_one_message_and_loses_nothing(
             # The disk is in order again: the same command does the rest.
             status, said = invoke(*arguments)
             assert status == 0, (made[number], said)
-            put_in_order(RUN)
+            with run_lock(RUN):
+                pass
             # This process lives, so what it could not remove is its own still.
             left = [name for name in hidden(place) if f"-{os.getpid()}-" not in name]
             assert left == [] or "unlink" in made[number], (made[number], left)

@@ -91,7 +91,7 @@ ELMO: dict[str, tuple[Damage, str]] = {
     "10**9 layers": (_options("lstm", n_layers=10**9), "found nothing"),
     "10**9 highways": (_options("char_cnn", n_highway=10**9), "found nothing"),
     "a state of 10**9": (_options("lstm", projection_dim=10**9), "found (12, 5)"),
-    "100,000 brackets": (raw("options.json", DEEP), "deep inside each other"),
+    "100,000 brackets": (raw("options.json", DEEP), "recursion limit exceeded"),
     "a tensor that is not stored": (_not_stored, "too many for a file of this size"),
     "a link to another file": (
         _replaced("char_embed", lambda f, k: f.__setitem__(k, h5py.ExternalLink("/dev/zero", "a"))),
@@ -125,7 +125,7 @@ ENCODERS: dict[str, tuple[Damage, str]] = {
     "10**9 words": (_config(vocab_size=10**9), LARGE),
     "10**10 positions": (_config(max_position_embeddings=10**10), LARGE),
     "a weight that is no number": (tensors(_poison, "model.safetensors", format="pt"), "finite"),
-    "deep settings": (raw("config.json", OBJECTS), "deep inside each other"),
+    "deep settings": (raw("config.json", OBJECTS), "recursion limit exceeded"),
     "a deep tokenizer": (raw("tokenizer_config.json", OBJECTS), "tokenizer"),
     "a pipe as tokenizer": (special("special_tokens_map.json", "pipe"), "a named pipe"),
     "a device as weights": (special("model.safetensors", "device"), "a device"),

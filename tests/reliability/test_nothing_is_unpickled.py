@@ -20,7 +20,7 @@ CALLS = {
 
 #: What hands jobs to SLURM and takes their answers, by way of submitit, which pickles both. Only
 #: what belongs to this user is read.
-JOBS = {f"executors/slurm_{part}.py" for part in ("files", "job", "submission")}
+JOBS = {"process/executors/slurm.py"}
 
 
 def mistakes(source: str) -> list[str]:

@@ -15,7 +15,6 @@ from spmrl_bench.storage.files import (
     append,
     create,
     last_complete_version,
-    names_in,
     read_folder,
     remove_folder,
     remove_orphans,
@@ -324,10 +323,3 @@ def test_text_is_written_with_its_folders_for_all_to_read(tmp_path: Path) -> Non
     write_text(path, "Straße\n")
     assert path.read_bytes() == "Straße\n".encode()
     assert path.stat().st_mode & 0o777 == 0o644
-
-
-def test_a_folder_that_is_gone_holds_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a" / "b").mkdir(parents=True)
-    (tmp_path / "file").touch()
-    assert names_in(tmp_path / "a") == ["b"]
-    assert names_in(tmp_path / "gone") == names_in(tmp_path / "file") == []

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 from spmrl_bench.leaderboard.board import load_results
-from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record, System, read_records
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.metric import metric_named
@@ -29,11 +30,9 @@ PARSES = RESULTS / "parses"
 
 def scored(laboratory: Laboratory, system: Known, how: str, *, save: bool = True) -> Record:
     """A system that was trained and scored."""
-    asked = system_runs(str(laboratory.recipe), system, RUNS, settings={"how": how})
-    train_systems(asked, device="cpu", jobs=1, fresh=False, say=lambda text: None)
-    (record,) = score_systems(
-        asked, RESULTS, device="cpu", jobs=1, say=lambda text: None, save_parses=save
-    )
+    asked = system_runs(str(laboratory.recipe), system, settings={"how": how})
+    train_all(asked, device="cpu", jobs=1)
+    (record,), _ = evaluate_all(asked, KnownRecords(RESULTS), device="cpu", save_parses=save)
     return record
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,19 +14,18 @@ from pathlib import Path
 
 import nltk
 import pytest
-from spmrl_bench.experiments.cancelling import cancel_run
-from spmrl_bench.experiments.run_state import state_of
-from spmrl_bench.systems.together import score_systems, train_systems
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
+from spmrl_bench.experiments.listing import state_of
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.storage.living import is_dead, process_start_time
-from spmrl_bench.systems.command import StoppedError
 from spmrl_bench.systems.command import run as run_command
 from spmrl_bench.systems.description import Known, filled, load_system, system_paths
 from spmrl_bench.systems.entry import enter
-from spmrl_bench.systems.run import SystemRun, system_runs, train_one
+from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from tests.builders import cli
 from tests.conftest import PATIENCE
@@ -33,23 +33,25 @@ from tests.laboratory import Laboratory
 from tests.systems.flat import DESCRIPTION
 
 RUNS, RESULTS = Path("runs"), Path("results")
+STARTING = "import os, sys, time\nif sys.argv[1] == 'parse': time.sleep(1)"
 
 
 def runs(
     laboratory: Laboratory, system: Known, how: str = "well", **options: object
 ) -> list[SystemRun]:
     options = {"settings": {"how": how}, **options}
-    return system_runs(str(laboratory.recipe), system, RUNS, **options)
+    return system_runs(str(laboratory.recipe), system, **options)
 
 
-def train(asked: list[SystemRun], *, jobs: int = 1, fresh: bool = False) -> list[str]:
-    said: list[str] = []
-    train_systems(asked, device="cpu", jobs=jobs, fresh=fresh, say=said.append)
-    return said
+def train(asked: list[SystemRun], *, jobs: int = 1, fresh: bool = False) -> None:
+    train_all(asked, device="cpu", jobs=jobs, fresh=fresh)
 
 
 def score(asked: list[SystemRun], *, jobs: int = 1) -> list[Record]:
-    return score_systems(asked, RESULTS, device="cpu", jobs=jobs, say=lambda text: None)
+    records, errors = evaluate_all(asked, KnownRecords(RESULTS), device="cpu", jobs=jobs)
+    for error in errors:
+        raise error
+    return records
 
 
 def test_a_run_has_the_scores_of_its_answers_entered_by_file(
@@ -126,6 +128,7 @@ def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
         TrainingError, match=r"ended with status 3; its log, .*\n  first line\n  the re"
     ):
         train(asked)
+    assert not (asked[0].folder / "data").exists()  # a copy of a treebank that may be licensed
     assert (asked[1].folder / "trained.json").exists()
     assert not (asked[0].folder / "trained.json").exists()
     failed, done = (state_of(this.folder) for this in asked)
@@ -134,10 +137,12 @@ def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
     assert "Z FAILED: " in (asked[0].folder / "train.log").read_text(encoding="utf-8")
 
 
-def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
+def test_the_clock_ends_a_training(
+    laboratory: Laboratory, flat: Known, capfd: pytest.CaptureFixture[str]
+) -> None:
     (this,) = asked = runs(laboratory, flat, "slow", minutes=0.02)
-    _, ended = train(asked)
-    assert "ended by the clock" in ended
+    train(asked)
+    assert "trained in 1 s, ended by the clock" in capfd.readouterr().err
     pid = int((this.folder / "model" / "pid.txt").read_text())
     assert is_dead(pid, process_start_time(pid) or "")
     (record,) = score(asked)
@@ -152,6 +157,46 @@ def test_the_clock_ends_a_training(laboratory: Laboratory, flat: Known) -> None:
         train(runs(laboratory, flat, "nothing", minutes=0.02))
 
 
+def test_the_start_of_a_program_is_no_part_of_its_speed(
+    laboratory: Laboratory, flat: Known
+) -> None:
+    driver = laboratory.folder / "flat.py"
+    driver.write_text(driver.read_text().replace("import os, sys, time", STARTING))
+    asked = runs(laboratory, flat)
+    train(asked)
+    (record,) = score(asked)
+    words = sum(map(len, open_treebank("tiny-open").examples("dev")))
+    # It starts for a second and then parses in no time that can be measured.
+    speed = record.dev.tokens_per_second
+    assert speed is None or speed > 2 * words
+
+
+def test_what_is_not_trained_here_is_scored(
+    laboratory: Laboratory, flat: Known, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = re.sub(r"(?s)\[train\].*(?=\[parse\])", "", DESCRIPTION)
+    flat.path.write_text(text.replace("layer =", 'training_data = "OntoNotes"\nlayer ='))
+    asked = runs(laboratory, Known(flat.path), seeds=[1, 2])
+    train(asked)
+    said = "seed 0: already trained, on OntoNotes: 'spmrl-bench eval' scores it"
+    assert said in capfd.readouterr().err
+    (record,) = score(asked)
+    assert record.system.training is None
+    assert record.system.training_data == "OntoNotes"
+
+
+def test_records_say_how_often_test_was_scored(laboratory: Laboratory, flat: Known) -> None:
+    """Also where several are scored at once; the same answers count once."""
+    asked = [
+        *runs(laboratory, flat),
+        *runs(laboratory, flat, "faulty"),
+        *runs(laboratory, flat, "slow", minutes=0.02),
+    ]
+    train(asked, jobs=3)
+    tested = [record.system.tested for record in score(asked, jobs=3)]
+    assert max(tested) == 2
+
+
 def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: Known) -> None:
     asked = runs(laboratory, flat, "faulty")
     train(asked)
@@ -164,37 +209,38 @@ def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: Known) -> N
         score(asked)
 
 
-def test_all_ends_together(laboratory: Laboratory, flat: Known) -> None:
-    """What a thread runs ends when the event is set, whatever it has started."""
-    stop = threading.Event()
-    (this,) = runs(laboratory, flat, "slow")
-    ended: list[BaseException] = []
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_all_ends_together(laboratory: Laboratory, flat: Known, jobs: int) -> None:
+    """Ctrl-C ends the commands, whatever they have started; of the trees nothing is left."""
+    asked = runs(laboratory, flat, "slow", seeds=[1, 2][:jobs])
+    pids = [this.folder / "model" / "pid.txt" for this in asked]
+    states: list[str] = []
+    processes: list[tuple[int, str]] = []
 
-    def work() -> None:
-        try:
-            train_one(this, threads=1, device="cpu", fresh=False, stop=stop)
-        except StoppedError as error:
-            ended.append(error)
+    def press() -> None:
+        deadline = time.monotonic() + PATIENCE
+        while not all(path.exists() and path.read_text() for path in pids):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        processes.extend((pid, process_start_time(pid) or "") for pid in map(pid_in, pids))
+        states.extend(state_of(this.folder).state for this in asked)
+        os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    path = this.folder / "model" / "pid.txt"
-    deadline = time.monotonic() + PATIENCE
-    while not (path.exists() and path.read_text()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    pid = int(path.read_text())
-    born = process_start_time(pid) or ""
-    running = state_of(this.folder)
-    assert running.state == "running"
-    with pytest.raises(CheckpointError, match=rf"process {os.getpid()} on .* cannot be told"):
-        cancel_run(running)
-    stop.set()
-    thread.join(PATIENCE)
-    assert len(ended) == 1
-    assert is_dead(pid, born)
-    assert not (this.folder / "trained.json").exists()
-    interrupted = state_of(this.folder)
-    assert interrupted.state == "interrupted"
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    with pytest.raises(KeyboardInterrupt):
+        train(asked, jobs=jobs)
+    pressing.join(PATIENCE)
+    assert states == ["running"] * jobs
+    for this, process in zip(asked, processes, strict=True):
+        assert is_dead(*process)
+        assert not (this.folder / "trained.json").exists()
+        assert not (this.folder / "data").exists()
+        assert state_of(this.folder).state == "interrupted"
+
+
+def pid_in(path: Path) -> int:
+    return int(path.read_text())
 
 
 def test_a_command_ends_with_the_program(tmp_path: Path) -> None:

@@ -234,15 +234,15 @@ def test_dependencies_alone_are_learnt_where_there_is_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TREEBANKS", str(shared_data("treebanks")))
-    (config,) = make_runs("basque", treebank="basque-ud-bdt").configs
-    assert (config.variant, config.kind, config.select) == (
+    (run,) = make_runs("basque", treebank="basque-ud-bdt")
+    assert (run.config.variant, run.config.kind, run.config.select) == (
         "dependencies", "biaffine", "attachment.las"
     )  # fmt: skip
     with pytest.raises(RecipeError, match="charlstm learns from constituents, but treebank basque"):
         make_runs("basque", treebank="basque-ud-bdt", variants=["charlstm"])
     usual = make_runs("basque")
-    assert usual.treebank.name == "basque-mini"
-    assert "dependencies" not in {config.variant for config in usual.configs}
+    assert {run.treebank.name for run in usual} == {"basque-mini"}
+    assert "dependencies" not in {run.variant for run in usual}
 
 
 # ---- Other words, and another order ----

@@ -313,8 +313,7 @@ def executor_for(
 
         return DaskExecutor(backend.address, shared, device=device, log=log)
     if backend.kind == "slurm":
-        from spmrl_bench.process.executors.slurm import SlurmExecutor
-        from spmrl_bench.process.executors.slurm_settings import SlurmSettings
+        from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
 
         place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
         settings = validated(SlurmSettings, backend.settings, place, RecipeError)

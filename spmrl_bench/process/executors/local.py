@@ -15,7 +15,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +28,12 @@ from rich.console import Console
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.process.devices import cards, device_of_job
 from spmrl_bench.process.executors.base import Outcome, Unit
-from spmrl_bench.process.pools import available_threads, interrupts_blocked, worker_pool
+from spmrl_bench.process.pools import (
+    available_threads,
+    end_with_parent,
+    interrupts_blocked,
+    worker_pool,
+)
 from spmrl_bench.process.signals import interrupt, on_signals
 
 # Seconds in which a dead process has a status, and in which one without parent has saved.
@@ -163,14 +167,11 @@ def start_job(unit: Unit, device: str, threads: int) -> Job:
 def _stop_with_parent(parent: int) -> None:
     """Ask this process to save and end when the one with this number, which started it, is gone."""
 
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
+    def stop() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         _idle.wait(_LAST)
-        os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    end_with_parent(parent, stop)
 
 
 def perform(unit: Unit, device: str, threads: int) -> None:

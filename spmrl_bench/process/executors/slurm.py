@@ -1,72 +1,157 @@
 """Units as jobs of SLURM, by way of submitit.
 
-Units that are handed over together are one job array. Whether one has ended is known from its
-result, a file, and where there is none, from SLURM, which no longer knows the job or says what
-became of it.
+Units that are handed over together are one job array. How one has ended is its result, a file;
+where there is none, SLURM says what became of its job, or does not know it any more. ``squeue`` is
+asked, once for all jobs, and not ``sacct``: many clusters keep no accounts. SLURM's controller may
+be busy or started anew; then it does not answer for a while, and the jobs go on.
+
+Jobs of a driver that was killed go on too. The same command finds their runs locked and waits for
+them, and a job that begins later finds its run finished (``scancel -n spmrl_bench`` ends them).
 """
 
 from __future__ import annotations
 
+import datetime
+import io
+import os
+import pickle
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import traceback
+from collections.abc import Callable
+from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from spmrl_bench.errors import SpmrlError, TrainingError
-from spmrl_bench.process.executors.base import Outcome, Unit
-from spmrl_bench.process.executors.slurm_files import (
-    answer_of,
-    end_of_log,
-    remove_files,
-    results_of,
-)
-from spmrl_bench.process.executors.slurm_job import Answer
-from spmrl_bench.process.executors.slurm_queue import (
-    ENDS,
-    PATIENCE,
-    UNLISTED,
-    Listed,
-    ProcessQueue,
-    Queue,
-    SlurmQueue,
-)
-from spmrl_bench.process.executors.slurm_settings import SlurmSettings
-from spmrl_bench.process.executors.slurm_submission import JobsRefusedError, Submission
-from spmrl_bench.process.pools import usable_cores
-from spmrl_bench.storage.locks import LockedError, holder
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
+
+from spmrl_bench.errors import RunOwnedError, SpmrlError, TrainingError, remedy
+from spmrl_bench.process.executors.base import Outcome, Status, Unit
+from spmrl_bench.process.executors.local import perform
+from spmrl_bench.process.pools import interrupts_blocked
+from spmrl_bench.process.signals import interrupt
+from spmrl_bench.storage.locks import LockedError, holder, lock_of
 
 if TYPE_CHECKING:
-    from spmrl_bench.process.executors.slurm_queue import Job
+    import submitit
 
-# Seconds: between two looks whether it is time to look, after which a job is told again to stop,
-# and between two tries to hand units over where SLURM takes no more.
-_GLANCE, _REMIND, _AGAIN = 0.1, 30.0, 60.0
+    Job: TypeAlias = submitit.Job[Any]
 
-# Why a job waits that will begin by itself.
-_USUAL = {"", "None", "BeginTime", "Cleaning", "JobArrayTaskLimit", "Priority", "Resources"}
+Count = Annotated[int, Field(ge=1)]
+Answer: TypeAlias = tuple[Status, Exception | None]
+
+#: Seconds that the controller may be silent, and that one answer may take.
+PATIENCE, ONE_ANSWER = 600.0, 60.0
+# Seconds after which jobs are told again to stop, and after which SLURM is asked again to take
+# units that it has refused.
+_REMIND, _AGAIN = 30.0, 60.0
+_PROGRAMS = ("sbatch", "srun", "squeue", "scancel")
+
+# States after which a job is not gone on with, and what each means to a user.
+_NEVER_BEGAN = "CANCELLED before it began"
+_ENDS = {
+    "BOOT_FAIL": "had a node that did not start",
+    "CANCELLED": "was cancelled",
+    _NEVER_BEGAN: "was cancelled before it began",
+    "COMPLETED": "ended",
+    "DEADLINE": "came to its deadline",
+    "FAILED": "ended with an error",
+    "NODE_FAIL": "lost its node",
+    "OUT_OF_MEMORY": "ran out of memory (memory_gb)",
+    "PREEMPTED": "made room for another",
+    "REVOKED": "was revoked",
+    "TIMEOUT": "ran out of its time (minutes)",
+    "UNLISTED": "is no longer listed",
+}
+
+# Of a log that is shown: lines, and the bytes where they are looked for.
+_TAIL, _TAIL_BYTES = 3, 4096
+
+
+class SlurmSettings(BaseModel):
+    """What each run asks of SLURM."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    partition: str | None = None
+    """Partition that jobs go to; without it the cluster's own choice."""
+    account: str | None = None
+    """Account that they are charged to; without it the user's own."""
+    qos: str | None = None
+    """Quality of service; without it the account's own."""
+    minutes: Count = 1440
+    """Time limit of a job. A run that needs longer saves shortly before, and goes on in another."""
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+    """Memory of a run."""
+    cpus: Count = 1
+    """Cores of a run, each for one thread."""
+    gpus: Annotated[int, Field(ge=0, le=1)] = 0
+    """Graphics cards of a run: 0 trains on the CPU, 1 on a card."""
+    at_once: Count = 100
+    """Jobs of one array that run at once."""
+    queued: Count = 1000
+    """Jobs that wait or run at most; more than ``MaxArraySize`` of the cluster it does not take."""
+    setup: tuple[str, ...] = ()
+    """Lines of shell before the program, such as ``module load cuda``."""
+    extra: dict[str, str | StrictInt | StrictFloat | Literal[True]] = {}
+    """Further options of ``sbatch`` by their long names, such as ``constraint = "a100"``; ``true``
+    where there is no value."""
+
+    @field_validator("extra")
+    @classmethod
+    def _with_names_of_submitit(cls, options: dict[str, Any]) -> dict[str, Any]:
+        named = {name.lstrip("-").replace("-", "_"): value for name, value in options.items()}
+        # They say where the files of jobs are and which job is which.
+        own = {"array", "error", "job_name", "open_mode", "output", "signal"}
+        if taken := own & named.keys():
+            raise ValueError(f"{', '.join(sorted(taken))}: set by the program itself")
+        return named
+
+    def parameters(self) -> dict[str, Any]:
+        """Those of submitit's executor."""
+        return {
+            "job_name": "spmrl_bench",
+            "partition": self.partition,
+            "account": self.account,
+            "qos": self.qos,
+            "time": self.minutes,
+            "signal_delay_s": min(120, 30 * self.minutes),  # to save in
+            "nodes": 1,
+            "ntasks_per_node": 1,
+            "cpus_per_task": self.cpus,
+            # Else a step has one core since SLURM 22.05, however many its job has.
+            "srun_args": [f"--cpus-per-task={self.cpus}"],
+            "gpus_per_node": self.gpus or None,
+            "mem": f"{round(1024 * self.memory_gb)}M",
+            "array_parallelism": self.at_once,
+            "wckey": None,
+            "setup": list(self.setup),
+            "additional_parameters": {"requeue": True} | self.extra,
+        }
 
 
 @dataclass(eq=False)
 class _Work:
-    """A unit that a job has.
-
-    Attributes:
-        missed: since when its job is over without a result, and ``told``: when it was last told to
-            stop; by the clock of :func:`time.monotonic`.
-    """
+    """A unit that a job has, and since when the job is over without a result."""
 
     unit: Unit
     job: Job
     missed: float | None = None
-    told: float | None = None
 
 
 class SlurmExecutor:
     """Jobs of SLURM; any of them may be told to make room for another."""
 
     preemptible = True
+    #: Seconds between two looks at the queue, and in which a file that a job has left is seen here.
+    interval, grace = 5.0, 60.0
 
     def __init__(
         self,
@@ -86,32 +171,37 @@ class SlurmExecutor:
         Raises:
             SpmrlError: submitit or SLURM is not there.
         """
-        self._settings, self._log = settings, log
+        try:
+            import submitit
+        except ImportError:
+            raise SpmrlError(
+                "jobs of SLURM need the package submitit: pip install 'spmrl-bench[slurm]'"
+            ) from None
+        if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
+            raise SpmrlError(
+                f"no program '{missing[0]}' here, with which SLURM is told what to do: give the "
+                "command on a machine of the cluster"
+            )
+        self._submitit, self._settings, self._log = submitit, settings, log
         self._folder = folder.absolute()
         # A card of somebody else may be seen by a job that asked for none.
         self._device = ("cuda" if settings.gpus else "cpu") if device == "auto" else device
-        self._local = settings.cluster == "local"
-        self._queue: Queue = ProcessQueue() if self._local else SlurmQueue()
-        self._submission = Submission(settings, self._folder)
-        self._collected: list[Unit] = []
+        self._collected: list[Unit] = []  # not handed over yet
         self._works: list[_Work] = []
-        self._leaving: list[Job] = []  # which have left their results, but not yet the queue
         self._next_look = self._next_try = 0.0
-        self._mentioned: set[str] = set()  # reasons for which jobs wait
-        self._refused: float | None = None
-        self._stopping = False
+        self._next_reminder: float | None = None  # where all are asked to stop
+        self._answered = time.monotonic()
+        self._refused = False
 
     @property
     def capacity(self) -> int:
-        """As many as are queued; of processes, no more than there are cores for."""
-        if self._local:
-            return max(1, min(self._settings.at_once, usable_cores() // self._settings.cpus))
+        """As many as may be queued."""
         return self._settings.queued
 
     def start(self, unit: Unit) -> str:
         """Take a unit; it is handed over with others at the next look."""
         self._collected.append(unit)
-        return "as a process of submitit" if self._local else "as a job of SLURM"
+        return "as a job of SLURM"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
         """The units whose jobs have ended; SLURM is asked every few seconds at most.
@@ -119,164 +209,257 @@ class SlurmExecutor:
         Raises:
             SpmrlError: SLURM takes no job, or has not answered for too long.
         """
-        until = time.monotonic() + seconds
-        while True:
-            if (now := time.monotonic()) >= self._next_look:
-                found = self._look(now)
-                self._next_look = time.monotonic() + self._queue.interval
-                if found:
-                    return found
-            if now >= until:
-                return []
-            time.sleep(max(0.0, min(_GLANCE, until - now)))
+        if (wait := self._next_look - time.monotonic()) > 0:
+            time.sleep(min(wait, seconds))
+            return []
+        now = time.monotonic()
+        found = self._ended_jobs(now) if self._works else []
+        if self._next_reminder is not None:
+            stopped = TrainingError("it was not handed over yet")
+            found += [Outcome(unit, "stopped", stopped) for unit in self._collected]
+            self._collected = []
+            if self._works and now >= self._next_reminder:
+                # What they are told before their program has begun they do not hear.
+                self._next_reminder = now + _REMIND
+                self._scancel("--state=PENDING")
+                self._scancel("--state=RUNNING", "--signal=TERM")
+        elif self._collected and now >= self._next_try:
+            found += self._hand_over(now)
+        self._next_look = time.monotonic() + self.interval
+        return found
 
     def ask_to_stop(self) -> None:
         """SIGTERM to jobs that run; those that wait are cancelled."""
-        self._stopping = True
-        self._next_look = 0.0
+        self._next_reminder = self._next_look = 0.0
 
     def close(self) -> None:
-        """Have all jobs cancelled that are left."""
-        jobs = [*self._leaving, *(work.job for work in self._works)]
-        listed = None
-        with suppress(SpmrlError):  # then they are cancelled unseen
-            listed = self._queue.listed(jobs) if jobs else None
-        if listed is not None:
-            jobs = [job for job in jobs if not listed.get(job.job_id, UNLISTED).is_over]
-        self._queue.cancel(jobs)
-        self._works.clear()
-        self._leaving.clear()
-        self._collected.clear()
+        """Have all jobs cancelled that are left; they get SIGTERM, and some seconds to save."""
+        if self._works:
+            self._scancel()
+        self._works, self._collected = [], []
 
-    # What a look at the queue brings about ----------------------------------------------------
-
-    def _look(self, now: float) -> list[Outcome]:
-        """See what has ended, and hand over what was collected."""
-        if not self._works and not self._collected:
+    def _ended_jobs(self, now: float) -> list[Outcome]:
+        """The units whose jobs have ended."""
+        states = self._states(now)
+        if states is None:
             return []
-        listed = self._queue.listed([work.job for work in self._works])
-        if listed is None:
-            return []
-        results = results_of(work.job for work in self._works)
+        # A network's file system tells late of a single file that has appeared.
+        files: set[Path] = set()
+        for folder in {work.job.paths.folder for work in self._works}:
+            with suppress(OSError):
+                files.update(folder.iterdir())
         found: list[Outcome] = []
         for work in list(self._works):
-            job, result = work.job, work.job.paths.result_pickle
-            answer = answer_of(job) if result in results else None
-            ended = self._judged(work, answer, listed.get(job.job_id, UNLISTED), now)
-            if ended is not None:
-                found.append(ended)
-        if self._stopping:
-            self._remind(listed, now)
-            stopped = TrainingError("it was not handed over yet")
-            found += [Outcome(unit, "stopped", stopped) for unit in self._collected]
-            self._collected.clear()
-        elif self._collected and now >= self._next_try:
-            found += self._hand_over(now)
+            job = work.job
+            answer = _answer_of(job) if job.paths.result_pickle in files else None
+            state = states.get(job.job_id, "UNLISTED")
+            if (answer := self._judged(work, answer, state, now)) is not None:
+                self._works.remove(work)
+                if answer[0] not in ("failed", "lost"):
+                    _remove_files(job)
+                found.append(Outcome(work.unit, *answer))
         return found
 
-    def _judged(
-        self, work: _Work, answer: Answer | None, job: Listed, now: float
-    ) -> Outcome | None:
-        """How a unit has ended, if it has.
-
-        Args:
-            work: the unit.
-            answer: its result.
-            job: what the queue says of its job.
-            now: the time.
-        """
-        if not job.is_over:
+    def _judged(self, work: _Work, answer: Answer | None, state: str, now: float) -> Answer | None:
+        """How a unit has ended, if it has, by its job's answer and state."""
+        if state not in _ENDS:
             work.missed = None
             # SLURM itself begins one again that was told to make room; and a unit that is to be
             # begun again here had better not meet its own job.
-            if answer is None or answer.status in ("stopped", "locked"):
-                self._mention(work, job)
-                return None
-            self._leaving.append(work.job)
-        if answer is None:
-            work.missed = work.missed or now
-            if now - work.missed < self._queue.grace and not job.never_began:
-                return None
-            answer = self._without_result(work, job)
-        self._works.remove(work)
-        if answer.status not in ("failed", "lost"):
-            remove_files(work.job)
-        return Outcome(work.unit, *answer)
+            return None if answer is None or answer[0] in ("stopped", "locked") else answer
+        if answer is not None:
+            return answer
+        work.missed = work.missed or now
+        if state != _NEVER_BEGAN and now - work.missed < self.grace:
+            return None
+        problem = f"SLURM job {work.job.job_id} {_ENDS[state]}"
+        if state != _NEVER_BEGAN:
+            problem += f" and left no result; {_end_of_log(work.job)}"
+        made_room = self._next_reminder is not None or state == "PREEMPTED"
+        return "stopped" if made_room else "lost", TrainingError(problem)
 
-    def _without_result(self, work: _Work, job: Listed) -> Answer:
-        """What is said of a unit whose job left no result."""
-        name = self._name_of(work.job)
-        if not work.job.paths.submitted_pickle.exists():  # its files were removed, see _judged
-            return Answer("stopped", TrainingError(f"{name} has ended, as another call has seen"))
-        if job.never_began:
-            error = TrainingError(f"{name} was cancelled before it began")
-        else:
-            end = ENDS[job.state]
-            error = TrainingError(f"{name} {end} and left no result; {end_of_log(work.job)}")
-        makes_room = self._stopping or job.state == "PREEMPTED"
-        return Answer("stopped" if makes_room else "lost", error)
+    def _states(self, now: float) -> dict[str, str] | None:
+        """The states of all jobs of this user, by their numbers; None is no answer now.
 
-    def _mention(self, work: _Work, job: Listed) -> None:
-        """Say, once for each reason, why a job waits that does not wait for the work of others."""
-        if job.state != "PENDING" or job.reason in _USUAL | self._mentioned:
-            return
-        self._mentioned.add(job.reason)
-        name, number = self._name_of(work.job), work.job.job_id
-        held = "held" in job.reason.lower()
-        advice = f"'scontrol release {number}' lets it begin" if held else "see 'man squeue'"
-        self._log(f"{work.unit.title}: {name} waits, and maybe others: {job.reason} ({advice})")
-
-    def _remind(self, listed: Mapping[str, Listed], now: float) -> None:
-        """Tell jobs to stop; what they are told before their program has begun they do not hear."""
-        due = [work for work in self._works if work.told is None or now - work.told > _REMIND]
-        for work in due:
-            waits = listed.get(work.job.job_id, Listed("PENDING")).state == "PENDING"
-            work.told = None if waits else now
-        if due:
-            self._queue.tell([work.job for work in due])
-
-    def _name_of(self, job: Job) -> str:
-        return f"process {job.job_id}" if self._local else f"SLURM job {job.job_id}"
-
-    # Handing over -----------------------------------------------------------------------------
-
-    def _hand_over(self, now: float) -> list[Outcome]:
-        """Hand over what was collected; returns the units that somebody else has in work."""
-        ended: list[Outcome] = []
-        left: list[Unit] = []
-        for unit in self._collected:
-            lock = unit.folder and unit.folder.with_name(f".{unit.folder.name}.lock")
-            if lock and (owner := holder(lock)):
-                ended.append(Outcome(unit, "locked", LockedError(lock, owner)))
-            else:
-                left.append(unit)
-        self._collected = left
-        if left:
-            self._submit(now)
-        return ended
-
-    def _submit(self, now: float) -> None:
-        """Hand over what is left; where SLURM takes no more at the moment, that waits.
+        SLURM remembers a job for some minutes after its end, and then no more.
 
         Raises:
-            SpmrlError: SLURM does not take it at all.
+            SpmrlError: there has been none for too long.
         """
-        try:
-            jobs = self._submission.submit(self._collected, self._device)
-        except JobsRefusedError as refusal:
-            first, self._refused = self._refused is None, self._refused or now
-            passing = refusal.is_passing and now - self._refused < PATIENCE
-            if not passing and not self._works:
-                raise
-            self._next_try = now + _AGAIN
-            if first:
-                self._log(f"{refusal.reason}: it is tried again every {_AGAIN:.0f} seconds")
-            return
-        self._refused = None
-        for unit, job in zip(self._collected, jobs, strict=True):
-            self._take(unit, job)
-        self._collected = []
+        command = ["squeue", "--noheader", "--array", "--states=all", f"--user={os.getuid()}"]
+        answer, problem = _told([*command, "--format=%i|%T|%M"])
+        if problem:
+            if now - self._answered > PATIENCE:
+                raise SpmrlError(
+                    f"SLURM has not answered for {PATIENCE / 60:.0f} minutes ({problem}); when it "
+                    "answers again, give the same command again (without --fresh)"
+                )
+            return None
+        self._answered = now
+        rows = (line.strip().split("|") for line in answer.splitlines())
+        return {
+            name: _NEVER_BEGAN if (state, used) == ("CANCELLED", "0:00") else state
+            for name, state, used in rows
+        }
 
-    def _take(self, unit: Unit, job: Job) -> None:
-        """Note that a job has a unit."""
-        self._works.append(_Work(unit, job))
+    def _scancel(self, *options: str) -> None:
+        """Tell SLURM something about all jobs; those that it does not know any more have ended."""
+        _told(["scancel", "--quiet", *options, *(work.job.job_id for work in self._works)])
+
+    def _hand_over(self, now: float) -> list[Outcome]:
+        """Hand over what was collected; returns the units that another process has in work.
+
+        Where SLURM takes no more at the moment, that waits for a while.
+
+        Raises:
+            SpmrlError: it takes none at all, or the files cannot be written.
+        """
+        locked: list[Outcome] = []
+        for unit in self._collected:
+            if unit.folder is not None and (owner := holder(lock := lock_of(unit.folder))):
+                locked.append(Outcome(unit, "locked", LockedError(lock, owner)))
+        others = {outcome.unit for outcome in locked}
+        self._collected = [unit for unit in self._collected if unit not in others]
+        if not self._collected:
+            return locked
+        # Each time another folder, so that what a job is called does not say where its files are.
+        day = datetime.datetime.now(datetime.UTC)
+        folder = self._folder / f"{day:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        cpus = self._settings.cpus
+        python = f"env OMP_NUM_THREADS={cpus} PYTHONIOENCODING=utf-8 {shlex.quote(sys.executable)}"
+        try:
+            folder.mkdir(parents=True)
+            executor = self._submitit.SlurmExecutor(folder, python=f"{python} -P")
+            executor.update_parameters(**self._settings.parameters())
+            # submitit prints what sbatch says, besides raising it.
+            with redirect_stderr(io.StringIO()), interrupts_blocked(), executor.batch():
+                jobs = [
+                    executor.submit(do_unit, pickle.dumps(unit), self._device, cpus)
+                    for unit in self._collected
+                ]
+        except OSError as error:
+            raise SpmrlError(
+                f"{folder}: cannot be written: {error.strerror}. {remedy(error)}, or choose "
+                "another --runs folder"
+            ) from None
+        except RuntimeError as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            lines = [line.removeprefix("sbatch: error: ") for line in str(error).splitlines()]
+            reason = f"SLURM takes no jobs ({'; '.join(filter(None, map(str.strip, lines)))})"
+            if not self._works:
+                raise SpmrlError(
+                    f"{reason}. Look at the settings of [slurm]: partition, account, qos, minutes, "
+                    "memory_gb, cpus, gpus, queued, extra; 'sinfo' lists what the cluster has"
+                ) from None
+            self._next_try = now + _AGAIN
+            if not self._refused:
+                self._refused = True
+                self._log(f"{reason}: it is tried again every {_AGAIN:.0f} seconds")
+            return locked
+        self._refused = False
+        self._works += map(_Work, self._collected, jobs)
+        self._collected = []
+        return locked
+
+
+def _told(command: list[str]) -> tuple[str, str]:
+    """What a command of SLURM prints, and why it failed; Ctrl-C of a terminal is not for it."""
+    try:
+        with interrupts_blocked():
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=ONE_ANSWER, check=False
+            )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", str(error)
+    problem = done.stderr.strip().rpartition("\n")[2] or f"status {done.returncode}"
+    return done.stdout, problem if done.returncode else ""
+
+
+# The files of a job: how it ended, what it said -----------------------------------------------
+
+
+def _answer_of(job: Job) -> Answer:
+    """How the unit of a job has ended, as its result says.
+
+    A pickle can do anything when it is read, so that only one of this user is.
+    """
+    path = job.paths.result_pickle
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.getuid():
+                raise PermissionError("it belongs to somebody else")
+            outcome, answer = pickle.load(file)
+    except Exception as error:
+        return "failed", TrainingError(f"{path}: the result cannot be read: {error}")
+    if outcome == "success":
+        status, error = answer
+        return status, error
+    problem = str(answer).strip().rpartition("\n")[2]
+    return "failed", TrainingError(f"its job did not begin: {problem}; {_end_of_log(job)}")
+
+
+def _end_of_log(job: Job) -> str:
+    """Where the log of a job is and how it ends, in words."""
+    path = job.paths.stderr
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return f"it has no log ({path})"
+    last = " | ".join([line.strip() for line in lines if line.strip()][-_TAIL:])
+    return f"its log {path} ends with: {last}" if last else f"its log {path} is empty"
+
+
+def _remove_files(job: Job) -> None:
+    """Remove what a job has left, and its folder with the last of them."""
+    paths = job.paths
+    with suppress(OSError):
+        for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr):
+            path.unlink(missing_ok=True)
+        if not any(path.suffix in (".pkl", ".err") for path in paths.folder.iterdir()):
+            shutil.rmtree(paths.folder, ignore_errors=True)
+
+
+# What a job does ------------------------------------------------------------------------------
+
+
+def do_unit(pickled: bytes, device: str, threads: int) -> Answer:
+    """Do a unit; how it ended is the result of the job, and signals let it save.
+
+    submitit has handlers of its own, which ignore SIGTERM and have the job queued again when its
+    time is almost over. Both are to mean the same as on one's own machine: finish the batch, save,
+    end. So handlers are replaced before the unit is read, whose modules are many.
+    """
+    from submitit import JobEnvironment
+
+    environment, near_the_end = JobEnvironment(), False
+
+    def make_way(number: int, frame: FrameType | None) -> None:
+        nonlocal near_the_end
+        near_the_end = True
+        signal.raise_signal(signal.SIGTERM)
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.Signals[f"SIG{environment.USR_SIG}"], make_way)
+    signal.signal(signal.SIGCONT, signal.SIG_DFL)
+    try:
+        # SLURM starts a job again whose node failed or that made room for another; what the first
+        # try had to say, whole or not, is forgotten then.
+        result = environment.paths.result_pickle
+        for path in (result, result.with_name(f"{result.name}.save_tmp")):
+            path.unlink(missing_ok=True)
+        perform(pickle.loads(pickled), device, threads)
+    except RunOwnedError as error:
+        return "locked", error
+    except SpmrlError as error:
+        return "failed", error
+    except Exception as error:
+        error.add_note("".join(traceback.format_exception(error)))  # it is not sent otherwise
+        return "failed", error
+    except (KeyboardInterrupt, SystemExit):
+        why = "came near its time limit" if near_the_end else "was told to stop"
+        return "stopped", TrainingError(f"its job {why}")
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be written
+    return "done", None

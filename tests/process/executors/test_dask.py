@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from spmrl_bench.process.executors.backend import LOCAL, Backend
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.experiments.score import evaluate
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.baselines import AttachNeighbour
@@ -133,7 +132,7 @@ def test_a_worker_that_sees_other_folders_is_refused(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = DaskExecutor(cluster, tmp_path, device="cpu")
-    executor._to_see = str(tmp_path / "elsewhere" / "sign")
+    executor._sign = tmp_path / "elsewhere" / "sign"
     with pytest.raises(SpmrlError, match=r"worker 127\.0\.0\.1:\d+ of .*: does not see .*--runs"):
         _ = executor.capacity
     executor.close()
@@ -157,11 +156,10 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
 ) -> None:
     """And the worker gets nothing before it sees the folder again."""
     monkeypatch.setattr(module, "_LOOK", 0.1)
-    monkeypatch.setattr(module, "_LOOK_AGAIN", 0.5)
     said: list[str] = []
     executor = DaskExecutor(cluster, tmp_path, device="cpu", log=said.append)
     assert executor.capacity == 2
-    address, other = executor._workers
+    address, other = executor._threads
     with distributed.Client(cluster, set_as_default=False) as client:
         pid = client.run(os.getpid, workers=[address])[address]
         client.run(be_blind, True, workers=[address])
@@ -171,10 +169,10 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
             assert (ended.status, str(ended.error)) == (
                 "lost", f"its worker {module._short(address)} does not see {tmp_path} any more",
             )  # fmt: skip
-            assert list(executor._workers) == [other]
+            assert list(executor._threads) == [other]
             executor.start(Unit("b", fail_below, (str(pid),)))
             assert all_of(executor, 1)["b"].status == "done"
-            until = time.monotonic() + 4 * module._LOOK_AGAIN
+            until = time.monotonic() + 20 * module._LOOK
             while time.monotonic() < until:
                 assert executor.capacity == 1
                 time.sleep(0.05)
@@ -195,36 +193,10 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     ]
 
 
-def test_workers_of_a_host_have_different_numbers_whoever_leaves(
-    executor: DaskExecutor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They say which graphics card is whose."""
-    assert executor.capacity == 2
-    first, second = executor._workers.values()
-    assert {first.number, second.number} == {0, 1}
-    low = min(first, second, key=lambda one: one.number)
-    del executor._workers[low.address]
-    executor._welcome({low.address: low.threads})
-    assert sorted(one.number for one in executor._workers.values()) == [0, 1]
-
-
 def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.5)
     with pytest.raises(SpmrlError, match=r"--on dask://localhost:1: no answer .*'dask scheduler'"):
         DaskExecutor("tcp://localhost:1", tmp_path)
-
-
-def test_a_cluster_that_is_set_up_here_ends_with_the_executor(tmp_path: Path) -> None:
-    executor = DaskExecutor(None, tmp_path, jobs=1, device="cpu")
-    until = time.monotonic() + PATIENCE
-    while not executor.capacity:
-        assert time.monotonic() < until
-    executor.start(Unit("long", wait, (str(tmp_path / "long"),)))
-    wait_for(tmp_path / "long")
-    os.kill(os.getpid(), signal.SIGCONT)  # signals that mean nothing change nothing
-    executor.close()
-    wait_for_the_end_of(int((tmp_path / "long").read_text(encoding="utf-8")))
-    assert not list(tmp_path.glob(".driver*"))
 
 
 # Runs --------------------------------------------------------------------------------------
@@ -234,20 +206,19 @@ def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
     cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    work = make_runs(str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2])
     there, here = Backend("dask", cluster), LOCAL
     records = {}
     for name, on in (("there", there), ("here", here)):
-        train_all([work], runs_dir=Path(name), device="cpu", jobs=1, on=on)
-        records[name] = evaluate(
-            work, runs_dir=Path(name), results_dir=Path(f"{name}-results"), device="cpu", on=on
+        runs = make_runs(
+            str(laboratory.recipe), treebank="tiny-open", seeds=[1, 2], runs_dir=Path(name)
         )
-    for config in work.configs:
-        weights = [
-            (work.folder(Path(name), config) / "best" / "weights.safetensors").read_bytes()
-            for name in records
-        ]
-        assert weights[0] == weights[1]
+        train_all(runs, device="cpu", jobs=1, on=on)
+        known = KnownRecords(Path(f"{name}-results"))
+        records[name], errors = evaluate_all(runs, known, device="cpu", on=on)
+        assert not errors
+    for run in runs:
+        weights = run.folder / "best" / "weights.safetensors"
+        assert weights.read_bytes() == ("there" / weights.relative_to("here")).read_bytes()
     assert [*map(what_counts, records["there"])] == [*map(what_counts, records["here"])]
     assert len(records["here"]) == 4
 

@@ -15,12 +15,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from spmrl_bench.experiments.plan import Plan, make_runs
+from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.train import train_all
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -39,16 +40,16 @@ DISTURBANCES = 20
 #: The command, which asks SLURM more often than it usually does.
 COMMAND = """
 from spmrl_bench.entry import main
-from spmrl_bench.process.executors.slurm_queue import SlurmQueue
+from spmrl_bench.process.executors.slurm import SlurmExecutor
 
 if __name__ == "__main__":
-    SlurmQueue.interval, SlurmQueue.grace = 0.5, 3.0
+    SlurmExecutor.interval, SlurmExecutor.grace = 0.5, 3.0
     main()
 """
 
 
 @pytest.fixture
-def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Two runs of some seconds, and their weights in the folder ``undisturbed``."""
     home = tmp_path / "home"
     home.mkdir()
@@ -56,21 +57,47 @@ def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
-    plan = make_runs(
+    runs = make_runs(
         str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
         settings=SETTINGS,
     )  # fmt: skip
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    train_all([plan], runs_dir=Path("undisturbed"), device="cpu", jobs=1)
+    others = [replace(run, folder="undisturbed" / run.folder.relative_to(RUNS)) for run in runs]
+    train_all(others, device="cpu", jobs=1)
     torch.set_num_threads(before)
-    return plan
+    return runs
+
+
+@pytest.fixture
+def cluster(work: list[Run]) -> Iterator[int]:
+    """A cluster of two workers; gives the session of these, whose scheduler is in a file."""
+    with contextlib.ExitStack() as stack:
+        for number, (name, *options) in enumerate(
+            (("scheduler", "--port", "0"), ("worker", "--nworkers", "2", "--nthreads", "1"))
+        ):
+            command = [sys.executable, "-P", "-m", f"distributed.cli.dask_{name}", *options]
+            command += ["--scheduler-file", "scheduler.json", "--no-dashboard"]
+            process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+            stack.callback(end_session, process)
+            if number == 0:
+                wait_for_none(lambda: not Path("scheduler.json").exists())
+        yield process.pid
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    for pid in processes_of(process.pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 @contextlib.contextmanager
 def driver(recipe: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
     """The command, in a session of its own; whatever is left of it in the end is told."""
     where = f"{on}:memory_gb=1,minutes=30" if on == "slurm" else on
+    if on == "dask":
+        where = json.loads(Path("scheduler.json").read_text(encoding="utf-8"))["address"]
     options = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
     options += ["--seeds", "2", "--jobs", "2", "--device", "cpu", "--on", where]
     command = ["train", str(recipe), "--treebank", "tiny-open", "--variant", "charlstm"]
@@ -88,10 +115,7 @@ def driver(recipe: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(PATIENCE)
         wait_for_none(lambda: processes_of(process.pid))
     finally:
-        for pid in processes_of(process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.wait()
+        end_session(process)
 
 
 def wait_for_none(left: Callable[[], object]) -> None:
@@ -113,16 +137,16 @@ def processes_of(session: int | None = None) -> dict[int, str]:
     return found
 
 
-def workers_of(process: subprocess.Popen[bytes], on: str) -> list[int]:
-    """The processes that train, and not those of joblib's or SLURM's bookkeeping."""
+def workers_of(session: int, on: str) -> list[int]:
+    """The processes of a session that train, and not those of joblib's or SLURM's bookkeeping."""
     if on == "slurm":
         job = re.compile(rf"\S*python\S* .*submitit\S* {re.escape(str(Path.cwd()))}/")
         return [pid for pid, line in processes_of().items() if job.match(line)]
     worker = re.compile(r"loky.backend.popen|multiprocessing.spawn")
-    return [pid for pid, line in processes_of(process.pid).items() if worker.search(line)]
+    return [pid for pid, line in processes_of(session).items() if worker.search(line)]
 
 
-def disturb(process: subprocess.Popen[bytes], on: str, whom: str) -> bool:
+def disturb(process: subprocess.Popen[bytes], session: int, on: str, whom: str) -> bool:
     """Kill the driver, one of the processes that train, or both, or tell SLURM's jobs to stop.
 
     Returns:
@@ -133,7 +157,7 @@ def disturb(process: subprocess.Popen[bytes], on: str, whom: str) -> bool:
         if running:
             ask("scancel", "--signal=TERM", *running)
         return bool(running)
-    workers = [] if whom == "driver" else workers_of(process, on)
+    workers = [] if whom == "driver" else workers_of(session, on)
     victims = ([] if whom == "worker" else [process.pid]) + random.sample(workers, bool(workers))
     there = process.poll() is None and (whom == "driver" or bool(workers))
     for pid in victims:
@@ -142,11 +166,12 @@ def disturb(process: subprocess.Popen[bytes], on: str, whom: str) -> bool:
     return there
 
 
-def finish(recipe: Path, on: str, whom: str, seconds: float) -> int:
+def finish(recipe: Path, on: str, whom: str, seconds: float, cluster: int | None) -> int:
     """Give the command until it succeeds, disturbed twice; returns how often it was.
 
     Args:
         seconds: that the command takes if nobody disturbs it.
+        cluster: the session of Dask's workers.
     """
     disturbed = 0
     for tries in range(6):
@@ -155,23 +180,23 @@ def finish(recipe: Path, on: str, whom: str, seconds: float) -> int:
             while process.poll() is None and time.monotonic() < deadline:
                 time.sleep(0.01)
             if tries < 2:
-                disturbed += disturb(process, on, whom)
+                disturbed += disturb(process, cluster or process.pid, on, whom)
         if process.returncode == 0:
             return disturbed
     raise AssertionError(LOG.read_text(encoding="utf-8")[-3000:])
 
 
-def check(plan: Plan) -> int:
+def check(runs: list[Run]) -> int:
     """Check that all runs are as the undisturbed ones, each trained once, and nothing is left.
 
     Returns:
         How often one of them went on from a checkpoint.
     """
     resumed = 0
-    for config in plan.configs:
-        folder, other = (plan.folder(place, config) for place in (RUNS, Path("undisturbed")))
+    for run in runs:
+        folder, other = run.folder, "undisturbed" / run.folder.relative_to(RUNS)
         file = "best/weights.safetensors"
-        assert (folder / file).read_bytes() == (other / file).read_bytes(), config.seed
+        assert (folder / file).read_bytes() == (other / file).read_bytes(), run.title
         lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
         events = [json.loads(line)["event"] for line in lines]
         assert events.count("stop") == 1, events
@@ -193,11 +218,18 @@ def check(plan: Plan) -> int:
     ],
 )
 def test_killed_runs_go_on_to_the_same_weights(
-    work: Plan, laboratory: Laboratory, on: str, whom: str, tally: Tally
+    work: list[Run],
+    laboratory: Laboratory,
+    on: str,
+    whom: str,
+    tally: Tally,
+    request: pytest.FixtureRequest,
 ) -> None:
     held = tally("R15", f"kills of {whom}, on {on}" if whom != "jobs told" else f"{whom} to stop")
+    cluster = None
     if on == "dask":
         pytest.importorskip("distributed")
+        cluster = request.getfixturevalue("cluster")
     if on == "slurm":
         needs_slurm()
     random.seed(f"{on} {whom}")
@@ -208,15 +240,15 @@ def test_killed_runs_go_on_to_the_same_weights(
             with driver(laboratory.recipe, on) as process:
                 process.wait(PATIENCE)
             seconds = time.monotonic() - begun
-        elif (found := finish(laboratory.recipe, on, whom, seconds)) > 0:
+        elif (found := finish(laboratory.recipe, on, whom, seconds, cluster)) > 0:
             disturbed += found
             held.add(found)
         resumed += check(work)
         if on == "slurm":
-            wait_for_none(lambda: queue() or workers_of(process, on))
+            wait_for_none(lambda: queue() or workers_of(0, on))
         if disturbed >= DISTURBANCES:
-            # Jobs of SLURM go on when the command is killed.
-            assert resumed or (on, whom) == ("slurm", "driver")
+            # Jobs of SLURM and of Dask's workers go on when the command is killed.
+            assert resumed or (on != "local" and whom == "driver")
             print(f"{resumed} times a run went on from a checkpoint")
             return
         RUNS.rename(f"runs{number}")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,13 +55,13 @@ def test_a_run_goes_on_elsewhere(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
-    plan = make_runs(
-        str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
-        settings=_LONGER,
-    )  # fmt: skip
     there, here = Path("there"), Path("here")
+    runs = make_runs(
+        str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
+        settings=_LONGER, runs_dir=there,
+    )  # fmt: skip
     there.mkdir()
-    folders = [plan.folder(there, config) for config in plan.configs]
+    folders = [run.folder for run in runs]
 
     def take_away(pid: int) -> None:
         until = time.monotonic() + PATIENCE
@@ -83,12 +84,13 @@ def test_a_run_goes_on_elsewhere(
             client.wait_for_workers(2, timeout=PATIENCE)
         taking = threading.Thread(target=take_away, args=(unlucky.pid,))
         taking.start()
-        train_all([plan], runs_dir=there, device="cpu", on=Backend("dask", address))
+        train_all(runs, device="cpu", on=Backend("dask", address))
         taking.join()
     said = capfd.readouterr().err
     assert "any more. It gets no work before that is in order" in said
     assert "any more; it is started again" in said
-    train_all([plan], runs_dir=here, device="cpu", jobs=2)
+    others = [replace(run, folder=here / run.folder.relative_to(there)) for run in runs]
+    train_all(others, device="cpu", jobs=2)
     for folder in folders:
         weights = folder / "best" / "weights.safetensors"
         assert weights.read_bytes() == (here / weights.relative_to(there)).read_bytes()

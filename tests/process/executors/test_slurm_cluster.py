@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spmrl_bench.experiments import campaign
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.process.executors.base import Unit, run_units
-from spmrl_bench.process.executors.slurm import SlurmExecutor
-from spmrl_bench.process.executors.slurm_queue import SlurmQueue
-from spmrl_bench.process.executors.slurm_settings import SlurmSettings
-from spmrl_bench.process.executors.slurm_submission import JobsRefusedError
+from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.process.executors.observing import ROOT, all_of, ask, needs_slurm, observe, queue
@@ -42,8 +40,8 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     needs_slurm()
-    monkeypatch.setattr(SlurmQueue, "interval", 0.5)
-    monkeypatch.setattr(SlurmQueue, "grace", 3.0)
+    monkeypatch.setattr(SlurmExecutor, "interval", 0.5)
+    monkeypatch.setattr(SlurmExecutor, "grace", 3.0)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
 
@@ -54,7 +52,7 @@ class Slurm(SlurmExecutor):
     def __init__(self, folder: Path, **settings: Any) -> None:
         self.said: list[str] = []
         place = folder / ".slurm"
-        super().__init__(SlurmSettings(memory_gb=1, **settings), place, say=self.said.append)
+        super().__init__(SlurmSettings(memory_gb=1, **settings), place, log=self.said.append)
 
 
 def wait_for_an_empty_queue() -> None:
@@ -67,7 +65,7 @@ def wait_for_an_empty_queue() -> None:
 def held(tmp_path: Path, name: str) -> Unit:
     """A unit that ends when it is told."""
     paths = (str(tmp_path / f"{name}-begun"), str(tmp_path / "go"))
-    return Unit(name, until_told, paths, folder=tmp_path / name, work="hold")
+    return Unit(name, until_told, paths, folder=tmp_path / name)
 
 
 def test_units_end_in_their_own_ways(tmp_path: Path) -> None:
@@ -142,7 +140,7 @@ def test_one_that_slurm_itself_begins_again_is_waited_for(tmp_path: Path) -> Non
     executor.close()
 
 
-def test_one_that_preemptible_for_another_is_to_be_started_again(tmp_path: Path) -> None:
+def test_one_that_makes_room_for_another_is_to_be_started_again(tmp_path: Path) -> None:
     executor = Slurm(tmp_path, partition="scavenger", cpus=os.cpu_count())
     begun = tmp_path / "begun"
     unit = Unit("a", at_the_second_try, (str(begun),))
@@ -162,46 +160,32 @@ from pathlib import Path
 from tests.process.executors.test_slurm_cluster import Slurm, held
 place = Path(sys.argv[1])
 executor = Slurm(place, at_once=1)
-for name in sys.argv[2:]:
+for name in "ab":
     executor.start(held(place, name))
 while True:
     executor.outcomes(1.0)
 """
 
 
-def test_jobs_of_a_driver_that_was_killed_are_taken_over(tmp_path: Path) -> None:
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path), "a", "b", "c"])
+def test_jobs_of_a_driver_that_was_killed_go_on(tmp_path: Path) -> None:
+    """Another one hands its own units over beside them."""
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)])
     try:
         until = time.monotonic() + PATIENCE
-        while not (tmp_path / "a-begun").exists() or not (tmp_path / ".c.waiting").exists():
+        while not (tmp_path / "a-begun").exists():
             assert time.monotonic() < until
             time.sleep(0.1)
     finally:
         driver.kill()
         driver.wait()
-    before = queue()
-    assert len(before) == 3
-    noted = json.loads((tmp_path / ".b.waiting").read_text(encoding="utf-8"))
-    assert (noted["where"], noted["job"] in before) == ("slurm", True)
-
-    (tmp_path / ".b.waiting").unlink()
+    assert len(queue()) == 2
     executor = Slurm(tmp_path)
-    units = [held(tmp_path, "a"), held(tmp_path, "b")]
-    for unit in units:
-        executor.start(unit)
-    other = held(tmp_path, "c")
-    executor.start(Unit("c", other.function, other.arguments, folder=other.folder, work="other"))
-    (ended,) = all_of(executor, 1).values()
-    assert (ended.unit.title, ended.status) == ("c", "locked")
-    assert "of another call is to work here" in str(ended.error)
-    assert executor.said == ["2 jobs that SLURM has from an earlier call: taken over"]
-    assert queue() == before
-    assert json.loads((tmp_path / ".b.waiting").read_text(encoding="utf-8"))["job"] in before
+    executor.start(held(tmp_path, "b"))
+    observe(executor, lambda: len(queue()) == 3)
     (tmp_path / "go").touch()
-    assert {each.status for each in all_of(executor, 2).values()} == {"done"}
+    assert {each.status for each in all_of(executor, 1).values()} == {"done"}
     executor.close()
     wait_for_an_empty_queue()
-    assert not (tmp_path / ".b.waiting").exists()
 
 
 def test_those_that_run_and_those_that_wait_can_be_asked_to_stop(tmp_path: Path) -> None:
@@ -232,7 +216,6 @@ def test_closing_leaves_nothing_in_the_queue_but_the_jobs_of_others(tmp_path: Pa
         while queue() != [other]:
             assert time.monotonic() < until
             time.sleep(0.2)
-        assert list(tmp_path.glob(".*.waiting")) == []
     finally:
         ask("scancel", other)
     wait_for_an_empty_queue()
@@ -243,7 +226,7 @@ def test_what_slurm_does_not_take_is_one_error(
 ) -> None:
     executor = Slurm(tmp_path, partition="nowhere")
     executor.start(held(tmp_path, "a"))
-    with pytest.raises(JobsRefusedError, match=r"Invalid partition.*settings of \[slurm\]"):
+    with pytest.raises(SpmrlError, match=r"Invalid partition.*settings of \[slurm\]"):
         executor.outcomes(1.0)
     executor.close()
     assert capfd.readouterr() == ("", "")
@@ -254,15 +237,15 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     longer = {"train.max_epochs": "40", "train.stop_patience": "100"}
-    plan = make_runs(
+    there, here = tmp_path / "there", tmp_path / "here"
+    runs = make_runs(
         str(laboratory.recipe),
         treebank="tiny-open",
         variants=["charlstm"],
         seeds=[1, 2],
         settings=longer,
+        runs_dir=there,
     )
-    there, here = tmp_path / "there", tmp_path / "here"
-    runs = campaign._runs([plan], there)
 
     def tell_both() -> None:
         for run in runs:
@@ -276,12 +259,13 @@ def test_runs_that_were_told_to_stop_give_the_weights_that_they_give_on_this_mac
     telling = threading.Thread(target=tell_both)
     telling.start()
     said: list[str] = []
-    units = [campaign._unit(run, None, "") for run in runs]
+    units = [Unit(run.title, run.train, (None,), run.folder) for run in runs]
     assert run_units(units, Slurm(there, minutes=30), log=said.append) == []
     telling.join()
     assert any(line.endswith("its job was told to stop; it is started again") for line in said)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # of both runs together
-    campaign.train_all([plan], runs_dir=here, jobs=2)
+    others = [replace(run, folder=here / run.folder.relative_to(there)) for run in runs]
+    train_all(others, jobs=2)
     for run in runs:
         weights = run.folder / "best" / "weights.safetensors"
         assert weights.read_bytes() == (here / weights.relative_to(there)).read_bytes()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from rich.console import Console
 from spmrl_bench.errors import CheckpointError, RunOwnedError
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.run_folder import run_lock
-from spmrl_bench.experiments.train import train_run
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.storage.locks import SILENCE
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
@@ -30,8 +31,8 @@ LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
 OWNER = """
 import sys, time
 from pathlib import Path
-from spmrl_bench.experiments.run_folder import owned
-with owned(Path(sys.argv[1])):
+from spmrl_bench.experiments.run_folder import run_lock
+with run_lock(Path(sys.argv[1])):
     print("mine", flush=True)
     time.sleep(600)
 """
@@ -185,26 +186,30 @@ def test_the_right_to_replace_a_lock_is_a_lock_too() -> None:
 
 
 def run_of(laboratory: Laboratory) -> Run:
-    made = make_runs(str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"])
-    (config,) = made.configs
-    return Run(made.treebank, config, FOLDER)
+    (run,) = make_runs(str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"])
+    return replace(run, folder=FOLDER)
 
 
 def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory) -> None:
-    FOLDER.mkdir(parents=True)
-    (FOLDER / "mine.txt").write_text("mine", encoding="utf-8")
+    """And empties no other, of those that it was to empty."""
+    other = FOLDER.with_name("other")
+    for folder in (other, FOLDER):
+        folder.mkdir(parents=True)
+        (folder / "mine.txt").write_text("mine", encoding="utf-8")
+    run = run_of(laboratory)
     with run_lock(FOLDER), pytest.raises(RunOwnedError):
-        train_run(run_of(laboratory), "once", None, device="cpu")
+        train_all([replace(run, folder=other), run], device="cpu", fresh=True)
+    assert [path.name for path in other.iterdir()] == ["mine.txt"]
     assert [path.name for path in FOLDER.iterdir()] == ["mine.txt"]
 
 
 def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None:
     """Another process may have trained with others since they were checked first."""
     run = run_of(laboratory)
-    train_run(run, "", None, device="cpu")
-    other = run.config.model_copy(update={"seed": 2})
+    run.train(None, device="cpu")
+    other = replace(run, config=run.config.model_copy(update={"seed": 2}))
     with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):
-        train_run(Run(run.treebank, other, FOLDER), "", None, device="cpu")
+        other.train(None, device="cpu")
 
 
 class Gate:
@@ -224,22 +229,22 @@ class Gate:
         """Nothing is held back."""
 
 
-def contend(run: Run, fresh: str, start: Any, end: Any, results: Any) -> None:
+def contend(run: Run, start: Any, end: Any, results: Any) -> None:
     """Train a run at the same time as another process, and do not end before it has tried."""
     torch.set_num_threads(1)
     console = Console(file=Gate(end))
     start.wait(PATIENCE)
     try:
-        train_run(run, fresh, None, device="cpu", console=console)
+        run.train(None, device="cpu", console=console)
         results.put((os.getpid(), "trained"))
     except RunOwnedError as error:
         end.wait(PATIENCE)
         results.put((os.getpid(), str(error)))
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(200, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(200, marks=pytest.mark.campaign)])
 def test_of_two_that_start_at_once_one_trains(laboratory: Laboratory, rounds: int) -> None:
-    """In a new folder, in one whose owner was killed, and with --fresh over a finished run."""
+    """In a new folder, and in one whose owner was killed."""
     with another_owner():
         pass
     left_behind = LOCK.read_text(encoding="utf-8")
@@ -248,14 +253,12 @@ def test_of_two_that_start_at_once_one_trains(laboratory: Laboratory, rounds: in
     context.set_forkserver_preload([__name__])
     for number in range(rounds):
         start, end, results = context.Barrier(2), context.Barrier(2), context.SimpleQueue()
-        folder = run.folder.with_name(f"run{number - number % 3}")
-        here = Run(run.treebank, run.config, folder)
+        folder = run.folder.with_name(f"run{number - number % 2}")
         lock = folder.with_name(f".{folder.name}.lock")
-        if number % 3:
+        if number % 2:
             lock.write_text(left_behind, encoding="utf-8")
-        if number % 3 == 1:
             (folder / "last").rename(folder / "elsewhere")  # to be trained again
-        arguments = (here, "once" * (number % 3 == 2), start, end, results)
+        arguments = (replace(run, folder=folder), start, end, results)
         pair = [context.Process(target=contend, args=arguments) for _ in range(2)]
         for process in pair:
             process.start()

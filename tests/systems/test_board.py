@@ -2,78 +2,87 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spmrl_bench.leaderboard.board import load_results
-from spmrl_bench.systems.round import Field, Round, plan_round
 
-from spmrl_bench.errors import RecipeError, TreebankError
+from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
+from spmrl_bench.experiments.plan import Field, Run, make_runs, plan_board
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
+from spmrl_bench.experiments.score import KnownRecords
+from spmrl_bench.experiments.train import train_and_evaluate
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
-from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
+from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
+from spmrl_bench.trees.parse import Layer
 from spmrl_bench.trees.tree import Tree
+from tests.builders import works
 from tests.laboratory import QUICK, TRAIN, Laboratory
 
 RUNS, RESULTS = Path("runs"), Path("results")
 
 
-def competition(jobs: int = 1) -> Round:
-    return Round(
-        minutes=5,
-        seeds=[1],
-        jobs=jobs,
-        device="cpu",
-        size=None,
-        runs_dir=RUNS,
-        results_dir=RESULTS,
-        say=lambda text: None,
-    )
-
-
-def fields(laboratory: Laboratory, *systems: Known, **options: Any) -> list[Field]:
+def fields(laboratory: Laboratory, layers: Sequence[Layer] = (), **options: Any) -> list[Field]:
     track = options.pop("track", "open")
-    return plan_round(track, languages=[str(laboratory.recipe)], systems=systems, **options)
+    return plan_board(track, languages=[str(laboratory.recipe)], others=layers, **options)
 
 
-def test_who_competes_where(laboratory: Laboratory, flat: Known) -> None:
-    (field,) = fields(laboratory, flat)
-    assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"], [flat])
-    (field,) = fields(laboratory, flat, variants=["charlstm"], track="mini")
+def ours(laboratory: Laboratory, *variants: str, **options: Any) -> list[Run]:
+    settings = {"train.max_minutes": "5"}
+    names = variants or None
+    return make_runs(str(laboratory.recipe), variants=names, settings=settings, **options)
+
+
+def theirs(laboratory: Laboratory, system: Known, **options: Any) -> list[SystemRun]:
+    return system_runs(str(laboratory.recipe), system, minutes=5, **options)
+
+
+def compete(
+    runs: Sequence[Run | SystemRun], jobs: int = 1
+) -> tuple[list[Record], list[SpmrlError]]:
+    return train_and_evaluate(runs, KnownRecords(RESULTS), device="cpu", jobs=jobs)
+
+
+def test_who_competes_where(laboratory: Laboratory) -> None:
+    (field,) = fields(laboratory, ["constituents"])
+    assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"])
+    (field,) = fields(laboratory, variants=["charlstm"], track="mini")
     assert field.treebank == "tiny-mini"
     assert field.variants == ["charlstm"]
     with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
         fields(laboratory, treebanks=["tiny-opne"])
     with pytest.raises(RecipeError, match=r"unknown variant 'charlsmt'\. Did you mean charlstm"):
-        fields(laboratory, flat, variants=["charlsmt"])
+        fields(laboratory, variants=["charlsmt"])
     with pytest.raises(RecipeError, match="unknown track 'opne'"):
         fields(laboratory, track="opne")
     with pytest.raises(TreebankError, match="no treebank of track spmrl is present"):
         fields(laboratory, track="spmrl")
 
 
-def test_a_round_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> None:
-    planned = fields(laboratory, flat)
-    records, failures = competition().run(planned)
-    assert not failures
-    assert [record.variant for record in records if record.system is None] == [
-        "charlstm",
-        "word-charlstm",
-    ]
-    assert records[-1].system is not None
-    assert records[-1].recipe["system"]["minutes"] == 5
-    assert competition().run(planned) == (records, [])
+def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> None:
+    def command() -> str:
+        path, recipe = str(flat.path), str(laboratory.recipe)
+        return works(
+            *("leaderboard", "open", "--minutes", "5", "--languages", recipe, "--system", path)
+        ).stdout
+
+    table = command()
+    records = {record.variant.split()[0]: record for record in read_records(RESULTS / "runs")}
+    assert records.keys() == {"charlstm", "word-charlstm", "Flat"}
+    assert records["Flat"].recipe["system"]["minutes"] == 5
+    assert command() == table
     assert len(read_records(RESULTS / "runs")) == 3
     (row,) = verdicts(load_results([RESULTS])).to_dict("records")
     assert row["others"].startswith("Flat")
-    (chosen,) = [record for record in records if record.selected and record.system is None]
+    (chosen,) = [each for each in records.values() if each.selected and each.system is None]
     assert row["ours"].startswith(chosen.variant)
     assert row["p"] is not None
 
@@ -82,50 +91,41 @@ def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> N
     text = flat.path.read_text()
     broken = flat.path.with_name("broken.toml")
     broken.write_text(text.replace('how = "well"', 'how = "fails"').replace("Flat", "Broken"))
-    records, failures = competition().run(fields(laboratory, Known(broken), flat))
+    runs = [*ours(laboratory), *theirs(laboratory, Known(broken)), *theirs(laboratory, flat)]
+    records, failures = compete(runs)
     assert len(records) == 3
     assert [str(one).count("ended with status 3") for one in failures] == [1]
 
 
-def test_all_treebanks_are_handed_over_at_once(
+def test_all_have_the_same_threads_and_begin_without_waiting_for_a_treebank(
     laboratory: Laboratory, flat: Known, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that no machine waits until the others have ended with a treebank.
-
-    The two have the same trees, and what is trained on them the same weights.
-    """
-    handed: list[list[str]] = []
-
-    def noted(units: Sequence[Unit], *rest: Any, **options: Any) -> Any:
-        handed.append(sorted(unit.title.split()[0] for unit in units))
-        return run_units(units, *rest, **options)
-
-    monkeypatch.setattr("spmrl_bench.experiments.train.run_units", noted)
-    both = [
-        field
-        for track in ("open", "mini")
-        for field in fields(laboratory, flat, variants=["charlstm"], track=track)
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    runs = [
+        run
+        for bank in ("tiny-open", "tiny-mini")
+        for run in (
+            *ours(laboratory, "charlstm", treebank=bank),
+            *theirs(laboratory, flat, treebank=bank, seeds=[1, 2, 3]),
+        )
     ]
-    records, failures = competition(jobs=2).run(both)
+    records, failures = compete(runs, jobs=2)
     assert not failures
-    assert handed == [["tiny-mini", "tiny-open"]]
-    found = [(record.system is None, record.treebank.name) for record in records]
-    assert found == [
-        (True, "tiny-open"),
-        (True, "tiny-mini"),
-        (False, "tiny-open"),
-        (False, "tiny-mini"),
-    ]
+    assert [record.treebank.name for record in records] == ["tiny-open"] * 4 + ["tiny-mini"] * 4
+    for run in runs:
+        note, log = run.folder / "trained.json", run.folder / "events.jsonl"
+        text = note.read_text() if note.exists() else log.read_text().splitlines()[0]
+        assert json.loads(text)["threads"] == 2, run.title
+    assert len({record.hardware.threads for record in records}) == 1
 
 
 def test_other_settings_are_told_before_anything_is_trained(
     laboratory: Laboratory, flat: Known
 ) -> None:
-    planned = fields(laboratory, variants=["word-charlstm"])
-    competition().run(planned)
+    compete(ours(laboratory, "word-charlstm"))
     laboratory.write_base(size__small__train=TRAIN | QUICK | {"batch_size": 19})
     with pytest.raises(SettingsMismatchError, match="batch_size"):
-        competition().run(fields(laboratory, flat))
+        compete([*ours(laboratory), *theirs(laboratory, flat)])
     (trained,) = [path.parent.parent for path in RUNS.glob("*/*/last/progress.json")]
     assert [path for path in trained.parent.iterdir() if path.name[0] != "."] == [trained]
 
@@ -144,7 +144,7 @@ def entered(name: str, right: int, results: Path) -> None:
 
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
-    (ours,) = competition().run(fields(laboratory, variants=["charlstm"]))[0]
+    (mine,), _ = compete(ours(laboratory, "charlstm"))
     gathered = load_results([RESULTS])
     assert verdict_table(verdicts(gathered)).notes == ("No treebank has entries of both sides.",)
     entered("Worst", 0, RESULTS)
@@ -163,13 +163,13 @@ def test_who_is_ahead(laboratory: Laboratory) -> None:
     assert verdicts(load_results([RESULTS]), {"another"}).empty
     # Of equals, nobody is ahead: the same parses as ours, by another name.
     equal = Path("equal")
-    for record in (ours, ours.model_copy(update=theirs(ours))):
+    for record in (mine, mine.model_copy(update=as_theirs(mine))):
         write_record(record, equal / "runs")
     (row,) = verdicts(load_results([equal])).to_dict("records")
     assert (row["difference"], row["p"], row["ahead"]) == (0, 1, "neither")
 
 
-def theirs(record: Record) -> dict[str, Any]:
+def as_theirs(record: Record) -> dict[str, Any]:
     system = System(name="Same", outputs={})
     more = {"kind": "system", "variant": "Same", "size": "", "recipe": {"kind": "system"}}
     return {"system": system, "training": None, "hardware": None, "baselines": {}, **more}

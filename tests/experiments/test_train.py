@@ -19,7 +19,6 @@ from typing import Any
 
 import pytest
 import torch
-from spmrl_bench.notes import read_waiting, write_waiting
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -28,8 +27,7 @@ from spmrl_bench.errors import (
     SentenceTooLongError,
     TrainingError,
 )
-from spmrl_bench.experiments import campaign
-from spmrl_bench.experiments.plan import Plan, Run, make_runs
+from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.experiments.train import train_all, usual_jobs
 from spmrl_bench.treebanks.catalogue import treebank_status
@@ -43,13 +41,18 @@ RUNS = Path("runs")
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> Plan:
+def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> list[Run]:
     options = {"variants": ["charlstm"]} | options
     return make_runs(str(laboratory.recipe), treebank=bank, **options)
 
 
-def folders(*plans: Plan, runs: Path = RUNS) -> list[Path]:
-    return [plan.folder(runs, config) for plan in plans for config in plan.configs]
+def folders(runs: list[Run]) -> list[Path]:
+    return [run.folder for run in runs]
+
+
+def elsewhere(runs: list[Run]) -> list[Run]:
+    """The same runs in another folder."""
+    return [replace(run, folder=Path("elsewhere", *run.folder.parts[1:])) for run in runs]
 
 
 def weights(folder: Path) -> bytes:
@@ -80,11 +83,12 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
     laboratory: Laboratory, capfd: pytest.CaptureFixture[str], tally: Tally
 ) -> None:
     held = tally("R16", "runs in another number of processes")
-    plans = [plan(laboratory, seeds=[1, 2]), plan(laboratory, "tiny-mini")]
-    train_all(plans, runs_dir=RUNS, jobs=2)
+    runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
+    train_all(runs, jobs=2)
     lines = capfd.readouterr().err.splitlines()
-    train_all(plans, runs_dir=Path("in-turn"), jobs=1)
-    for folder, other in zip(folders(*plans), folders(*plans, runs=Path("in-turn")), strict=True):
+    others = elsewhere(runs)
+    train_all(others, jobs=1)
+    for folder, other in zip(folders(runs), folders(others), strict=True):
         held.add()
         assert weights(folder) == weights(other)
         events = [json.loads(line) for line in (folder / "events.jsonl").open(encoding="utf-8")]
@@ -100,10 +104,7 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
         ] * 3
     assert sum(line.startswith("using tiny-") for line in lines) == 2
 
-    first = plans[0].folder(RUNS, plans[0].configs[0])
-    write_waiting(first, "slurm", "4711")  # by one that was killed, of a job that has ended
-    train_all(plans, runs_dir=RUNS, jobs=2)
-    assert read_waiting(first) is None
+    train_all(runs, jobs=2)
     again = capfd.readouterr().err.splitlines()
     assert len(again[-3:]) == 3
     assert all(": already trained, best dev F1 " in line for line in again[-3:])
@@ -114,10 +115,10 @@ def test_a_run_that_fails_stops_no_other(
     laboratory: Laboratory, jobs: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lengthen(laboratory, "tiny-open")
-    plans = [plan(laboratory), plan(laboratory, "tiny-mini")]
+    runs = [*plan(laboratory), *plan(laboratory, "tiny-mini")]
     with pytest.raises(SentenceTooLongError, match=r"^tiny-open, split train, sentence 40: "):
-        train_all(plans, runs_dir=RUNS, jobs=jobs)
-    failed, done = folders(*plans)
+        train_all(runs, jobs=jobs)
+    failed, done = folders(runs)
     assert weights(done)
     assert sorted(path.name for path in failed.iterdir()) == ["failed.json", "log.txt"]
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
@@ -128,27 +129,19 @@ def test_a_run_that_another_has_in_work_comes_last_and_is_waited_for(
 ) -> None:
     work = plan(laboratory, seeds=[1, 2])
     first, second = folders(work)
-    mine, over = threading.Event(), threading.Event()
-    looks: list[bool] = []
+    mine = threading.Event()
 
     def own() -> None:
         with run_lock(first):
             mine.set()
-            over.wait(PATIENCE)
+            wait_for(f"{second}/best", 1)
 
+    monkeypatch.setattr("spmrl_bench.process.executors.base.AGAIN", 0.05)
     owner = threading.Thread(target=own)
-
-    def look(seconds: float) -> None:
-        looks.append((second / "best").exists())
-        if len(looks) == 3:
-            over.set()
-            owner.join(PATIENCE)
-
-    monkeypatch.setattr(campaign, "sleep", look)
     owner.start()
     assert mine.wait(PATIENCE)
-    train_all([work], runs_dir=RUNS, jobs=1)
-    assert looks == [True] * 3
+    train_all(work, jobs=1)
+    owner.join(PATIENCE)
     said = capfd.readouterr().err
     assert said.count(f"seed 1: waiting, {first}: process {os.getpid()} on ") == 1
     assert said.index("seed 2: best dev F1") < said.index("seed 1: best dev F1")
@@ -160,23 +153,23 @@ def test_a_broken_run_folder_keeps_no_other_run_from_being_trained(
 ) -> None:
     work = plan(laboratory, seeds=[1, 2])
     broken, other = folders(work)
-    train_all([plan(laboratory)], runs_dir=RUNS)
+    train_all(plan(laboratory))
     (broken / file).write_text("{", encoding="utf-8")
     with pytest.raises(CheckpointError, match=rf"{file}: .*Start anew with --fresh"):
-        train_all([work], runs_dir=RUNS, jobs=jobs)
+        train_all(work, jobs=jobs)
     assert weights(other)
     assert "tiny-open charlstm seed 1: FAILED, " in capfd.readouterr().err
     with pytest.raises(CheckpointError, match="Start anew with --fresh"):
-        train_all([work], runs_dir=RUNS, jobs=1)  # the other one is trained already
-    train_all([plan(laboratory)], runs_dir=RUNS, jobs=1, fresh=True)
+        train_all(work, jobs=1)  # the other one is trained already
+    train_all(plan(laboratory), jobs=1, fresh=True)
 
 
 def test_everything_that_failed_is_said_in_the_end(laboratory: Laboratory) -> None:
     for bank in ("tiny-open", "tiny-mini"):
         lengthen(laboratory, bank)
-    plans = [plan(laboratory, seeds=[1, 2]), plan(laboratory, "tiny-mini")]
+    runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
     with pytest.raises(SentenceTooLongError) as caught:
-        train_all(plans, runs_dir=RUNS)
+        train_all(runs)
     lines = str(caught.value).splitlines()
     assert lines[0] == "3 of 3 runs failed:"
     # The same message once.
@@ -208,11 +201,10 @@ class Stubborn(Odd):
             time.sleep(PATIENCE)
 
 
-def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> Plan:
+def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> list[Run]:
     made = plan(laboratory, **options)
-    status = treebank_status(made.treebank.manifest)
-    bank = kind(status, status.files)
-    return Plan(bank, made.configs, made.note)
+    status = treebank_status(made[0].treebank.manifest)
+    return [replace(run, treebank=kind(status, status.files)) for run in made]
 
 
 def test_a_process_that_is_killed_is_named_and_its_run_continues(laboratory: Laboratory) -> None:
@@ -223,36 +215,36 @@ def test_a_process_that_is_killed_is_named_and_its_run_continues(laboratory: Lab
         r"\(is there enough memory\? Fewer --jobs or --workers need less\); "
         r"give the same command again",
     ):
-        train_all([bad, good], runs_dir=RUNS, jobs=2)
-    assert weights(folders(good)[0])
-    train_all([plan(laboratory)], runs_dir=RUNS)  # although the lock was left behind
-    assert weights(folders(bad)[0])
+        train_all([*bad, *good], jobs=2)
+    assert weights(good[0].folder)
+    train_all(plan(laboratory))  # although the lock was left behind
+    assert weights(bad[0].folder)
 
 
 def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> None:
     good, bad = plan(laboratory, "tiny-mini"), odd(Odd, laboratory)
     with pytest.raises(ZeroDivisionError) as caught:
-        train_all([bad, good], runs_dir=RUNS, jobs=2)
+        train_all([*bad, *good], jobs=2)
     assert "in examples" in str(caught.value.__cause__)
-    assert weights(folders(good)[0])
+    assert weights(good[0].folder)
 
 
 def test_what_can_be_known_before_is_said_before_anything_is_trained(
     laboratory: Laboratory,
 ) -> None:
     with pytest.raises(RecipeError, match="0 jobs: at least 1"):
-        train_all([plan(laboratory)], runs_dir=RUNS, jobs=0)
+        train_all(plan(laboratory), jobs=0)
     with pytest.raises(RecipeError, match="unknown device 'gpu'"):
-        train_all([plan(laboratory)], runs_dir=RUNS, device="gpu")
+        train_all(plan(laboratory), device="gpu")
     first, second = plan(laboratory), plan(laboratory, "tiny-mini")
-    train_all([second], runs_dir=RUNS)
+    train_all(second)
     laboratory.write_base(size__small__train={"max_epochs": 7})
     laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
     noted = RUNS / "tiny-mini" / "small-charlstm-seed1" / "run.json"
     noted.write_text(noted.read_text().replace('"d_ff": 16', '"d_ff": 8'), encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"other settings: model.d_ff is 8 there, 16 now"):
-        train_all([first, second], runs_dir=RUNS)
-    assert not folders(first)[0].exists()
+        train_all([*first, *second])
+    assert not first[0].folder.exists()
 
 
 @pytest.mark.parametrize(
@@ -275,8 +267,7 @@ def test_small_models_share_out_the_threads_among_runs(
     expected: int,
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
-    work = plan(laboratory, seeds=[1, 2, 3])
-    runs = [Run(work.treebank, config, Path()) for config in work.configs]
+    runs = plan(laboratory, seeds=[1, 2, 3])
     last = runs[-1].config
     model = type(last.model).model_validate(last.model.model_dump() | changes)
     runs[-1] = replace(runs[-1], config=last.model_copy(update={"model": model}))
@@ -288,16 +279,16 @@ def test_without_a_number_of_jobs_it_is_chosen_and_said(
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     both = plan(laboratory, seeds=[1, 2])
-    train_all([both], runs_dir=RUNS)
+    train_all(both)
     lines = capfd.readouterr().err.splitlines()
     assert lines[0] == "up to 2 runs at a time (--jobs 1: one after the other)"
     assert all(map(weights, folders(both)))
 
 
-def test_a_run_of_two_plans_is_trained_once(
+def test_a_run_that_is_named_twice_is_trained_once(
     laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    train_all([plan(laboratory), plan(laboratory, seeds=[1])], runs_dir=RUNS, jobs=2)
+    train_all([*plan(laboratory), *plan(laboratory, seeds=[1])], jobs=2)
     assert capfd.readouterr().err.count("best dev F1") == 1
 
 
@@ -320,7 +311,7 @@ def test_ctrl_c_again_ends_runs_that_do_not_stop(
     pressing = threading.Thread(target=press)
     pressing.start()
     with pytest.raises(KeyboardInterrupt):
-        train_all([odd(Stubborn, laboratory, seeds=[1, 2, 3])], runs_dir=RUNS, jobs=2)
+        train_all(odd(Stubborn, laboratory, seeds=[1, 2, 3]), jobs=2)
     pressing.join()
     assert multiprocessing.active_children() == []
     errors = capfd.readouterr().err
@@ -436,8 +427,9 @@ def test_interrupted_and_killed_runs_end_at_once_and_continue_to_the_same_weight
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, errors
         assert errors.count(": continuing after ") + errors.count(": already trained") == 2
-    train_all([work], runs_dir=Path("in-turn"))
-    for folder, other in zip(folders(work), folders(work, runs=Path("in-turn")), strict=True):
+    others = elsewhere(work)
+    train_all(others)
+    for folder, other in zip(folders(work), folders(others), strict=True):
         assert weights(folder) == weights(other)
         assert events(folder).count("stop") == 1
 

@@ -1,0 +1,81 @@
+"""JSON of others, as values that the rest of the program can be given without a thought.
+
+pydantic's reader is fast and takes nothing but JSON, of bounded depth. What it lets through is
+looked for here: the last of two values of one key, numbers that are infinite, and whole ones
+beyond 64 bits.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.storage.files import LIMIT, read_bounded
+
+#: Bound on lists, and on objects four times over, which take so much more memory than their text.
+CONTAINERS = 1 << 22
+
+_LARGEST = 2**63 - 1
+_LARGE_NUMBER = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
+_KEY = re.compile(rb'"\s*:')
+
+
+def parse_json(data: bytes, *, wide: bool = False) -> Any:
+    """The value that bytes are, in UTF-8 with or without a mark at the beginning.
+
+    Args:
+        data: of a file.
+        wide: whether whole numbers may have more than 64 bits, as other programs write them.
+
+    Raises:
+        ValueError: they are no JSON, or have what is named above.
+    """
+    if data.count(b"[") + 4 * data.count(b"{") > CONTAINERS:
+        raise ValueError("more lists and objects than any file of the program has")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    value = from_json(data, allow_inf_nan=False)
+    # Two values of one key, of which the first is lost, leave fewer keys, and fewer of what looks
+    # like one in a string; only characters of ASCII that are written as numbers can hide that.
+    lost = b"\\u00" in data or _keys(data) != _keys(to_json(value))
+    if lost or _LARGE_NUMBER.search(data):
+        bounded = {} if wide else {"parse_int": _whole}
+        json.loads(data, object_pairs_hook=_object, parse_float=_finite, **bounded)
+    return value
+
+
+def read_json(path: Path, error: type[SpmrlError], limit: int = LIMIT) -> Any:
+    """The value of a JSON file; ``error`` if there is none, it is too large, or no JSON."""
+    data = read_bounded(path, error, limit)
+    try:
+        return parse_json(data)
+    except ValueError as problem:
+        raise error(f"{path}: not valid JSON: {problem}") from None
+
+
+def _keys(data: bytes) -> int:
+    return sum(1 for _ in _KEY.finditer(data))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> None:
+    keys = sorted(key for key, _ in pairs)
+    for key, following in pairwise(keys):
+        if key == following:
+            raise ValueError(f"the key '{key[:40]}' twice in one object")
+
+
+def _whole(text: str) -> None:
+    if len(text) > 20 or not -_LARGEST <= int(text) <= _LARGEST:
+        raise ValueError(f"a whole number beyond {_LARGEST}")
+
+
+def _finite(text: str) -> None:
+    if not math.isfinite(float(text)):
+        raise ValueError(f"the number {text[:40]}, which is too large")
