@@ -76,12 +76,12 @@ class Outcome(NamedTuple):
     status: Status
     error: Exception | None = None
 
-    @classmethod
-    def of(cls, unit: Unit, error: Exception | None) -> Outcome:
-        """That of a function that has returned, or has raised an error."""
-        if error is None:
-            return cls(unit, "done")
-        return cls(unit, "locked" if isinstance(error, RunOwnedError) else "failed", error)
+
+def status_of(error: Exception | None) -> Status:
+    """How a function has ended that has returned, or has raised an error."""
+    if error is None:
+        return "done"
+    return "locked" if isinstance(error, RunOwnedError) else "failed"
 
 
 class Executor(Protocol):
