@@ -335,7 +335,7 @@ class SlurmExecutor:
                 self._refused = True
                 self._log(f"{reason}: it is tried again every {_AGAIN:.0f} seconds")
             return locked
-        self._refused = False
+        self._refused, self._answered = False, now
         self._works += map(_Work, self._collected, jobs)
         self._collected = []
         return locked
