@@ -66,7 +66,7 @@ def multilingual(
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
     from spmrl_bench.leaderboard.track_tables import write_track
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where = parse_backend(on)
     work = plan_track(

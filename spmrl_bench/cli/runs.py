@@ -87,7 +87,7 @@ def train(
         return
     from spmrl_bench.experiments.campaign import train_all
     from spmrl_bench.experiments.plan import make_plan
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where = parse_backend(on)
     work = make_plan(
@@ -171,7 +171,7 @@ def evaluate(
     from spmrl_bench.leaderboard.markdown import results_markdown
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
     from spmrl_bench.scoring.bracket_metric import BRACKETS
 
     where = parse_backend(on)

@@ -33,15 +33,8 @@ from spmrl_bench.experiments.run_notes import withdraw_cancel
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.notes import remove_waiting, write_waiting
 from spmrl_bench.process.devices import cards
-from spmrl_bench.process.executors.base import (
-    AGAIN,
-    LOCAL,
-    Backend,
-    Outcome,
-    Unit,
-    executor_for,
-    run_units,
-)
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import AGAIN, Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.training.report import LOG, last_line, messages

@@ -17,7 +17,7 @@ from spmrl_bench.experiments.plan import Plan, layers_of, learnable, make_plan
 from spmrl_bench.experiments.recipe import list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.process.executors.base import LOCAL, Backend
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track
 

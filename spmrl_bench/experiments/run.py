@@ -39,7 +39,8 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import combine
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, executor_for, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.search.document import searches_behind
 from spmrl_bench.training.report import messages

@@ -20,7 +20,7 @@ from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
 from spmrl_bench.experiments.run import evaluate_all
 from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.process.executors.base import LOCAL, Backend
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.environment import version_of
 from spmrl_bench.systems.run import SystemRun, system_runs

@@ -2,5 +2,5 @@
 SLURM.
 
 :mod:`base` says what a unit and an executor are, and has the loop that every executor is driven by;
-the others are the executors. None of them knows what a unit does.
+:mod:`backend` finds the executor that ``--on`` names. None of them knows what a unit does.
 """

@@ -15,7 +15,8 @@ from spmrl_bench.experiments.plan import make_plan
 from spmrl_bench.experiments.run import evaluate
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.process.executors import dask as module
-from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
 from spmrl_bench.storage.living import process_start_time
 from tests.conftest import PATIENCE

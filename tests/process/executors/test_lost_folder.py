@@ -16,7 +16,7 @@ import pytest
 
 from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.process.executors.base import Backend
+from spmrl_bench.process.executors.backend import Backend
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.process.executors.observing import ROOT
