@@ -18,8 +18,8 @@ from spmrl_bench.experiments.campaign import train_all
 from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.leaderboard.comparison import signature_parts
-from spmrl_bench.leaderboard.estimates import Estimate, Scores
+from spmrl_bench.leaderboard.board import Scores, SeedMean
+from spmrl_bench.leaderboard.compare import signature_parts
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.neural import NeuralParser
@@ -74,11 +74,11 @@ class Measured(Trial):
         }
 
     @property
-    def score(self) -> Estimate:
+    def score(self) -> SeedMean:
         """Mean and deviation of the figure over the seeds."""
         return estimate(self.scores)
 
-    def score_within(self, minutes: float) -> Estimate | None:
+    def score_within(self, minutes: float) -> SeedMean | None:
         """That of the best scores that the runs had after so much time; None if one had none.
 
         What a run would have had that ``train.max_minutes`` ended before is not known.
@@ -89,7 +89,7 @@ class Measured(Trial):
             for config, state in pairs
         ]
         known = [score for score in best if score is not None]
-        return Estimate.of(known) if len(known) == len(best) else None
+        return SeedMean.of(known) if len(known) == len(best) else None
 
     @property
     def layers(self) -> int | None:
@@ -110,9 +110,9 @@ def _cut_before(minutes: float, config: RunConfig, state: Progress) -> bool:
     return minutes > max(config.train.max_minutes or 0.0, state.curve[-1][0] / 60)
 
 
-def estimate(scores: Scores) -> Estimate:
+def estimate(scores: Scores) -> SeedMean:
     """Mean and deviation over seeds, of which a study has one at least."""
-    return cast(Estimate, Estimate.of(scores.values()))
+    return cast(SeedMean, SeedMean.of(scores.values()))
 
 
 def run_study(

@@ -13,7 +13,7 @@ from spmrl_bench.analysis.findings import Findings
 from spmrl_bench.analysis.run_study import Measured
 from spmrl_bench.analysis.study_picture import draw_study
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
+from spmrl_bench.leaderboard.board import SeedMean, mean_text
 from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
 
 _P = (
@@ -85,7 +85,7 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
             for minutes, one in early.items()
         }
         for metric in study.beside:
-            other = Estimate.of(found.scores_by(metric).values())
+            other = SeedMean.of(found.scores_by(metric).values())
             name = "dev_" + "+".join(name for _, name in metric.terms)
             cells |= {name: other and other.mean, f"{name}_sd": other and other.sd}
     difference = findings.differences.get(row.name)
@@ -104,19 +104,19 @@ def study_document(findings: Findings) -> Document:
     study, rows = findings.work.study, findings.rows
     columns = {
         "system": [one.name for one in rows],
-        study.measure: [estimate_text(one.score) for one in rows],
+        study.measure: [mean_text(one.score) for one in rows],
     }
     if findings.several:
         columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
     for metric in study.beside:
-        others = [Estimate.of(one.scores_by(metric).values()) for one in rows]
-        columns[f"dev {metric.title}"] = list(map(estimate_text, others))
+        others = [SeedMean.of(one.scores_by(metric).values()) for one in rows]
+        columns[f"dev {metric.title}"] = list(map(mean_text, others))
     for minutes in study.minutes:
         early = [one.score_within(minutes) for one in rows]
         if any(early):
-            columns[f"after {minutes:g} min"] = list(map(estimate_text, early))
+            columns[f"after {minutes:g} min"] = list(map(mean_text, early))
     differences = [findings.differences.get(one.name) for one in rows]
-    columns["difference"] = [estimate_text(one, signed=True) for one in differences]
+    columns["difference"] = [mean_text(one, signed=True) for one in differences]
     if chances := findings.chances:
         columns["p"] = [f"{chances[one.name]:.4f}" if one.name in chances else "" for one in rows]
     published = [one.row.published for one in rows]

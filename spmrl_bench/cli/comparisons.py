@@ -68,11 +68,11 @@ def compare(
     import json
     from dataclasses import asdict
 
-    from spmrl_bench.experiments.find_record import find_records
-    from spmrl_bench.leaderboard.comparison import (
+    from spmrl_bench.leaderboard.compare import (
         common_metric,
         common_split,
         comparable_counts,
+        find_records,
     )
     from spmrl_bench.scoring import significance
     from spmrl_bench.scoring.metric import metric_named
@@ -162,8 +162,7 @@ def explain(
 
         spmrl-bench explain runs/german-mini/small-charlstm-seed{1,2}
     """
-    from spmrl_bench.experiments.find_record import find_records
-    from spmrl_bench.leaderboard.comparison import record_differences
+    from spmrl_bench.leaderboard.compare import find_records, record_differences
 
     records, mistakes = find_records((first, second), results)
     name_left_out(mistakes, strict)

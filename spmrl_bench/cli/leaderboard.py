@@ -71,10 +71,10 @@ def leaderboard(
 
         spmrl-bench leaderboard mini --languages german --system udpipe --minutes 2
     """
+    from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.leaderboard.formats import Document, to_markdown
-    from spmrl_bench.leaderboard.gathered import gather
-    from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+    from spmrl_bench.leaderboard.record import load_records
+    from spmrl_bench.leaderboard.tables import ours_and_others, ours_and_others_table
     from spmrl_bench.process.executors.where import parse_where
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.environment import is_installed
@@ -87,7 +87,7 @@ def leaderboard(
         others = [one for one in known if one.description.train and is_installed(one)]
     else:
         others = [load_system(name) for name in named]
-    name_left_out(readable_records(results / "runs")[1], strict)
+    name_left_out(load_records(results / "runs")[1], strict)
     fields = plan_round(
         track,
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
@@ -109,7 +109,9 @@ def leaderboard(
         save_parses=save_parses,
     )
     _, failures = round_.run(fields)
-    found = verdicts(gather([results]), {field.treebank for field in fields})
-    table = verdict_table(found)
+    groups = load_results([results]).groups
+    table = ours_and_others_table(
+        *ours_and_others(groups, {field.treebank for field in fields}, minutes)
+    )
     typer.echo(to_markdown(Document(title="", tables=(table,))), nl=False)
     raise_all(failures)

@@ -63,9 +63,10 @@ def multilingual(
         spmrl-bench multilingual --track spmrl --seeds 5 --on dask://scheduler:8786
     """
     from spmrl_bench.experiments.multilingual import plan_track, run_track
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
-    from spmrl_bench.leaderboard.track_tables import write_track
+    from spmrl_bench.leaderboard.board import load_results
+    from spmrl_bench.leaderboard.multilingual import write_track
+    from spmrl_bench.leaderboard.published import load_published
+    from spmrl_bench.leaderboard.record import load_records
     from spmrl_bench.process.executors.where import parse_where
 
     where = parse_where(on)
@@ -78,16 +79,15 @@ def multilingual(
         settings=parse_settings(settings),
     )
     if strict:  # before hours of training
-        name_left_out([*readable_records(results / "runs")[1], *readable_published()[1]], strict)
+        name_left_out([*load_records(results / "runs")[1], *load_published()[1]], strict)
     for name, places in work.absent:
         typer.echo(f"absent: {name} ({places})", err=True)
     done, failure = run_track(
         work, runs_dir=runs, results_dir=results, device=device, jobs=jobs, on=where
     )
-    records, mistakes = readable_records(results / "runs")
-    published, wrong = readable_published()
-    name_left_out([*mistakes, *wrong], strict)
-    typer.echo(write_track(records, track, results, published))
+    found = load_results([results])
+    name_left_out(found.errors, strict)
+    typer.echo(write_track(found.groups, track, results, found.published))
     seconds = sum(record.training.wall_seconds for record in done if record.training)
     typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
     if work.absent:

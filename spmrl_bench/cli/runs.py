@@ -168,9 +168,9 @@ def evaluate(
     from spmrl_bench.experiments.plan import make_plan
     from spmrl_bench.experiments.run import evaluate as run_evaluate
     from spmrl_bench.leaderboard.formats import to_markdown
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.leaderboard.published import load_published
+    from spmrl_bench.leaderboard.record import load_records
+    from spmrl_bench.leaderboard.tables import results_markdown
     from spmrl_bench.process.executors.where import parse_where
     from spmrl_bench.scoring.bracket_metric import BRACKETS
 
@@ -189,8 +189,8 @@ def evaluate(
         for way in ways:
             check_choice("by", way, BRACKETS.breakdowns)
         check_breakdowns(work)
-    published, wrong = readable_published()
-    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
+    published, wrong = load_published()
+    name_left_out([*load_records(results / "runs")[1], *wrong], strict)
     records = run_evaluate(
         work,
         runs_dir=runs,

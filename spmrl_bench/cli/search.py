@@ -29,7 +29,7 @@ from spmrl_bench.cli.options import (
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.leaderboard.searched import Search, SearchTrial
+    from spmrl_bench.leaderboard.record import Search, SearchTrial
     from spmrl_bench.search.plan import SearchPlan
 
 
@@ -134,7 +134,7 @@ def search(
 
 
 def _print_trials(found: Search) -> None:
-    from spmrl_bench.leaderboard.searched import minutes_text
+    from spmrl_bench.leaderboard.record import minutes_text
     from spmrl_bench.scoring.metric import SelectionMetric
 
     names = {key: key.rpartition(".")[2] for key in found.space}

@@ -47,17 +47,17 @@ def site(
 
         spmrl-bench site --results results --results ~/other/results --to public
     """
-    from spmrl_bench.leaderboard.gathered import gather
+    from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.site.building import site_pages
     from spmrl_bench.site.writing import write_site
 
     folders = results or [Path("results")]
-    gathered = gather(folders)
-    name_left_out(gathered.mistakes, strict)
+    gathered = load_results(folders)
+    name_left_out(gathered.errors, strict)
     if not gathered.stored:
         places = " or ".join(str(folder / "runs") for folder in folders)
         raise SpmrlError(
-            f"no records {'that can be read ' if gathered.mistakes else ''}in {places}: "
+            f"no records {'that can be read ' if gathered.errors else ''}in {places}: "
             "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
     folder = to or folders[0] / "site"

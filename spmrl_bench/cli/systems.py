@@ -102,12 +102,12 @@ def enter(
 
         spmrl-bench enter out.txt --treebank german-mini --system "a language model" --faults repair
     """
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.record import System, readable_records
+    from spmrl_bench.leaderboard.record import System, load_records
+    from spmrl_bench.leaderboard.tables import results_markdown
     from spmrl_bench.systems.entry import enter as enter_file
     from spmrl_bench.treebanks.treebank import open_treebank
 
-    name_left_out(readable_records(results / "runs")[1], strict)
+    name_left_out(load_records(results / "runs")[1], strict)
     described = System(
         name=system,
         version=version,
@@ -221,13 +221,13 @@ def eval_systems(
     save_parses: bool,
 ) -> None:
     """Score parsers of somebody else that were trained, and print the table."""
-    from spmrl_bench.leaderboard.markdown import results_markdown
-    from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.leaderboard.record import readable_records
+    from spmrl_bench.leaderboard.published import load_published
+    from spmrl_bench.leaderboard.record import load_records
+    from spmrl_bench.leaderboard.tables import results_markdown
     from spmrl_bench.systems.together import score_systems
 
-    published, wrong = readable_published()
-    name_left_out([*readable_records(results / "runs")[1], *wrong], strict)
+    published, wrong = load_published()
+    name_left_out([*load_records(results / "runs")[1], *wrong], strict)
     records = score_systems(
         asked, results, device=device, jobs=jobs, say=say_line, save_parses=save_parses
     )

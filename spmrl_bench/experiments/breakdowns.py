@@ -12,10 +12,10 @@ from pathlib import Path
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.evaluation import rules_of
 from spmrl_bench.experiments.plan import Plan
-from spmrl_bench.experiments.saved_parses import SavedParses
-from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
+from spmrl_bench.leaderboard.board import SeedMean, mean_text
 from spmrl_bench.leaderboard.formats import Document, Table
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.metric import BreakdownRow
@@ -97,4 +97,4 @@ def _table(title: str, way: str, runs: Sequence[Sequence[BreakdownRow]]) -> Tabl
 def _mean(parts: Sequence[BreakdownRow], figure: str) -> str:
     """A figure of the same part in several runs, without those where it is 0 of 0."""
     values = [part.figures()[figure] for part in parts]
-    return estimate_text(Estimate.of([value for value in values if value is not None])) or "n/a"
+    return mean_text(SeedMean.of([value for value in values if value is not None])) or "n/a"

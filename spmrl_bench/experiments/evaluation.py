@@ -10,9 +10,9 @@ from typing import Any
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import baselines_for, kind_named
 from spmrl_bench.scoring.counts import Counts

@@ -14,7 +14,7 @@ from spmrl_bench.errors import RecipeError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, load_recipe
 from spmrl_bench.experiments.recipe_layers import Size
 from spmrl_bench.experiments.run_config import RunConfig
-from spmrl_bench.experiments.run_folder import run_name
+from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names, treebank_status
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank

@@ -23,18 +23,18 @@ from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score
 from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
-from spmrl_bench.experiments.saved_parses import SavedParses
-from spmrl_bench.leaderboard.comparison import signature_parts
+from spmrl_bench.leaderboard.board import best_variant
+from spmrl_bench.leaderboard.compare import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.estimates import best_variant
 from spmrl_bench.leaderboard.identity import is_of
 from spmrl_bench.leaderboard.record import (
     Record,
     Training,
     TreebankInfo,
-    readable_records,
+    load_records,
     write_record,
 )
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import combine
 from spmrl_bench.parsers.registry import kind_named
@@ -123,12 +123,12 @@ def evaluate_all(
             asked += _asked(work, runs_dir, results_dir, ensemble, save_parses)
         except SpmrlError as error:
             errors.append(error)
-    earlier, _ = readable_records(results_dir / "runs")
+    earlier, _ = load_records(results_dir / "runs")
     found = [_find(earlier, each) for each in asked]
     left = [each for each, record in zip(asked, found, strict=True) if record is None]
     if left:
         errors += _score_all(left, results_dir, device, min(jobs, len(left)), on)
-        earlier, _ = readable_records(results_dir / "runs")
+        earlier, _ = load_records(results_dir / "runs")
         found = [_find(earlier, each) for each in asked]
     return [record for record in found if record is not None], errors
 

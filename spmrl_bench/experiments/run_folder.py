@@ -14,7 +14,6 @@ from pathlib import Path
 from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.packages.description import read_package
-from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import discard, read_folder, write_text
@@ -26,12 +25,6 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The setting of the time that a run is given; with more of it a run goes on, in the same folder.
 MINUTES = "train.max_minutes"
-
-
-def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
-    """Name of a run's folder: it has the settings that were changed, but for its time."""
-    changed = settings_folder({key: settings[key] for key in settings if key != MINUTES})
-    return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
 
 
 #: The file that is written last where a parser of somebody else has been trained.

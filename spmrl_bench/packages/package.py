@@ -22,9 +22,9 @@ from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, remedy
-from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, read_config
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.packages.card import LICENSED, Nature, summary, write_card
 from spmrl_bench.packages.contents import check_outside, without_folder, write_parser

@@ -240,11 +240,11 @@ class AttachmentCounts(Counts):
     def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows have no count larger than another allows."""
         scored, every = rows[:, :4], rows[:, 4:]
-        possible = (0 <= scored).all(axis=1) & (scored <= every).all(axis=1)
+        possible = (scored >= 0).all(axis=1) & (scored <= every).all(axis=1)
         for words, heads, labels, both in (scored.T, every.T):
             possible &= (both <= np.minimum(heads, labels)) & (heads + labels - both <= words)
         # What is right among all words is right among the scored ones or the others.
-        return possible & ((every - scored).T <= every[:, 0] - scored[:, 0]).all(axis=0)
+        return possible & (every[:, 0] - scored[:, 0] >= (every - scored).T).all(axis=0)
 
     def with_punctuation(self) -> AttachmentCounts:
         """Counts of the same sentences in which every word is scored."""

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError, field_validator
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.experiments.run_folder import MINUTES, OtherSettingsError, differences
 from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.searched import Search
+from spmrl_bench.leaderboard.record import Search
 from spmrl_bench.leaderboard.store import Part, problems
 from spmrl_bench.parsers.legacy import leaves, nested
 from spmrl_bench.storage.bounded_files import read_regular

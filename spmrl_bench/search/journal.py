@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from spmrl_bench.errors import CheckpointError, SpmrlError, remedy
-from spmrl_bench.leaderboard.searched import TrialState
+from spmrl_bench.leaderboard.record import TrialState
 from spmrl_bench.search.space import Parameter, Value
 
 if TYPE_CHECKING:

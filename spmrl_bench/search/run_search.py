@@ -25,7 +25,7 @@ from spmrl_bench.experiments.one_run import Run
 from spmrl_bench.experiments.ownership import owned
 from spmrl_bench.experiments.run_folder import finished
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.leaderboard.searched import Search, SearchTrial, TrialState, minutes_text
+from spmrl_bench.leaderboard.record import Search, SearchTrial, TrialState, minutes_text
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.process.executors.driver import carry_out
 from spmrl_bench.process.executors.unit import Ended, Executor, Unit

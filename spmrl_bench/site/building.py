@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spmrl_bench.leaderboard.gathered import Gathered
+from spmrl_bench.leaderboard.board import Results
 from spmrl_bench.site.atlas import Atlas
 from spmrl_bench.site.compare_pages import compare_pages
 from spmrl_bench.site.downloads import Files
@@ -27,7 +27,7 @@ _PARTS = (
 )
 
 
-def site_pages(gathered: Gathered) -> Iterator[Files]:
+def site_pages(gathered: Results) -> Iterator[Files]:
     """The files of a site by address, some at a time."""
     yield assets()
     yield {"reading.html": page("reading", "reading.html")}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spmrl_bench.leaderboard.estimates import Estimate, estimate_text
+from spmrl_bench.leaderboard.board import SeedMean, mean_text
 from spmrl_bench.scoring.metric import Number, format_value
 
 MINUS = "\N{MINUS SIGN}"
@@ -95,9 +95,9 @@ def number(value: Number, signed: bool = False) -> Cell:
     return Cell(text.replace("-", MINUS))
 
 
-def estimated(found: Estimate | None) -> Cell:
+def estimated(found: SeedMean | None) -> Cell:
     """A mean with its standard deviation."""
-    return Cell(estimate_text(found).replace("-", MINUS))
+    return Cell(mean_text(found).replace("-", MINUS))
 
 
 def whole(value: float | None) -> Cell:

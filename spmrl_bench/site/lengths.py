@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spmrl_bench.leaderboard.entries import Sums
+from spmrl_bench.leaderboard.board import Sums
 from spmrl_bench.scoring.bracket_metric import SENTENCE_LENGTHS, length_names
 
 

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.run_folder import run_name
-from spmrl_bench.experiments.saved_parses import SavedParses
-from spmrl_bench.leaderboard.entries import Entry, View
-from spmrl_bench.leaderboard.gathered import Stored
+from spmrl_bench.leaderboard.board import Entry, View
+from spmrl_bench.leaderboard.frame import StoredRecord
+from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
 from spmrl_bench.scoring.metric import BreakdownRow, metric_named
 from spmrl_bench.site.licences import Facts
 from spmrl_bench.storage.paths import path_fault
@@ -66,7 +65,7 @@ def label_parts(at_hand: AtHand, view: View, facts: Facts) -> list[BreakdownRow]
 
 
 def _read(
-    one: Stored, metric: str, split: str, facts: Facts
+    one: StoredRecord, metric: str, split: str, facts: Facts
 ) -> tuple[list[Parse], list[Parse]] | None:
     record, rules = one.record, facts.rules.get(metric)
     result = record.result(split)
@@ -83,7 +82,7 @@ def _read(
 
 
 def _kept(
-    one: Stored, split: str, layer: Layer, facts: Facts
+    one: StoredRecord, split: str, layer: Layer, facts: Facts
 ) -> tuple[list[Parse], list[Parse]] | None:
     """Gold trees and parses that are kept for a record; None where none can be.
 

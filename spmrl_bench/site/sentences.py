@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from spmrl_bench.annotation.page import tree_boxes
 from spmrl_bench.annotation.tree_text import Span, head_text
-from spmrl_bench.leaderboard.entries import Sums
+from spmrl_bench.leaderboard.board import Sums
 from spmrl_bench.site.parses import AtHand
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import Tree, collapsed_spans

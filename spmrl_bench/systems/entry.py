@@ -24,7 +24,7 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     System,
     TreebankInfo,
-    readable_records,
+    load_records,
     write_record,
 )
 from spmrl_bench.scoring.metric import METRICS, metric_named
@@ -75,7 +75,7 @@ def enter(
     Raises:
         SpmrlError: the file cannot be read or scored, or the record not be written.
     """
-    earlier, _ = readable_records(results_dir / "runs")
+    earlier, _ = load_records(results_dir / "runs")
     source = Provenance(
         tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title)
     )

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.record import Output, Record
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.systems.predictions import POLICIES, read_predictions

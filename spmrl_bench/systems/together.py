@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TypeVar
 
 from spmrl_bench.errors import RecipeError, SpmrlError
-from spmrl_bench.leaderboard.record import Record, readable_records, write_record
+from spmrl_bench.leaderboard.record import Record, load_records, write_record
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.process.signals import Interrupted, on_signals
 from spmrl_bench.systems.command import StoppedError
@@ -69,7 +69,7 @@ def score_systems(
         SpmrlError: what failed, when the rest is done.
         Interrupted: Ctrl-C or SIGTERM, after all commands have ended.
     """
-    earlier, _ = readable_records(results_dir / "runs")
+    earlier, _ = load_records(results_dir / "runs")
     threads = _threads(jobs, len(runs))
     writing = threading.Lock()
 

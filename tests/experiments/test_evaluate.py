@@ -20,10 +20,10 @@ from spmrl_bench.experiments.evaluation import (
     gold_parses,
     rules_of,
 )
-from spmrl_bench.experiments.find_record import find_record
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.frame import records_frame
-from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
+from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble

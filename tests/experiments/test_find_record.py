@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import CheckpointError, RecordError
-from spmrl_bench.experiments.find_record import find_record
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record, write_record
 from tests.builders import make_record
 

@@ -11,9 +11,9 @@ from spmrl_bench.errors import RecipeError, TreeError
 from spmrl_bench.experiments import run
 from spmrl_bench.experiments.breakdowns import breakdowns, check_breakdowns
 from spmrl_bench.experiments.plan import make_plan
-from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.formats import Table
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring import load_prm, score_files
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree

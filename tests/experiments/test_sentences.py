@@ -8,7 +8,7 @@ import pytest
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.experiments.one_run import _chosen
-from spmrl_bench.leaderboard.markdown import results_markdown
+from spmrl_bench.leaderboard.tables import results_markdown
 from tests.experiments.running import evaluate, plan, train
 from tests.laboratory import SIZES, Laboratory
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from spmrl_bench.leaderboard.beside import beside_track, beside_variant
+
+from spmrl_bench.leaderboard.multilingual import score_track
 from spmrl_bench.leaderboard.published import read_published
-from spmrl_bench.leaderboard.track import score_track
 from tests.leaderboard.test_track import both
 
 PUBLISHED = read_published()

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from spmrl_bench.leaderboard.columns import (
-    Column,
-    brief_columns,
-    named_columns,
-    selecting_column,
-)
+from spmrl_bench.leaderboard.board import Column, brief_columns, named_columns, selecting_column
 from spmrl_bench.scoring.metric import SelectionMetric
 
 

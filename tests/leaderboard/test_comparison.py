@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.leaderboard.comparison import (
+from spmrl_bench.leaderboard.compare import (
     common_metric,
     common_split,
     comparable_counts,

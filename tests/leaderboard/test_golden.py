@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.leaderboard.frame import records_frame
-from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.published import read_published
 from spmrl_bench.leaderboard.record import read_records
-from spmrl_bench.leaderboard.table import result_rows, to_csv
+from spmrl_bench.leaderboard.tables import result_rows, results_markdown, to_csv
 from tests.leaderboard.test_table import cells
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -12,8 +12,8 @@ from spmrl_bench.leaderboard.identity import (
     digest,
     resolved_settings,
 )
+from spmrl_bench.leaderboard.multilingual import score_track
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.track import score_track
 from tests.builders import make_treebank
 from tests.leaderboard.test_table import cells, frame_of, names, run_of, text_of
 

@@ -14,8 +14,8 @@ from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.published import (
     COLUMNS,
     PublishedFigure,
+    load_published,
     read_published,
-    readable_published,
 )
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
@@ -186,7 +186,7 @@ def test_broken_lines_and_files_are_left_out_and_named(
         file.truncate(2**40)
     held.add(len(wrong) + len(BROKEN_FILES) + 4)
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
-    found, mistakes = readable_published()
+    found, mistakes = load_published()
     assert len(found) == len(FIGURES) + len(wrong) + 1
     expected = {f"{folder}/{name}{reason}" for name, (_, reason) in BROKEN_FILES.items()}
     expected |= {f"{folder}/mine.csv:{3 + 2 * number}: " for number in range(len(wrong))}

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from spmrl_bench.leaderboard.frame import records_frame
-from spmrl_bench.leaderboard.markdown import results_markdown
 from spmrl_bench.leaderboard.published import PublishedFigure, read_published
 from spmrl_bench.leaderboard.record import Record, SplitResult
-from spmrl_bench.leaderboard.table import result_rows, to_csv
+from spmrl_bench.leaderboard.tables import result_rows, results_markdown, to_csv
 from tests.builders import (
     ATTACHED,
     HALF,

@@ -10,13 +10,20 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
 from spmrl_bench.leaderboard.beside import published_differences
-from spmrl_bench.leaderboard.estimates import Estimate, average
+
+from spmrl_bench.leaderboard.board import SeedMean, average
+from spmrl_bench.leaderboard.multilingual import (
+    Average,
+    Setup,
+    render_track,
+    score_track,
+    track_document,
+    track_frame,
+    tracks_of,
+)
 from spmrl_bench.leaderboard.published import read_published
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.leaderboard.track import Average, Setup, score_track, tracks_of
-from spmrl_bench.leaderboard.track_tables import render_track, track_document, track_frame
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.significance import Ratio, compare
@@ -110,12 +117,12 @@ def ratios(record: Record) -> list[Ratio]:
     return BRACKETS.ratios(record.dev.counts("brackets"))
 
 
-def dev_average(found: Average, variant: str) -> Estimate | None:
+def dev_average(found: Average, variant: str) -> SeedMean | None:
     (value,) = (value for column, value in found.values.items() if column.variant == variant)
     return value
 
 
-def average_of_test(found: Average) -> Estimate | None:
+def average_of_test(found: Average) -> SeedMean | None:
     (value,) = (
         value
         for column, value in found.values.items()
@@ -149,7 +156,7 @@ def test_several_seeds_give_mean_and_deviation() -> None:
     setup = only(records)
     row = setup.rows[1]
     values = [f1(one.dev) for one in records[:6] if one.variant == "charlstm"]
-    assert row.estimate(DEV, "charlstm") == Estimate(
+    assert row.estimate(DEV, "charlstm") == SeedMean(
         statistics.fmean(values), statistics.stdev(values), 3
     )
     text = render_track(records, "mini", PUBLISHED)["md"]
@@ -274,15 +281,15 @@ def test_averages_recomputed_by_hand() -> None:
 
 
 def test_average_of_estimates() -> None:
-    assert average([("a", {1: 80.0}), ("b", {1: 90.0})]) == Estimate(85.0, None, 1)
+    assert average([("a", {1: 80.0}), ("b", {1: 90.0})]) == SeedMean(85.0, None, 1)
     assert average([("a", {1: 80.0}), ("b", {})]) is None
     assert average([]) is None
     # Each language counts once.
     mixed = [("a", {1: 80.0}), ("a", {1: 60.0}), ("b", {1: 90.0})]
-    assert average(mixed) == Estimate(80.0, None, 1)
+    assert average(mixed) == SeedMean(80.0, None, 1)
     # Seeds 1 and 2 average to 82 and 86.
     several = [("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0, 2: 90.0})]
-    assert average(several) == Estimate(84.0, pytest.approx(statistics.stdev((82, 86))), 2)
+    assert average(several) == SeedMean(84.0, pytest.approx(statistics.stdev((82, 86))), 2)
     uneven = average([("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0})])
     assert (uneven.mean, uneven.sd) == (82.5, None)
 

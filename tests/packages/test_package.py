@@ -20,8 +20,8 @@ import torch
 
 from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError, RecordError
-from spmrl_bench.experiments.find_record import find_record
 from spmrl_bench.experiments.run_folder import trained_transforms
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.packages.card import Nature, write_card
 from spmrl_bench.packages.contents import write_parser
 from spmrl_bench.packages.description import CARD, PACKAGE, Package, read_package

@@ -23,13 +23,11 @@ import pytest
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import records_frame
-from spmrl_bench.leaderboard.markdown import results_document
+from spmrl_bench.leaderboard.multilingual import tracks_of, write_track
 from spmrl_bench.leaderboard.published import read_published
-from spmrl_bench.leaderboard.record import Record, read_records, readable_records, write_record
+from spmrl_bench.leaderboard.record import Record, load_records, read_records, write_record
 from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
-from spmrl_bench.leaderboard.table import result_rows, to_csv
-from spmrl_bench.leaderboard.track import tracks_of
-from spmrl_bench.leaderboard.track_tables import write_track
+from spmrl_bench.leaderboard.tables import result_rows, results_document, to_csv
 from tests.builders import cli, make_record
 from tests.damage import Damage, raw, sparse, special
 from tests.reliability.tally import Tally
@@ -132,12 +130,12 @@ def break_it(folder: Path, how: str) -> str:
 @pytest.mark.parametrize("how", [*CONTENTS, *OTHERS])
 def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tally: Tally) -> None:
     held = tally("R11", "broken files among results")
-    sound, _ = readable_records(results / "runs")
+    sound, _ = load_records(results / "runs")
     before = set((results / "runs").iterdir())
     message = break_it(results / "runs", how)
     (path,) = {*(results / "runs").iterdir()} - before
     held.add()
-    records, mistakes = readable_records(results / "runs")
+    records, mistakes = load_records(results / "runs")
     assert records == sound
     (mistake,) = mistakes
     assert mistake.startswith(f"{path}: ")
@@ -279,7 +277,7 @@ def test_any_part_of_a_record_may_be_wrong(
         for name, data in some.items():
             held.add()
             (folder / name).write_bytes(data)
-        records, mistakes = readable_records(folder)
+        records, mistakes = load_records(folder)
         assert len(records) + len(mistakes) == len(some)
         refused += len(mistakes)
         if records:

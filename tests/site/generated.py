@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from spmrl_bench.experiments.run_folder import run_name
-from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.leaderboard.record import (
     Output,
     Record,
     System,
     write_record,
 )
+from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
 from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.scoring.counts import BracketCounts, Status
 from spmrl_bench.scoring.metric import metric_named

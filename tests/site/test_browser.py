@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.gathered import gather
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.site.atlas import Atlas
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.site.writing import write_site
@@ -53,7 +53,7 @@ KINDS = [
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browser")
     fill(folder)
-    write_site(folder / "site", site_pages(gather([folder])))
+    write_site(folder / "site", site_pages(load_results([folder])))
     return folder / "site"
 
 
@@ -164,7 +164,7 @@ def test_filtering_by_words_and_by_choice(opened: Opened, site: Path) -> None:
 
 def test_any_two_are_compared_as_the_program_compares_them(opened: Opened, site: Path) -> None:
     page = opened.go(site / "compare/polish-mini.html")
-    atlas = Atlas(gather([site.parent]))
+    atlas = Atlas(load_results([site.parent]))
     bank = next(bank for bank in atlas.banks if bank.name == "polish-mini")
     (table,) = bank.groups
     order = atlas.standing(table, ("brackets", "test"))
@@ -252,7 +252,7 @@ def test_pages_of_five_thousand_records_are_there_within_a_second(
     browser: Any, tmp_path: Path
 ) -> None:
     write_many(RECORDS, SYSTEMS, BANKS, tmp_path)
-    write_site(tmp_path / "site", site_pages(gather([tmp_path])))
+    write_site(tmp_path / "site", site_pages(load_results([tmp_path])))
     assert (tmp_path / "site/index.html").stat().st_size < 300_000
     opened = Opened(browser)
     for name in ("index.html", "treebanks/german-mini.html", "compare/german-mini.html"):

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spmrl_bench.leaderboard.addresses import slugs
-from spmrl_bench.leaderboard.entries import Group, Sums, entries_of
-from spmrl_bench.leaderboard.gathered import Gathered, Stored
+from spmrl_bench.leaderboard.board import Group, Results, Sums, entries_of
+from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.record import Record, SystemTraining
 from spmrl_bench.scoring.bracket_metric import BRACKETS, by_sentence_length
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.significance import Ratio, compare, randomisation
+from spmrl_bench.site.addresses import slugs
 from spmrl_bench.site.lengths import by_length
 from spmrl_bench.site.pictures import Picture, Series, logarithmic, places, scale
 from spmrl_bench.site.reproducing import commands
@@ -31,8 +31,10 @@ VIEW = ("brackets", "test")
 
 def grouped(*records: Record) -> list[Group]:
     ordered = sorted(records, key=lambda one: one.finished)
-    stored = [Stored(one, Path(f"{k:016x}.json"), Path(), False) for k, one in enumerate(ordered)]
-    return entries_of(Gathered(stored, [], []))[1]
+    stored = [
+        StoredRecord(one, Path(f"{k:016x}.json"), Path(), False) for k, one in enumerate(ordered)
+    ]
+    return entries_of(Results(stored, [], []))[1]
 
 
 # ---- Addresses ----

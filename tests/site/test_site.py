@@ -14,7 +14,7 @@ import pytest
 from typer.testing import Result
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.leaderboard.gathered import gather
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import write_record
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.site.writing import LIST, write_site
@@ -68,7 +68,7 @@ def fill(results: Path) -> None:
 
 
 def build(results: Path, folder: Path) -> None:
-    write_site(folder, site_pages(gather([results])))
+    write_site(folder, site_pages(load_results([results])))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -328,7 +328,7 @@ def test_a_build_removes_what_it_wrote_and_nothing_else(tmp_path: Path) -> None:
         if '"variant":"one"' not in path.read_text(encoding="utf-8"):
             path.unlink()
     before = (site / "reading.html").stat().st_mtime_ns
-    written = write_site(site, site_pages(gather([results])))
+    written = write_site(site, site_pages(load_results([results])))
     assert not (site / gone).exists()
     assert written.removed > 0
     assert written.kept == [changed]

@@ -11,9 +11,9 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.evaluation import score_split
-from spmrl_bench.leaderboard.comparison import comparable_counts
+from spmrl_bench.leaderboard.compare import comparable_counts
+from spmrl_bench.leaderboard.multilingual import score_track
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
-from spmrl_bench.leaderboard.track import score_track
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.readers.conll import conll_lines

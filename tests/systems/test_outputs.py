@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.gathered import gather
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.metric import metric_named
@@ -51,7 +51,7 @@ def kept(record: Record, split: str, metric: str = "brackets") -> list[Parse]:
 def pages() -> dict[str, bytes]:
     """The site of all records."""
     files: dict[str, bytes] = {}
-    for some in site_pages(gather([RESULTS])):
+    for some in site_pages(load_results([RESULTS])):
         files |= some
     return files
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
 
 from spmrl_bench.errors import RecipeError, TreebankError
 from spmrl_bench.experiments.run_folder import OtherSettingsError
-from spmrl_bench.leaderboard.gathered import gather
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
-from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
 from spmrl_bench.process.executors.driver import carry_out
 from spmrl_bench.process.executors.unit import Unit
 from spmrl_bench.systems.description import Known
@@ -72,7 +72,7 @@ def test_a_round_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> No
     assert records[-1].recipe["system"]["minutes"] == 5
     assert competition().run(planned) == (records, [])
     assert len(read_records(RESULTS / "runs")) == 3
-    (row,) = verdicts(gather([RESULTS])).to_dict("records")
+    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
     assert row["others"].startswith("Flat")
     (chosen,) = [record for record in records if record.selected and record.system is None]
     assert row["ours"].startswith(chosen.variant)
@@ -146,27 +146,27 @@ def entered(name: str, right: int, results: Path) -> None:
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
     (ours,) = competition().run(fields(laboratory, variants=["charlstm"]))[0]
-    gathered = gather([RESULTS])
+    gathered = load_results([RESULTS])
     assert verdict_table(verdicts(gathered)).notes == ("No treebank has entries of both sides.",)
     entered("Worst", 0, RESULTS)
-    (row,) = verdicts(gather([RESULTS])).to_dict("records")
+    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
     assert row["our_test"] > row["their_test"] == 0
     assert row["ahead"] == ("ours" if row["p"] < 0.05 else "neither")
     entered("Best", 8, RESULTS)
-    (row,) = verdicts(gather([RESULTS])).to_dict("records")
+    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
     assert (row["treebank"], row["figure"]) == ("tiny-open", "F1")
     assert row["others"] == "Best"
     assert row["their_test"] == 100
     assert row["difference"] == row["our_test"] - 100 < 0
     assert row["p"] < 0.05
     assert row["ahead"] == "others"
-    assert verdict_table(verdicts(gather([RESULTS]))).rows[0][-1] == "others"
-    assert verdicts(gather([RESULTS]), {"another"}).empty
+    assert verdict_table(verdicts(load_results([RESULTS]))).rows[0][-1] == "others"
+    assert verdicts(load_results([RESULTS]), {"another"}).empty
     # Of equals, nobody is ahead: the same parses as ours, by another name.
     equal = Path("equal")
     for record in (ours, ours.model_copy(update=theirs(ours))):
         write_record(record, equal / "runs")
-    (row,) = verdicts(gather([equal])).to_dict("records")
+    (row,) = verdicts(load_results([equal])).to_dict("records")
     assert (row["difference"], row["p"], row["ahead"]) == (0, 1, "neither")
 
 

@@ -18,6 +18,7 @@ from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.conll import conll_lines, read_conll_file
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
@@ -25,6 +26,13 @@ from spmrl_bench.trees.parse import Layer, Parse
 #: The endings of the files of each layer.
 ENDINGS: dict[Layer, str] = {"constituents": "mrg", "dependencies": "conllu"}
 GOLD = "gold"
+_MINUTES = "train.max_minutes"
+
+
+def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
+    """Name of a run's folder and parses: it has the settings that were changed, but for its time."""
+    changed = settings_folder({key: settings[key] for key in settings if key != _MINUTES})
+    return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
 
 
 @dataclass(frozen=True)
