@@ -534,6 +534,11 @@ class Group:
             if any(entry.headline((metric, split)) for entry in self.entries)
         ]
 
+    def view_title(self, view: View) -> str:
+        """Such as ``test F1``."""
+        metric = metric_named(view[0])
+        return f"{view[1]} {metric.title(metric.headline)}"
+
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns of its table, by their names in CSV: those in which something stands."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 
 from spmrl_bench.errors import RecipeError, TreebankError
 from spmrl_bench.experiments.run_folder import OtherSettingsError
@@ -44,6 +44,10 @@ def fields(laboratory: Laboratory, *systems: Known, **options: Any) -> list[Fiel
     return plan_round(track, languages=[str(laboratory.recipe)], systems=systems, **options)
 
 
+def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
+    return ours_and_others(load_results([results]).groups, **options)[0]
+
+
 def test_who_competes_where(laboratory: Laboratory, flat: Known) -> None:
     (field,) = fields(laboratory, flat)
     assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"], [flat])
@@ -72,11 +76,11 @@ def test_a_round_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> No
     assert records[-1].recipe["system"]["minutes"] == 5
     assert competition().run(planned) == (records, [])
     assert len(read_records(RESULTS / "runs")) == 3
-    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
-    assert row["others"].startswith("Flat")
+    (row,) = ahead(minutes=5)
+    assert row.others.startswith("Flat")
     (chosen,) = [record for record in records if record.selected and record.system is None]
-    assert row["ours"].startswith(chosen.variant)
-    assert row["p"] is not None
+    assert row.ours.startswith(chosen.variant)
+    assert row.p is not None
 
 
 def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> None:
@@ -146,28 +150,27 @@ def entered(name: str, right: int, results: Path) -> None:
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
     (ours,) = competition().run(fields(laboratory, variants=["charlstm"]))[0]
-    gathered = load_results([RESULTS])
-    assert verdict_table(verdicts(gathered)).notes == ("No treebank has entries of both sides.",)
+    assert ours_and_others_table(ahead()).notes == ("No treebank has entries of both sides.",)
     entered("Worst", 0, RESULTS)
-    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
-    assert row["our_test"] > row["their_test"] == 0
-    assert row["ahead"] == ("ours" if row["p"] < 0.05 else "neither")
+    (row,) = ahead()
+    assert row.our_test > row.their_test == 0
+    assert row.ahead == ("ours" if row.p < 0.05 else "neither")
     entered("Best", 8, RESULTS)
-    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
-    assert (row["treebank"], row["figure"]) == ("tiny-open", "F1")
-    assert row["others"] == "Best"
-    assert row["their_test"] == 100
-    assert row["difference"] == row["our_test"] - 100 < 0
-    assert row["p"] < 0.05
-    assert row["ahead"] == "others"
-    assert verdict_table(verdicts(load_results([RESULTS]))).rows[0][-1] == "others"
-    assert verdicts(load_results([RESULTS]), {"another"}).empty
+    (row,) = ahead()
+    assert (row.treebank, row.figure) == ("tiny-open", "F1")
+    assert row.others == "Best"
+    assert row.their_test == 100
+    assert row.difference == row.our_test - 100 < 0
+    assert row.p < 0.05
+    assert row.ahead == "others"
+    assert ours_and_others_table([row]).rows[0][-1] == "others"
+    assert ahead(treebanks={"another"}) == []
     # Of equals, nobody is ahead: the same parses as ours, by another name.
     equal = Path("equal")
     for record in (ours, ours.model_copy(update=theirs(ours))):
         write_record(record, equal / "runs")
-    (row,) = verdicts(load_results([equal])).to_dict("records")
-    assert (row["difference"], row["p"], row["ahead"]) == (0, 1, "neither")
+    (row,) = ahead(equal)
+    assert (row.difference, row.p, row.ahead) == (0, 1, "neither")
 
 
 def theirs(record: Record) -> dict[str, Any]:
