@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 
 from spmrl_bench.errors import RecipeError, TreebankError
 from spmrl_bench.experiments.run_folder import OtherSettingsError
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
+from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 from spmrl_bench.process.executors.driver import carry_out
 from spmrl_bench.process.executors.unit import Unit
 from spmrl_bench.systems.description import Known
