@@ -14,7 +14,7 @@ from itertools import combinations
 
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
-from spmrl_bench.leaderboard.board import Difference, SeedMean, Sums
+from spmrl_bench.leaderboard.board import Difference, SeedMean, Sums, mean_text
 from spmrl_bench.leaderboard.environment import find_hardware
 
 #: Largest p by which a difference of one seed is told from chance.

@@ -19,8 +19,7 @@ from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.board import Scores, SeedMean
-from spmrl_bench.leaderboard.compare import signature_parts
-from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.leaderboard.record import SplitResult, signature_parts
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsing.models import load_parser

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.leaderboard.compare import signature_parts
-from spmrl_bench.leaderboard.record import MetricResult, SplitResult
+from spmrl_bench.leaderboard.record import MetricResult, SplitResult, signature_parts
 from spmrl_bench.leaderboard.store import (
     Part,
     StoredModel,

@@ -24,7 +24,6 @@ from spmrl_bench.experiments.plan import Plan
 from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, read_config
 from spmrl_bench.leaderboard.board import best_variant
-from spmrl_bench.leaderboard.compare import signature_parts
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.identity import is_of
 from spmrl_bench.leaderboard.record import (
@@ -32,6 +31,7 @@ from spmrl_bench.leaderboard.record import (
     Training,
     TreebankInfo,
     load_records,
+    signature_parts,
     write_record,
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses

@@ -28,7 +28,6 @@ from spmrl_bench.leaderboard.frame import (
     StoredRecord,
     grouped,
     installed_metrics,
-    skipped_sentences,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import SHIPPED, Record, in_order, searched_text
@@ -141,6 +140,11 @@ class Column(NamedTuple):
     def key(self) -> Key:
         """Split, metric and figure."""
         return self.split, self.metric, self.figure
+
+    @property
+    def system(self) -> str:
+        """The variant or baseline; empty for any."""
+        return self.variant or self.baseline
 
     @property
     def is_headline(self) -> bool:
@@ -381,7 +385,7 @@ class Entry:
         if not self.tested or (result := self.runs[0].result("test", self.baseline)) is None:
             return None
         first = result.metrics[installed_metrics(result)[0]]
-        return result.sentences - skipped_sentences(first.signature_long)
+        return result.sentences - first.skipped
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
         """Of test where all runs have scores of it, else of dev; by these metrics or all."""

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from spmrl_bench.errors import CheckpointError, RecordError, ScoreError, unknown_name
 from spmrl_bench.leaderboard.identity import is_of
-from spmrl_bench.leaderboard.record import SHIPPED, SPLITS, Record, load_records, read_record
+from spmrl_bench.leaderboard.record import (
+    SHIPPED,
+    SPLITS,
+    Record,
+    load_records,
+    read_record,
+    signature_parts,
+)
 from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
@@ -35,12 +42,6 @@ RUN_KEYS = frozenset(
 ABSENT = "absent"
 
 Difference = tuple[str, str, str]
-
-
-def signature_parts(signature: str) -> dict[str, str]:
-    """The ``key:value`` parts of a signature, which ``|`` separates."""
-    parts = (part.partition(":") for part in signature.split("|"))
-    return {key: value for key, _, value in parts}
 
 
 def joined_signature(signatures: Iterable[str]) -> str:

@@ -7,21 +7,21 @@ of the same run (the newest counts), and which runs differ in their seed only (*
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.compare import Difference, differences, score_key, signature_parts
+from spmrl_bench.leaderboard.compare import Difference, differences, score_key
 from spmrl_bench.leaderboard.identity import (
     Resolved,
     differing_settings,
     digest,
     resolved_settings,
 )
-from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, searched_text
+from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text, variant_text
 
@@ -85,7 +85,6 @@ class Run:
 
     @property
     def record(self) -> Record:
-        """Its record."""
         return self.stored.record
 
     @property
@@ -108,9 +107,8 @@ class Run:
             return None if baseline else self.record.dev_score
         if split == "train":
             return None if baseline else getattr(self.record.cost, figure, None)
-        if (result := self.result(split, baseline)) is None:
-            return None
-        return result.figure(metric, figure) if metric else getattr(result, figure, None)
+        result = self.result(split, baseline)
+        return None if result is None else result.figure(metric, figure)
 
 
 class RunGroup(list[Run]):
@@ -218,102 +216,44 @@ def _name(group: Sequence[Run]) -> None:
 
 # ---- All numbers ----
 
-_TRAINING = ("tokens_per_second", "wall_seconds", "epochs", "parameters")
-
 
 def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> pd.DataFrame:
-    """One row for each record, split, metric and figure that has a value.
+    """One row for each record, split, metric and figure (:data:`Key`) that has a value.
 
-    Args:
-        records: of the user.
-        shipped: that come with the program.
-
-    Of the columns,
-
-    - ``record`` is the number of the record in the order of age;
-    - ``system`` says whether it is a system of somebody else, not a run, and ``tested`` how many
-      of its outputs have been scored on test;
-    - ``group`` numbers, within a treebank, the records whose scores compare;
-    - ``name`` is the variant with its ``settings``, ``given`` those that were changed of the recipe;
-    - ``altered``, ``digest`` and ``newest`` are those of :class:`Run`;
-    - ``baseline`` is the name of a baseline, empty for the parser itself;
-    - ``metric`` is empty for figures that are no metric's (:data:`Key`);
-    - ``sentences`` are those of the split that were scored, ``skipped`` those left out.
-
-    Scores by metrics that are not installed are left out.
+    ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
+    ``name`` is the variant with its settings, ``newest`` says whether it is the newest record of
+    its run, and ``baseline`` is empty for the parser itself. Scores by metrics that are not
+    installed are left out.
     """
     rows = [
-        _about(run, group) | number
-        for groups in grouped(by_age(records, shipped)).values()
-        for group, runs in enumerate(groups, start=1)
+        (
+            *(run.number, run.stored.shipped, *place, run.record.treebank.language, number),
+            *(run.record.system is not None, run.record.kind, run.record.variant, run.name),
+            *(run.record.size, run.record.seed, len(run.record.ensemble), run.record.selected),
+            *(run.newest, run.record.finished, baseline, *key, value),
+        )
+        for place, groups in grouped(by_age(records, shipped)).items()
+        for number, runs in enumerate(groups, start=1)
         for run in runs
-        for number in _numbers(run)
+        for baseline, key in _keys(run)
+        if (value := run.figure(key, baseline)) is not None
     ]
-    columns = ("record", "treebank", "group", "name", "seed", "split", "metric", "figure", "value")
-    return pd.DataFrame(rows, columns=None if rows else list(columns))
+    columns = (
+        "record shipped track treebank language group system kind variant name size seed ensemble "
+        "selected newest finished baseline split metric figure value"
+    )
+    return pd.DataFrame(rows, columns=columns.split())
 
 
-def _about(run: Run, group: int) -> Mapping[str, Any]:
-    record, bank = run.record, run.record.treebank
-    names = ("kind", "variant", "size", "seed", "selected", "select", "finished", "commit")
-    return {
-        "record": run.number,
-        "shipped": run.stored.shipped,
-        "track": bank.track,
-        "treebank": bank.name,
-        "language": bank.language,
-        "group": group,
-        "recipe": record.lang,
-        "system": record.system is not None,
-        "tested": record.system.tested if record.system else 0,
-        **{name: getattr(record, name) for name in names},
-        "name": run.name,
-        "settings": run.shown,
-        "given": run.given,
-        "altered": run.altered,
-        "digest": run.digest,
-        "precision": run.precision,
-        "ensemble": len(record.ensemble),
-        "newest": run.newest,
-        "searched": searched_text(record.searches),
-    }
-
-
-def _numbers(run: Run) -> Iterator[dict[str, Any]]:
-    """The figures of a record, with how they were counted."""
-    plain = [(("train", "", figure), "") for figure in _TRAINING] + [(("dev", "", "score"), "")]
-    for split, baseline in [*((split, "") for split in SPLITS), *_baselines(run.record)]:
-        result = run.result(split, baseline)
-        if result is None:
-            continue
-        names = ("tag_accuracy", "tokens_per_second")
-        plain += [((split, "", figure), baseline) for figure in names]
-        for metric in installed_metrics(result):
-            scored = result.metrics[metric]
-            skipped = skipped_sentences(scored.signature_long)
-            for figure in dict.fromkeys((*scored.figures, *metric_named(metric).figures)):
-                if (value := result.figure(metric, figure)) is not None:
-                    yield {
-                        "split": split,
-                        "baseline": baseline,
-                        "metric": metric,
-                        "figure": figure,
-                        "value": value,
-                        "sentences": result.sentences - skipped,
-                        "skipped": skipped,
-                        "signature": scored.signature,
-                        "signature_long": scored.signature_long,
-                    }
-    for key, baseline in plain:
-        if (value := run.figure(key, baseline)) is not None:
-            place = dict(zip(("split", "metric", "figure"), key, strict=True))
-            yield {**place, "baseline": baseline, "value": value}
-
-
-def _baselines(record: Record) -> list[tuple[str, str]]:
-    return [("test", name) for name in record.baselines]
-
-
-def skipped_sentences(signature_long: str) -> int:
-    """How many sentences of a split were left out."""
-    return int(signature_parts(signature_long).get("skipped", "0"))
+def _keys(run: Run) -> Iterator[tuple[str, Key]]:
+    """The figures that a record can have, each with the name of the baseline that it is of."""
+    for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
+        yield "", ("train", "", figure)
+    yield "", ("dev", "", "score")
+    for split, baseline in (("dev", ""), *(("test", name) for name in ("", *run.record.baselines))):
+        if result := run.result(split, baseline):
+            for figure in ("tag_accuracy", "tokens_per_second"):
+                yield baseline, (split, "", figure)
+            for metric in installed_metrics(result):
+                for figure in {**result.metrics[metric].figures, **metric_named(metric).figures}:
+                    yield baseline, (split, metric, figure)

@@ -19,7 +19,7 @@ The layout is that of Kitaev & Klein 2018: dev of each lexical model, test of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -49,7 +49,7 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_tables,
 )
-from spmrl_bench.leaderboard.frame import Key, Run, counting_differences, skipped_sentences
+from spmrl_bench.leaderboard.frame import Key, Run, counting_differences
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
@@ -174,12 +174,7 @@ class Setup:
             rows = [row for row in self.rows if row.convention == convention]
             languages = tuple(dict.fromkeys(row.language for row in rows))
             values = {
-                one: average(
-                    [
-                        (row.language, row.scores(one.key, one.variant or one.baseline))
-                        for row in rows
-                    ]
-                )
+                one: average([(row.language, row.scores(one.key, one.system)) for row in rows])
                 for one in self.columns
             }
             if len(languages) > 1:
@@ -217,83 +212,79 @@ def score_track(
         track: name of the track.
         variants: the variants that the table is about, in order; others follow by name.
     """
-    found: dict[tuple[str, str, str, str], list[_Placed]] = {}
+    found: dict[_About, dict[Group, dict[str, Entry]]] = {}
     for group in groups:
-        for about, placed in _placed(group) if group.track == track else ():
-            found.setdefault(about, []).append(placed)
-    setups = [_setup(about, placed, variants) for about, placed in sorted(found.items())]
+        for about, entry in _placed(group) if group.track == track else ():
+            found.setdefault(about, {}).setdefault(group, {})[entry.variant] = entry
+    setups = [_setup(about, states, variants) for about, states in sorted(found.items())]
     shown = [setup for setup in setups if len(setup.languages) > 1] or setups
     hidden = [f"{one.name} ({one.languages[0]})" for one in setups if one not in shown]
     left_out = (f"Not shown, records of one language only: {'; '.join(hidden)}.",)
     return TrackScores(track, tuple(shown), left_out if hidden else ())
 
 
-class _Placed(NamedTuple):
-    """An entry and its group."""
-
-    group: Group
-    entry: Entry
-
-    @property
-    def variant(self) -> str:
-        return self.entry.variant
+_About = tuple[str, str, str, str]
+"""Settings, precision, size and select of a setup."""
 
 
-def _placed(group: Group) -> Iterable[tuple[tuple[str, str, str, str], _Placed]]:
-    """The entries of our runs, with settings, precision, size and select of their setup."""
-    alike: dict[tuple[str, ...], list[Entry]] = {}
+def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
+    """The entries of our runs with their setup."""
+    alike: dict[tuple[_About, str], list[Entry]] = {}
     for entry in group.entries:
-        if entry.kind in ("run", "mean") and not entry.shipped and entry.record.dev is not None:
-            # What selects is not known of records by metrics that are not installed.
-            runs = [run for run in entry.runs if run.record.dev_score is not None]
-            if runs:
-                about = (runs[0].given, runs[0].precision, entry.size, entry.record.select)
-                alike.setdefault((*about, entry.variant), []).append(Entry(runs))
-    for (given, *about, _), entries in alike.items():
+        # What selects is not known of records by metrics that are not installed.
+        runs = [run for run in entry.runs if run.record.dev_score is not None]
+        if entry.kind in ("run", "mean") and not entry.shipped and runs:
+            about = runs[0].given, runs[0].precision, entry.size, entry.record.select
+            alike.setdefault((about, entry.variant), []).append(Entry(runs))
+    for (about, _), entries in alike.items():
         main = max(entries, key=lambda one: (len(one.runs), max(run.number for run in one.runs)))
         for entry in entries:
-            settings = given if entry is main else entry.runs[0].shown
-            yield (settings, about[0], about[1], about[2]), _Placed(group, entry)
+            given = about[0] if entry is main else entry.runs[0].shown
+            yield (given, *about[1:]), entry
 
 
 def _setup(
-    about: tuple[str, str, str, str], placed: Sequence[_Placed], order: Sequence[str]
+    about: _About, states: Mapping[Group, Mapping[str, Entry]], order: Sequence[str]
 ) -> Setup:
     settings, precision, size, select = about
-    criterion = SelectionMetric.parse(select)
     left_out: list[str] = []
     languages: dict[str, set[str]] = {}
-    for one in placed:
-        languages.setdefault(one.variant, set()).add(one.group.language)
+    for group, entries in states.items():
+        for variant in entries:
+            languages.setdefault(variant, set()).add(group.language)
     kept = {name for name, found in languages.items() if name in order or len(found) > 1}
     if kept and (rest := sorted(languages.keys() - kept)):
         hidden = ", ".join(f"{name} ({', '.join(languages[name])})" for name in rest)
         left_out.append(f"Not shown, variants of one language only: {hidden}.")
-    states: dict[str, dict[Group, dict[str, Entry]]] = {}
-    for group, entry in placed:
-        if entry.variant in kept or not kept:
-            states.setdefault(group.treebank, {}).setdefault(group, {})[entry.variant] = entry
-    rows = []
-    for treebank in sorted(states):
-        # An experiment with one further variant must not displace the variants of the table.
-        def weight(group: Group, states: Mapping[Group, Mapping[str, Entry]]) -> tuple[int, int]:
-            newest = max(run.number for one in states[group].values() for run in one.runs)
-            return len(states[group].keys() & set(order)), newest
+    banks: dict[str, list[tuple[Group, dict[str, Entry]]]] = {}
+    for group, entries in states.items():
+        some = {name: one for name, one in entries.items() if name in kept or not kept}
+        if some:
+            banks.setdefault(group.treebank, []).append((group, some))
 
-        found = states[treebank]
-        shown = max(found, key=lambda group: weight(group, found))
-        rows.append(_row(shown, found[shown], settings, criterion))
-        for group in (group for group in found if group is not shown):
-            differing = "; ".join(
-                f"{key} is {there} there, {here} here"
-                for key, here, there in counting_differences(shown.runs.counted, group.runs.counted)
-            )
-            number = sum(len(group.records_of(one)) for one in found[group].values())
-            many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
-            left_out.append(f"Not shown: {many} that do not compare ({differing}).")
+    def weight(state: tuple[Group, Mapping[str, Entry]]) -> tuple[int, int]:
+        # An experiment with one further variant must not displace the variants of the table.
+        newest = max(run.number for entry in state[1].values() for run in entry.runs)
+        return len(state[1].keys() & set(order)), newest
+
+    rows = []
+    for treebank, found in sorted(banks.items()):
+        shown, entries = max(found, key=weight)
+        rows.append(_row(shown, entries, settings, SelectionMetric.parse(select)))
+        for group, others in found:
+            if group is not shown:
+                here, there = shown.runs.counted, group.runs.counted
+                differing = "; ".join(
+                    f"{key} is {other} there, {own} here"
+                    for key, own, other in counting_differences(here, there)
+                )
+                number = sum(len(group.records_of(one)) for one in others.values())
+                many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
+                left_out.append(f"Not shown: {many} that do not compare ({differing}).")
     rows.sort(key=lambda row: (row.language, row.treebank))
-    there = {variant for row in rows for variant in row.entries}
-    variants = (*(name for name in order if name in there), *sorted(there - set(order)))
+    known = {variant for row in rows for variant in row.entries}
+    variants = (*(name for name in order if name in known), *sorted(known - set(order)))
+    criterion = SelectionMetric.parse(select)
     return Setup(settings, precision, size, criterion, variants, tuple(rows), tuple(left_out))
 
 
@@ -376,7 +367,7 @@ def _row_notes(
     for split, some in (("dev", runs), ("test", tested)):
         results = (result for run in some if (result := run.result(split)))
         signed = (one.metrics.get(name) for one in results for name in criterion.metrics)
-        number = max((skipped_sentences(one.signature_long) for one in signed if one), default=0)
+        number = max((one.skipped for one in signed if one), default=0)
         if number:
             notes.append(f"the scores of {split} leave out {number} of its sentences.")
     return notes
@@ -427,9 +418,10 @@ def _setup_table(track: str, setup: Setup) -> Table:
     rows = []
     for row in setup.rows:
         best = row.selected if row.significant else None
-        marks = ["*" if one.variant == best else "" for one in dev]
-        scores = [row.mean(one.key, one.variant or one.baseline) for one in (*dev, *test)]
-        texts = [mean_text(one, mark=mark) for one, mark in zip(scores, marks + [""] * len(test))]  # noqa: B905
+        texts = [
+            mean_text(row.mean(one.key, one.system), mark="*" if one.variant == best else "")
+            for one in (*dev, *test)
+        ]
         rows.append(
             [
                 row.language,
@@ -635,10 +627,10 @@ def _published_table(
                 if found := rows[place[0]].scores(place[1], system):
                     lines.setdefault((own, f"ours{name}", variant), {})[place] = found
         for apart in published_differences(setup, figures):
-            one, variant = apart.published, _SELECTED if of_selected else apart.variant
-            system = f"Δ {one.system}{name if by_language else ''}"
+            theirs, variant = apart.published, _SELECTED if of_selected else apart.variant
+            system = f"Δ {theirs.system}{name if by_language else ''}"
             line = lines.setdefault((delta, system, variant), {})
-            line[one.language, one.key] = {0: apart.points}
+            line[theirs.language, theirs.key] = {0: apart.points}
     if not lines:
         return
     headings = list(places.values())

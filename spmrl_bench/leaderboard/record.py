@@ -47,13 +47,13 @@ SPLITS = ("dev", "test")
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Column(array):  # type: ignore[type-arg]
+class _Column(array):
     """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 def _compact(values: list[int]) -> Sequence[int]:
@@ -63,6 +63,11 @@ def _compact(values: list[int]) -> Sequence[int]:
         except OverflowError:
             continue
     raise ValueError("a whole number beyond 64 bits")
+
+
+def signature_parts(signature: str) -> dict[str, str]:
+    """The ``key:value`` parts of a signature, which ``|`` separates."""
+    return dict(part.partition(":")[::2] for part in signature.split("|"))
 
 
 Column = Annotated[
@@ -105,6 +110,11 @@ class MetricResult(Part):
     signature: str = Field(description="Short signature, printed beside the score.")
     signature_long: str = Field(description="Signature with every key spelled out.")
 
+    @property
+    def skipped(self) -> int:
+        """Sentences that were left out."""
+        return int(signature_parts(self.signature_long).get("skipped", "0"))
+
     @classmethod
     def of(cls, metric: Metric[Any, Any], counts: Counts, signature: Signature) -> Self:
         """The result that follows from the counts of a split."""
@@ -121,8 +131,8 @@ class MetricResult(Part):
         Figures and columns that the metric has got or lost since are none: a stored result is
         what was counted then.
         """
-        signed = dict(part.partition(":")[::2] for part in self.signature_long.split("|"))
-        if not re.fullmatch("[0-9]{1,9}", skipped := signed.get("skipped", "0")):
+        skipped = signature_parts(self.signature_long).get("skipped", "0")
+        if not re.fullmatch("[0-9]{1,9}", skipped):
             return f"signature_long: skipped is '{skipped:.20}', which is no number of sentences"
         for column, values in self.counts.items():
             if len(values) != sentences:
@@ -157,8 +167,11 @@ class SplitResult(Part):
     def figure(self, metric: str, name: str) -> int | float | None:
         """A figure; None where it was not scored, or is 0 of 0.
 
-        One that the metric has got since follows from the counts.
+        Without a metric, ``tag_accuracy`` or ``tokens_per_second``. One that the metric has got
+        since follows from the counts.
         """
+        if not metric:
+            return getattr(self, name, None)
         if metric not in self.metrics:
             return None
         figures = self.metrics[metric].figures
@@ -321,6 +334,10 @@ class Search(Part):
         """The trial with the best score of those that came to their end; of equals the first."""
         ended = [trial for trial in self.trials if trial.state == "complete"]
         return max(ended, key=lambda trial: trial.dev or 0.0, default=None)
+
+    def count(self, state: TrialState) -> int:
+        """How many trials are in a state."""
+        return sum(trial.state == state for trial in self.trials)
 
     @property
     def minutes(self) -> float:
@@ -499,7 +516,8 @@ def searched_text(searches: Sequence[Search]) -> str:
         return ""
     trials = sum(len(search.trials) for search in searches)
     what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
-    spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes_text(sum(search.minutes for search in searches))}"
+    minutes = minutes_text(sum(search.minutes for search in searches))
+    spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes}"
     chosen = any(
         search.found is not None and search.best is not None and search.best.number == search.found
         for search in searches

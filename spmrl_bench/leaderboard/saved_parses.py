@@ -30,7 +30,7 @@ _MINUTES = "train.max_minutes"
 
 
 def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
-    """Name of a run's folder and parses: it has the settings that were changed, but for its time."""
+    """Name of a run's folder: it has the settings that were changed, but for its time."""
     changed = settings_folder({key: settings[key] for key in settings if key != _MINUTES})
     return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
 

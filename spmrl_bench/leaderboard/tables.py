@@ -26,7 +26,7 @@ from spmrl_bench.leaderboard.board import (
 from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, counting_differences
 from spmrl_bench.leaderboard.published import Beside, PublishedFigure, by_variant
-from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.record import SPLITS, Record
 from spmrl_bench.scoring.metric import metric_named
 
 SPEED = ("train", "", "tokens_per_second")
@@ -280,73 +280,66 @@ def ours_and_others(
     treebanks: Collection[str] | None = None,
     minutes: float | None = None,
 ) -> tuple[list[HeadToHead], list[str]]:
-    """Whether our best entry is ahead on test, treebank by treebank.
+    """Whether our best entry is ahead on test, for each table and metric with both sides.
 
     Args:
         groups: of all records.
         treebanks: only these.
-        minutes: only entries that were given so much time for each training.
+        minutes: only entries whose trainings might take this long.
 
     Returns:
-        A row for each table and metric that both sides have entries of; the entries that were left
-        out as they had another budget.
+        The rows, and the entries that were left out as they had another budget.
     """
-    rows, left_out = [], {}
+    rows: list[HeadToHead] = []
+    left_out: dict[str, None] = {}
     for group in groups:
-        if treebanks is not None and group.treebank not in treebanks:
-            continue
-        for metric in group.metrics:
-            sides: dict[bool, Entry] = {}
+        for metric in group.metrics if treebanks is None or group.treebank in treebanks else ():
+            sides: tuple[dict[Entry, float], dict[Entry, float]] = {}, {}
             for entry in group.entries:
-                dev, test = (entry.headline((metric, split)) for split in ("dev", "test"))
+                dev, test = (entry.headline((metric, split)) for split in SPLITS)
                 if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
                     continue
-                if minutes is not None and _budget(entry) != minutes:
+                if minutes is None or _budget(entry) == minutes:
+                    sides[entry.is_system][entry] = dev.mean
+                else:
                     left_out[f"{entry.text} on {group.treebank}"] = None
-                    continue
-                best = sides.get(entry.is_system)
-                before = best.headline((metric, "dev")) if best else None
-                if before is None or dev.mean > before.mean:
-                    sides[entry.is_system] = entry
-            if len(sides) == 2:
-                rows.append(_head_to_head(group, metric, sides[False], sides[True]))
+            if all(sides):
+                ours, others = (max(side, key=lambda one: side[one]) for side in sides)
+                rows.append(_head_to_head(group, metric, ours, others))
     return rows, list(left_out)
 
 
-def _budget(entry: Entry) -> float | None:
+def _budget(entry: Entry) -> object:
     """Minutes that each training might take; None for no limit, and for no training here."""
     if entry.record.system is None:
-        minutes = entry.runs[0].settings.get("train.max_minutes")
-        return minutes if isinstance(minutes, int | float) else None
+        return entry.runs[0].settings.get("train.max_minutes")
     training = entry.record.system.training
-    return training.minutes if training else None
+    return training and training.minutes
 
 
 def _head_to_head(group: Group, metric: str, ours: Entry, others: Entry) -> HeadToHead:
-    first, second = (
-        score.mean if (score := one.headline((metric, "test"))) else 0.0 for one in (ours, others)
-    )
+    scores = [one.headline((metric, "test")) for one in (ours, others)]
+    first, second = (score.mean if score else 0.0 for score in scores)
     compared = ours.compare(others, (metric, "test"))
     ahead = "neither"
     if compared is not None and compared.p < LEVEL:
         ahead = "ours" if first > second else "others"
     title = metric_named(metric).title(metric_named(metric).headline)
-    p = compared.p if compared else None
-    names = ours.name, first, others.name, second
-    return HeadToHead(group.treebank, title, *names, first - second, p, ahead)
+    names = group.treebank, title, ours.name, first, others.name, second
+    return HeadToHead(*names, first - second, compared.p if compared else None, ahead)
 
 
 def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:
     """The same for people."""
+    headings = ("treebank", "", "our best", "test", "best of others", "their test", "difference")
     cells = [
         (
-            *(row.treebank, row.figure, row.ours, f"{row.our_test:.2f}"),
-            *(row.others, f"{row.their_test:.2f}", f"{row.difference:+.2f}"),
+            *(row.treebank, row.figure, row.ours, f"{row.our_test:.2f}", row.others),
+            *(f"{row.their_test:.2f}", f"{row.difference:+.2f}"),
             *("" if row.p is None else f"{row.p:.4f}", row.ahead),
         )
         for row in rows
     ]
-    headings = ("treebank", "", "our best", "test", "best of others", "their test", "difference")
     note = (
         "Best is the entry with the best score on dev. p is of the paired randomisation test over "
         f"the sentences of test; below {LEVEL:g} one side is said to be ahead."
@@ -354,10 +347,5 @@ def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] 
     notes = [note if cells else "No treebank has entries of both sides."]
     if left_out:
         notes.append(f"Left out, trained with another limit of time: {'; '.join(left_out)}.")
-    return Table(
-        title="Ours and others",
-        headings=(*headings, "p", "ahead"),
-        rows=cells,
-        numeric=frozenset({"test", "their test", "difference", "p"}),
-        notes=tuple(notes),
-    )
+    numeric = frozenset({"test", "their test", "difference", "p"})
+    return Table("Ours and others", (*headings, "p", "ahead"), cells, numeric, notes=tuple(notes))

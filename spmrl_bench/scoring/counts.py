@@ -71,7 +71,8 @@ class Counts:
     @classmethod
     def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows can be a sentence's."""
-        return (rows >= 0).all(axis=1)
+        possible: NDArray[np.bool_] = rows.min(axis=1) >= 0
+        return possible
 
     def to_columns(self) -> dict[str, list[int]]:
         """Return one list per column, as :meth:`from_columns` takes them."""
@@ -142,7 +143,8 @@ class BracketCounts(Counts):
 
     @classmethod
     def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return (rows >= 0).all(axis=1) & (rows[:, Column.STATUS] < len(Status))
+        possible: NDArray[np.bool_] = rows[:, Column.STATUS] < len(Status)
+        return possible & (rows.min(axis=1) >= 0)
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:
         """0-based indices of the sentences with a status."""
@@ -240,11 +242,13 @@ class AttachmentCounts(Counts):
     def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows have no count larger than another allows."""
         scored, every = rows[:, :4], rows[:, 4:]
-        possible = (scored >= 0).all(axis=1) & (scored <= every).all(axis=1)
+        others = every - scored
+        # What is right among all words is right among the scored ones or the others.
+        possible: NDArray[np.bool_] = others.max(axis=1) <= others[:, 0]
+        possible &= np.minimum(scored, others).min(axis=1) >= 0
         for words, heads, labels, both in (scored.T, every.T):
             possible &= (both <= np.minimum(heads, labels)) & (heads + labels - both <= words)
-        # What is right among all words is right among the scored ones or the others.
-        return possible & (every[:, 0] - scored[:, 0] >= (every - scored).T).all(axis=0)
+        return possible
 
     def with_punctuation(self) -> AttachmentCounts:
         """Counts of the same sentences in which every word is scored."""

@@ -6,9 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 
 from spmrl_bench.leaderboard.board import Entry, Group
-from spmrl_bench.leaderboard.compare import signature_parts
 from spmrl_bench.leaderboard.frame import StoredRecord
-from spmrl_bench.leaderboard.record import SPLITS, Search, SplitResult, searched_text
+from spmrl_bench.leaderboard.record import (
+    SPLITS,
+    Search,
+    SplitResult,
+    searched_text,
+    signature_parts,
+)
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.site.atlas import Atlas, Bank, has_seed, runs_text
 from spmrl_bench.site.downloads import Files
