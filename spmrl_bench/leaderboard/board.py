@@ -30,14 +30,13 @@ from spmrl_bench.leaderboard.frame import (
     installed_metrics,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
-from spmrl_bench.leaderboard.record import SHIPPED, Record, in_order, searched_text
+from spmrl_bench.leaderboard.record import SHIPPED, Record, SplitResult, in_order, searched_text
 from spmrl_bench.leaderboard.store import load_documents
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation
 
 LEVEL = 0.05  # p below which a difference is marked
-_COMMIT_DIGITS = 10
 # What describes a treebank rather than the way of scoring.
 _OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
 
@@ -335,7 +334,8 @@ class Entry:
     @property
     def number(self) -> int | None:
         """How many runs it stands for."""
-        return None if self.baseline else len(self.record.ensemble) or len(self.runs)
+        members = len(self.record.ensemble) if self.form == "ensemble" else len(self.runs)
+        return None if self.baseline else members
 
     @property
     def seed(self) -> int | None:
@@ -371,46 +371,32 @@ class Entry:
     @property
     def commits(self) -> list[str]:
         """Of the program that scored them, as far as known."""
-        commits = {run.record.commit[:_COMMIT_DIGITS] for run in self.runs if run.record.commit}
-        return sorted(commits)
-
-    @property
-    def tested(self) -> bool:
-        """Whether all its runs have scores of test."""
-        return all(map(len, self._signatures("test").values())) and bool(self._signatures("test"))
+        return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
 
     @property
     def test_sentences(self) -> int | None:
-        """Those that were scored on test."""
-        if not self.tested or (result := self.runs[0].result("test", self.baseline)) is None:
-            return None
-        first = result.metrics[installed_metrics(result)[0]]
-        return result.sentences - first.skipped
+        """Those that were scored on test, where all runs were."""
+        result = self._results("test")[0] if all(map(_scored, self._results("test"))) else None
+        return result and result.sentences - result.metrics[_scored(result)[0]].skipped
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
         """Of test where all runs have scores of it, else of dev; by these metrics or all."""
-        found = self._signatures("test" if self.tested else "dev")
-        names = [name for name in found if metrics is None or name in metrics]
-        return " & ".join(joined_signature(found[name]) for name in names)
-
-    def _signatures(self, split: str) -> dict[str, list[str]]:
-        """By metric; empty where a run has no scores of the split."""
-        results = [run.result(split, self.baseline) for run in self.runs]
+        split = "test" if all(map(_scored, self._results("test"))) else "dev"
         found: dict[str, list[str]] = {}
-        for result in results:
-            names = installed_metrics(result) if result else []
-            if not names and split == "test":
-                return {}
-            for name in names:
-                found.setdefault(name, []).append(result.metrics[name].signature)  # type: ignore
-        return found
+        for result in self._results(split):
+            for name in _scored(result):
+                if result and (metrics is None or name in metrics):
+                    found.setdefault(name, []).append(result.metrics[name].signature)
+        return " & ".join(map(joined_signature, found.values()))
+
+    def _results(self, split: str) -> list[SplitResult | None]:
+        return [run.result(split, self.baseline) for run in self.runs]
 
     def figure(self, key: Key) -> SeedMean | None:
         """A figure that all its runs have."""
         values = [run.figure(key, self.baseline) for run in self.runs]
-        return (
-            SeedMean.of([one for one in values if one is not None]) if None not in values else None
-        )
+        known = [value for value in values if value is not None]
+        return SeedMean.of(known) if len(known) == len(values) else None
 
     def headline(self, view: View) -> SeedMean | None:
         """The figure by which entries are put in order."""
@@ -431,12 +417,11 @@ class Entry:
         metric, split = view
         figure = figure or metric_named(metric).headline
         if (view, figure) not in self._sums:
-            results = [run.result(split, self.baseline) for run in self.runs]
             try:
-                counts = [result.counts(metric) for result in results if result is not None]
+                counts = [one.counts(metric) for one in self._results(split) if one is not None]
             except ScoreError:  # not by this metric, or before it had all its columns
                 counts = []
-            whole = len(counts) == len(results)
+            whole = len(counts) == len(self.runs)
             self._sums[view, figure] = Sums.of(counts, metric, figure) if whole else None
         return self._sums[view, figure]
 
@@ -444,6 +429,10 @@ class Entry:
         """By how much it is better than another; None where their sentences do not compare."""
         one, two = self.sums(view, figure), other.sums(view, figure)
         return None if one is None or two is None else one.compare(two)
+
+
+def _scored(result: SplitResult | None) -> list[str]:
+    return installed_metrics(result) if result else []
 
 
 # ---- Groups ----
