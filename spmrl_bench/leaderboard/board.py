@@ -376,8 +376,10 @@ class Entry:
     @property
     def test_sentences(self) -> int | None:
         """Those that were scored on test, where all runs were."""
-        result = self._results("test")[0] if all(map(_scored, self._results("test"))) else None
-        return result and result.sentences - result.metrics[_scored(result)[0]].skipped
+        first = self._results("test")[0]
+        if first is None or not all(map(_scored, self._results("test"))):
+            return None
+        return first.sentences - first.metrics[_scored(first)[0]].skipped
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
         """Of test where all runs have scores of it, else of dev; by these metrics or all."""

@@ -610,8 +610,8 @@ def _published_table(
     for one in figures:
         setting = one.variant or ("" if by_language else one.setting)
         setting = _SELECTED if one.variant and of_selected else setting
-        section = bool(one.variant), "" if one.variant else setting
-        line = lines.setdefault((section, one.system, setting), {})
+        kind = bool(one.variant), "" if one.variant else setting
+        line = lines.setdefault((kind, one.system, setting), {})
         line[one.language, one.key] = {0: one.value}
     mixed: set[object] = set()  # sections of rows that were counted in different ways
     for setup in setups:
