@@ -137,7 +137,6 @@ class Column(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Split, metric and figure."""
         return self.split, self.metric, self.figure
 
     @property
@@ -274,12 +273,10 @@ class Entry:
 
     @property
     def record(self) -> Record:
-        """That of its first run."""
         return self.runs[0].record
 
     @property
     def stored(self) -> list[StoredRecord]:
-        """The records that it is of."""
         return [run.stored for run in self.runs]
 
     @property
@@ -328,7 +325,6 @@ class Entry:
 
     @property
     def size(self) -> str:
-        """Of the model; empty for a baseline."""
         return "" if self.baseline else self.record.size
 
     @property
@@ -339,7 +335,6 @@ class Entry:
 
     @property
     def seed(self) -> int | None:
-        """Of a single run."""
         return self.record.seed if self.kind == "run" else None
 
     @property
@@ -458,7 +453,6 @@ class Group:
 
     @property
     def language(self) -> str:
-        """Of the treebank."""
         return self.runs[0].record.treebank.language
 
     @property
@@ -474,7 +468,6 @@ class Group:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Its rows."""
         newest = [run for run in self.runs if run.newest]
         series: dict[object, list[Run]] = {}
         for run in sorted(newest, key=lambda run: run.record.seed):
@@ -585,7 +578,6 @@ class Results:
 
     @cached_property
     def groups(self) -> list[Group]:
-        """The tables of all treebanks."""
         return groups_of(self.stored)
 
 

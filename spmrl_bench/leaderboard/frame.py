@@ -52,7 +52,6 @@ class StoredRecord:
 
     @property
     def name(self) -> str:
-        """The hash that it is known by."""
         return self.path.stem
 
 

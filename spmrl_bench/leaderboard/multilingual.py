@@ -84,17 +84,14 @@ class TreebankRow:
 
     @property
     def language(self) -> str:
-        """Of the treebank."""
         return self.group.language
 
     @property
     def treebank(self) -> str:
-        """Its name."""
         return self.group.treebank
 
     @property
     def seeds(self) -> list[int]:
-        """Seeds of all its runs."""
         return sorted({run.record.seed for entry in self.entries.values() for run in entry.runs})
 
     def scores(self, key: Key, system: str = "") -> Scores:
@@ -148,7 +145,6 @@ class Setup:
 
     @property
     def languages(self) -> list[str]:
-        """Languages of the rows, each once."""
         return list(dict.fromkeys(row.language for row in self.rows))
 
     @property

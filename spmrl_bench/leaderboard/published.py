@@ -31,36 +31,24 @@ class PublishedFigure(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
-    system: Text
-    """Its name in tables, such as ``K&K18``."""
-    paper: Text
-    """Authors, year and venue of the paper that the system is from."""
-    year: int
-    """Of that paper, or of the release."""
-    language: Text
-    """As in the manifests, such as ``german``."""
-    treebank: Text
-    """Name of the manifest of the treebank it was measured on."""
-    setting: str = ""
-    """What to know about it, such as tags or pre-training."""
-    variant: str = ""
-    """That a recipe has of this model; empty for other systems."""
+    system: Text  # its name in tables, such as K&K18
+    paper: Text  # authors, year and venue of the paper that the system is from
+    year: int  # of that paper, or of the release
+    language: Text  # as in the manifests, such as german
+    treebank: Text  # name of the manifest of the treebank it was measured on
+    setting: str = ""  # what to know about it, such as tags or pre-training
+    variant: str = ""  # that a recipe has of this model; empty for other systems
+    # Settings that a run of the variant must have to be this model, as KEY=VALUE with JSON values,
+    # separated by blanks.
     recipe: str = ""
-    """Settings that a run of the variant must have to be this model, as ``KEY=VALUE`` with JSON
-    values, separated by blanks."""
     split: Literal["dev", "test"]
-    metric: Text
-    """Name of a metric of the program."""
-    figure: Text
-    """Name of one of its figures."""
-    value: Annotated[float, Field(ge=0, le=100)]
-    """In percent."""
-    source: Text
-    """Where the number was read, with the table."""
+    metric: Text  # name of a metric of the program
+    figure: Text  # name of one of its figures
+    value: Annotated[float, Field(ge=0, le=100)]  # in percent
+    source: Text  # where the number was read, with the table
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Split, metric and figure."""
         return self.split, self.metric, self.figure
 
     @property
