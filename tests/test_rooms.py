@@ -14,7 +14,7 @@ PACKAGE = Path(spmrl_bench.__file__).parent
 #: From the ground up; modules beside the rooms lie below them.
 ROOMS = (
     *("storage", "process", "trees", "readers", "scoring", "treebanks"),
-    *("chart", "transitions", "nn", "parsers", "training", "parsing"),
+    *("chart", "transitions", "nn", "parsers", "training", "parsing", "leaderboard"),
 )
 #: What parsing/ takes of packages/, until these are read below it.
 ALLOWED = {"spmrl_bench.packages.description", "spmrl_bench.packages.located"}
