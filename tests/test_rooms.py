@@ -14,7 +14,7 @@ PACKAGE = Path(spmrl_bench.__file__).parent
 #: From the ground up; modules beside the rooms lie below them.
 ROOMS = (
     *("storage", "process", "trees", "readers", "scoring", "treebanks"),
-    *("chart", "transitions", "nn", "parsers", "training", "parsing"),
+    *("chart", "transitions", "nn", "parsers", "training", "parsing", "leaderboard"),
 )
 
 

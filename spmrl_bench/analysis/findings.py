@@ -14,10 +14,8 @@ from itertools import combinations
 
 from spmrl_bench.analysis.run_study import Measured, estimate
 from spmrl_bench.analysis.trials import StudyPlan
-from spmrl_bench.leaderboard.board import SeedMean
-from spmrl_bench.leaderboard.contest import compare_counts
+from spmrl_bench.leaderboard.board import Difference, SeedMean, Sums, mean_text
 from spmrl_bench.leaderboard.environment import find_hardware
-from spmrl_bench.scoring.significance import Comparison
 
 #: Largest p by which a difference of one seed is told from chance.
 CHANCE = 0.05
@@ -63,7 +61,7 @@ class Findings:
         for one in self.rows:
             tested = None if one is reference else _tested(reference, one)
             if tested is not None:
-                found[one.name] = tested.p_randomisation
+                found[one.name] = tested.p
         return found
 
     @cached_property
@@ -138,7 +136,7 @@ class Findings:
     def reversals(self) -> list[str]:
         """The pairs of rows that the last note is about, each in a sentence."""
         return [
-            f"'{better}' is better than '{worse}' here, by {estimate_text(ours)}"
+            f"'{better}' is better than '{worse}' here, by {mean_text(ours)}"
             for better, worse, ours in reversed_pairs(self.rows)[1]
         ]
 
@@ -153,16 +151,16 @@ def difference(one: Measured, other: Measured) -> SeedMean:
     return estimate({seed: score - theirs[seed] for seed, score in one.scores.items()})
 
 
-def _tested(reference: Measured, other: Measured) -> Comparison | None:
+def _tested(reference: Measured, other: Measured) -> Difference | None:
     """Both rows compared sentence by sentence; None where their counts are not known."""
     if len(reference.metric.terms) > 1:
         return None
-    ((name, _),) = reference.metric.terms
-    results = list(zip(reference.results, other.results, strict=True))
-    if not all(result.metrics[name].counts for pair in results for result in pair):
+    ((name, figure),) = reference.metric.terms
+    sides = reference.results, other.results
+    if not all(result.metrics[name].counts for side in sides for result in side):
         return None  # kept before counts were
-    pairs = [(one.counts(name), two.counts(name)) for one, two in results]
-    return compare_counts(pairs, reference.metric)
+    one, two = (Sums.of([result.counts(name) for result in side], name, figure) for side in sides)
+    return None if one is None or two is None else one.compare(two)
 
 
 def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, str, SeedMean]]]:
@@ -186,7 +184,7 @@ def reversed_pairs(measured: Sequence[Measured]) -> tuple[int, list[tuple[str, s
         ours = difference(better, worse)
         if ours.sd is None:
             tested = _tested(worse, better) if ours.mean > 0 else None
-            sure = tested is not None and tested.p_randomisation <= CHANCE
+            sure = tested is not None and tested.p <= CHANCE
         else:
             sure = ours.mean > ours.sd
         if sure:

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult, signature_parts
-from spmrl_bench.leaderboard.store import Documents, Part, file_bytes, files_of, problems
+from spmrl_bench.leaderboard.store import (
+    Part,
+    StoredModel,
+    file_bytes,
+    files_of,
+    load_documents,
+    problems,
+    write_document,
+)
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.storage.json import parse_json
@@ -40,15 +48,15 @@ class ScoreKey(Part):
     """Settings of the parser that are not those of its run, by name."""
 
 
-class StudyScore(Part):
+class StudyScore(StoredModel):
     """The score of a parser whose attention is limited."""
+
+    what: ClassVar[str] = "score of a study"
+    version: ClassVar[int] = SCHEMA_VERSION
 
     schema_version: int = SCHEMA_VERSION
     key: ScoreKey
     result: SplitResult
-
-
-SCORES = Documents("score of a study", StudyScore, SCHEMA_VERSION)
 
 
 def readable_scores(folder: Path) -> tuple[dict[ScoreKey, SplitResult], list[str]]:
@@ -70,8 +78,9 @@ def readable_scores(folder: Path) -> tuple[dict[ScoreKey, SplitResult], list[str
             found += _version_1(path)
         except RecordError as error:
             mistakes.append(str(error))
-    documents, wrong = SCORES.readable(folder / "scores")
-    return {score.key: score.result for score in found + documents}, mistakes + wrong
+    documents, wrong = load_documents(StudyScore, folder / "scores")
+    scores = [*found, *documents.values()]
+    return {score.key: score.result for score in scores}, mistakes + wrong
 
 
 def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
@@ -88,7 +97,7 @@ def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
 
 def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
     """Add a score to those of a folder; a RecordError where it cannot be written."""
-    SCORES.write(StudyScore(key=key, result=result), folder / "scores")
+    write_document(StudyScore(key=key, result=result), folder / "scores")
 
 
 def _version_1(path: Path) -> list[StudyScore]:

@@ -84,7 +84,7 @@ def leaderboard(
     from spmrl_bench.experiments.train import train_and_evaluate
     from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.leaderboard.formats import Document, to_markdown
-    from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+    from spmrl_bench.leaderboard.tables import ours_and_others, ours_and_others_table
     from spmrl_bench.process.executors.backend import parse_backend
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.install import is_installed, version_of
@@ -128,6 +128,9 @@ def leaderboard(
     _, errors = train_and_evaluate(
         work, known, device=device, jobs=jobs, on=backend, save_parses=save_parses
     )
-    found = verdicts(load_results([results]), {field.treebank for field in fields})
-    typer.echo(to_markdown(Document(title="", tables=(verdict_table(found),))), nl=False)
+    groups = load_results([results]).groups
+    table = ours_and_others_table(
+        *ours_and_others(groups, {field.treebank for field in fields}, minutes)
+    )
+    typer.echo(to_markdown(Document(title="", tables=(table,))), nl=False)
     raise_all(failures + errors)

@@ -19,7 +19,9 @@ from spmrl_bench.cli.options import (
 from spmrl_bench.errors import SpmrlError, unknown_name
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from spmrl_bench.leaderboard.board import Group
+
+_FORMS = {"md": "markdown", "csv": "csv"}
 
 
 @app.command()
@@ -53,45 +55,39 @@ def table(
 
         spmrl-bench table --treebank german-mini
     """
+    from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.leaderboard.formats import to_markdown, write_tables
-    from spmrl_bench.leaderboard.frame import records_frame
     from spmrl_bench.leaderboard.multilingual import SUFFIXES, track_file, tracks_of, write_track
-    from spmrl_bench.leaderboard.published import load_published
-    from spmrl_bench.leaderboard.record import SHIPPED, load_records
-    from spmrl_bench.leaderboard.tables import result_rows, results_document, to_csv
+    from spmrl_bench.leaderboard.tables import results_csv, results_document
 
     check_choice("format", form, ("markdown", "csv"))
-    records, mistakes = load_records(results / "runs")
-    shipped, broken = load_records(results / SHIPPED / "runs")
-    published, wrong = load_published()
-    name_left_out([*mistakes, *broken, *wrong], strict)
-    if not records and not shipped:
+    found = load_results([results])
+    name_left_out(found.errors, strict)
+    if not found.stored:
         raise SpmrlError(
-            f"no records {'that can be read ' if mistakes else ''}in {results / 'runs'}: "
+            f"no records {'that can be read ' if found.errors else ''}in {results / 'runs'}: "
             "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
-    frame = records_frame(records, shipped)
-    known = sorted(set(frame["treebank"]))
+    known = sorted({group.treebank for group in found.groups})
     for one in treebank or ():
         if one not in known:
             raise SpmrlError(f"among the records: {unknown_name('treebank', one, known)}")
 
-    def text(rows: pd.DataFrame, form: str) -> str:
+    def text(groups: list[Group], form: str) -> str:
         if form == "csv":
-            return to_csv(result_rows(rows, published))
-        return to_markdown(results_document(rows, published))
+            return results_csv(groups, found.published)
+        return to_markdown(results_document(groups, found.published))
 
-    write_tables(
-        {results / "table.md": text(frame, "markdown"), results / "table.csv": text(frame, "csv")}
-    )
-    several = tracks_of(records)
-    for track in tracks_of(records, languages=1):
+    texts = {results / f"table.{end}": text(found.groups, form) for end, form in _FORMS.items()}
+    write_tables(texts)
+    several = tracks_of(found.groups)
+    for track in tracks_of(found.groups, languages=1):
         # Tables of one language that are there already do not stay behind the others.
         if track in several or track_file(results, track, SUFFIXES[0]).exists():
-            write_track(records, track, results, published)
+            write_track(found.groups, track, results, found.published)
             name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
             typer.echo(f"wrote {name}", err=True)
-    asked = frame[frame["treebank"].isin(treebank)] if treebank else frame
+    asked = [group for group in found.groups if not treebank or group.treebank in treebank]
     typer.echo(text(asked, form), nl=False)
 
 

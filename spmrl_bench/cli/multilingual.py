@@ -66,6 +66,7 @@ def multilingual(
     from spmrl_bench.experiments.plan import plan_track
     from spmrl_bench.experiments.score import KnownRecords
     from spmrl_bench.experiments.train import train_and_evaluate
+    from spmrl_bench.leaderboard.board import load_results
     from spmrl_bench.leaderboard.multilingual import write_track
     from spmrl_bench.leaderboard.published import load_published
     from spmrl_bench.process.executors.backend import parse_backend
@@ -81,9 +82,8 @@ def multilingual(
         runs_dir=runs,
     )
     known = KnownRecords(results)
-    published, wrong = load_published()
     if strict:  # before hours of training
-        name_left_out([*known.problems.values(), *wrong], strict)
+        name_left_out([*known.problems.values(), *load_published()[1]], strict)
     for name, places in absent:
         typer.echo(f"absent: {name} ({places})", err=True)
     done, errors = train_and_evaluate(
@@ -91,9 +91,9 @@ def multilingual(
     )
     if errors and not done:
         raise_all(errors)
-    records = known.look()
-    name_left_out([*known.problems.values(), *wrong], strict)
-    typer.echo(write_track(records, track, results, published))
+    found = load_results([results])
+    name_left_out(found.errors, strict)
+    typer.echo(write_track(found.groups, track, results, found.published))
     seconds = sum(record.training.wall_seconds for record in done if record.training)
     typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
     if absent:

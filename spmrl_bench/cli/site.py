@@ -53,11 +53,11 @@ def site(
 
     folders = results or [Path("results")]
     gathered = load_results(folders)
-    name_left_out(gathered.mistakes, strict)
+    name_left_out(gathered.errors, strict)
     if not gathered.stored:
         places = " or ".join(str(folder / "runs") for folder in folders)
         raise SpmrlError(
-            f"no records {'that can be read ' if gathered.mistakes else ''}in {places}: "
+            f"no records {'that can be read ' if gathered.errors else ''}in {places}: "
             "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
     folder = to or folders[0] / "site"

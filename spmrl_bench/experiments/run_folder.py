@@ -21,7 +21,6 @@ from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder, read_regular, remove_orphans, write_text
 from spmrl_bench.storage.json import parse_json
@@ -45,12 +44,6 @@ class SettingsMismatchError(CheckpointError):
 
 class UntrainedError(CheckpointError):
     """Nothing was trained in the folder, or not to its end."""
-
-
-def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
-    """Name of a run's folder: it has the settings that were changed, but for its time."""
-    changed = settings_folder({key: settings[key] for key in settings if key != MINUTES})
-    return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
 
 
 # Who works there -----------------------------------------------------------------------------

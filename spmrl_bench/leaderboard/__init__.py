@@ -1,1 +1,4 @@
-"""Result records, the tables made from them, and published figures to set beside them."""
+"""Records in, tables out: the one reader of results, and one entry behind every row of a table.
+
+What trains and scores stands above and hands records in; nothing here knows runs or pages.
+"""

@@ -1,9 +1,4 @@
-"""What a record says of the program and the machine that made it.
-
-Speed means nothing without the machine, and a score that cannot be reproduced is often a
-matter of versions. These functions look; they never ask, and what cannot be found out is None
-or empty, never an error.
-"""
+"""What a record says of the program and the machine: what cannot be found out is None or empty."""
 
 from __future__ import annotations
 

@@ -1,259 +1,258 @@
-"""Every number of the records in one long frame, from which all tables are made.
+"""Records in groups whose scores compare, each run with its name; and all numbers in one frame.
 
-A row is one figure of one split of one record, with what says which run it is of (its identity:
-:mod:`~spmrl_bench.leaderboard.identity`) and how it was counted. What a table must not get wrong
-is decided here, once: which records compare (*groups*), which are of the same run (the newest
-counts), and which runs differ in their seed only (*series*).
+What a table must not get wrong is decided here, once: which records compare (*groups*), which are
+of the same run (the newest counts), and which runs differ in their seed only (*series*).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.compare import Difference, differences, score_key
-from spmrl_bench.leaderboard.identity import differing_settings, digest, resolved_settings
-from spmrl_bench.leaderboard.record import Record, SplitResult, searched_text, signature_parts
-from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
+from spmrl_bench.leaderboard.identity import (
+    Resolved,
+    differing_settings,
+    digest,
+    resolved_settings,
+)
+from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
+from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text, variant_text
 
-#: Columns that say which run a row is of.
-RUN_COLUMNS = (
-    "record", "shipped", "track", "treebank", "language", "group", "recipe", "system", "tested",
-    "kind",
-    "variant", "name", "settings", "given", "altered", "digest", "size", "precision", "seed",
-    "ensemble", "selected", "select", "newest", "weights", "finished", "commit", "version",
-    "device", "threads", "kernels", "searched",
-)  # fmt: skip
-#: Columns that say what the number is.
-NUMBER_COLUMNS = (
-    "split", "baseline", "metric", "figure", "value", "sentences", "skipped", "signature",
-    "signature_long", "fingerprint",
-)  # fmt: skip
-#: What runs of one group have in common that differ in their seed only.
-SERIES = ["shipped", "size", "variant", "digest", "precision", "ensemble"]
-#: One table: scores that compare.
-GROUP = ["track", "treebank", "group"]
+Key = tuple[str, str, str]
+"""A split, a metric and one of its figures; the metric is empty for figures that are no metric's:
+``score`` (what selects, of dev), ``tag_accuracy``, ``tokens_per_second`` and, of the split
+``train``, what the training took."""
 
-Run = dict[str, Any]
-
-_PLAIN = {"baseline": "", "metric": ""}
+Counted = dict[tuple[str, str], dict[str, str]]
+"""Of each metric and split the keys that records of one group agree in."""
 
 
-def by_age(records: Iterable[Record]) -> list[Record]:
-    """Records in the order by which the frame numbers them, oldest first."""
-    return sorted(records, key=lambda record: record.finished)
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRecord:
+    """A record and where it is kept.
 
-
-def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> pd.DataFrame:
-    """One row for each record, split, metric and figure that has a value.
-
-    Args:
-        records: of the user.
-        shipped: that come with the program, to stand beside them; of a user's run and a shipped
-            one, which another machine has made, no mean is taken, and neither is the newer of both.
-
-    The columns are :data:`RUN_COLUMNS` and :data:`NUMBER_COLUMNS`. Of these,
-
-    - ``record`` is the number of the record in the order of :func:`by_age`;
-    - ``shipped`` says whether it comes with the program;
-    - ``system`` says whether it is a system of somebody else, not a run, and ``tested`` how many
-      of its outputs have been scored on test;
-    - ``group`` numbers, within a treebank, the records whose scores compare;
-    - ``name`` is the variant with its ``settings``: those that were changed of the recipe
-      (``given``) and those in which runs of this name differ otherwise;
-    - ``altered`` says whether these change the model, but for its precision;
-    - ``digest`` stands for all settings, ``select`` for what dev selects by;
-    - ``searched`` says what was spent on a search for its settings, empty if nothing was;
-    - ``newest`` says whether it is the newest record of its run;
-    - ``baseline`` is the name of a baseline, empty for the parser itself;
-    - ``metric`` is empty for figures that are no metric's: the ``score`` that selects (split
-      ``dev``), ``tag_accuracy`` and ``tokens_per_second`` of a split, and (split ``train``)
-      ``tokens_per_second``, ``wall_seconds``, ``epochs`` and ``parameters`` of the training;
-    - ``sentences`` are those of the split that were scored, ``skipped`` those left out.
-
-    Scores by metrics that are not installed are left out.
+    Attributes:
+        path: of its file, whose name is the hash of its bytes.
+        results: the folder of results that it is in; parses may lie there too.
+        shipped: whether it comes with the program. Of a run of the user and a shipped one, which
+            another machine has made, no mean is taken, and neither is the newer of both.
     """
-    pairs = [*((record, False) for record in records), *((record, True) for record in shipped)]
-    pairs.sort(key=lambda pair: pair[0].finished)
-    ordered = [record for record, _ in pairs]
-    runs = [_run(number, *pair) for number, pair in enumerate(pairs)]
-    numbers = [list(_numbers(record)) for record in ordered]
-    _number_groups(runs, numbers)
-    _name_runs(runs, ordered)
-    newest = {(*_series_of(run), run["seed"]): run["record"] for run in runs}
-    for run in runs:
-        run["newest"] = newest[*_series_of(run), run["seed"]] == run["record"]
-    rows = [run | number for run, found in zip(runs, numbers, strict=True) for number in found]
-    frame = pd.DataFrame(rows, columns=[*RUN_COLUMNS, *NUMBER_COLUMNS])
-    return frame.dropna(subset="value").astype({"newest": bool, "altered": bool})
+
+    record: Record
+    path: Path = Path()
+    results: Path = Path()
+    shipped: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
 
 
-def _run(number: int, record: Record, shipped: bool) -> Run:
-    scored = record.dev or record.test
-    results = scored.metrics.values() if scored else ()
-    parts = [signature_parts(result.signature_long) for result in results]
-    hardware = record.hardware
-    return {
-        "record": number,
-        "shipped": shipped,
-        "track": record.treebank.track,
-        "treebank": record.treebank.name,
-        "language": record.treebank.language,
-        "recipe": record.lang,
-        "system": record.system is not None,
-        "tested": record.system.tested if record.system else 0,
-        "kind": record.kind,
-        "variant": record.variant,
-        "given": settings_text(record.settings),
-        "digest": digest(resolved_settings(record.recipe)),
-        "size": record.size,
-        "precision": next((found["precision"] for found in parts if "precision" in found), ""),
-        "seed": record.seed,
-        "ensemble": len(record.ensemble),
-        "selected": record.selected,
-        "select": record.select,
-        "weights": record.weights,
-        "finished": record.finished,
-        "commit": record.commit or "",
-        "version": record.versions.get("spmrl_bench", ""),
-        "device": hardware.device if hardware else "",
-        "threads": hardware.threads if hardware else 0,
-        "kernels": (hardware.kernels if hardware else None) or "",
-        "searched": searched_text(record.searches),
-    }
+@dataclass(slots=True, eq=False)
+class Run:
+    """A record among others.
+
+    Attributes:
+        number: in the order of age, from 0.
+        precision: as its signature says it; empty for the usual one.
+        settings: all of them, resolved.
+        digest: stands for these.
+        given: those that were changed of the recipe, as text.
+        shown: the same, and those in which runs of this name differ otherwise.
+        name: the variant with these.
+        altered: whether these change the model, but for its precision.
+        newest: whether it is the newest record of its run.
+    """
+
+    stored: StoredRecord
+    number: int
+    precision: str
+    settings: Resolved
+    digest: str
+    given: str
+    shown: str = ""
+    name: str = ""
+    altered: bool = False
+    newest: bool = False
+
+    @property
+    def record(self) -> Record:
+        return self.stored.record
+
+    @property
+    def series(self) -> tuple[Any, ...]:
+        """What runs of one group have in common that differ in their seed only."""
+        members = len(self.record.ensemble)
+        about = (self.stored.shipped, self.record.size, self.record.variant)
+        return *about, self.digest, self.precision, members
+
+    def result(self, split: str, baseline: str = "") -> SplitResult | None:
+        """The scores of a split, of the parser or of a baseline."""
+        if baseline:
+            return self.record.baselines.get(baseline) if split == "test" else None
+        return self.record.result(split)
+
+    def figure(self, key: Key, baseline: str = "") -> float | None:
+        """A figure of the parser or of a baseline; None where there is no value."""
+        split, metric, figure = key
+        if key == ("dev", "", "score"):
+            return None if baseline else self.record.dev_score
+        if split == "train":
+            return None if baseline else getattr(self.record.cost, figure, None)
+        result = self.result(split, baseline)
+        return None if result is None else result.figure(metric, figure)
 
 
-def _numbers(record: Record) -> Iterator[dict[str, Any]]:
-    """The figures of a record, with how they were counted."""
-    for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
-        value = getattr(record.cost, figure, None)
-        yield _PLAIN | {"split": "train", "figure": figure, "value": value}
-    results = [("dev", "", record.dev), ("test", "", record.test)]
-    results += [("test", name, result) for name, result in record.baselines.items()]
-    for split, baseline, result in results:
-        if result is None:
-            continue
-        where = _PLAIN | {"split": split, "baseline": baseline}
-        for figure in ("tag_accuracy", "tokens_per_second"):
-            yield where | {"figure": figure, "value": getattr(result, figure)}
-        for name in (name for name in METRICS.names() if name in result.metrics):
-            scored = result.metrics[name]
-            skipped = int(signature_parts(scored.signature_long).get("skipped", "0"))
-            how = where | {
-                "metric": name,
-                "sentences": result.sentences - skipped,
-                "skipped": skipped,
-                "signature": scored.signature,
-                "signature_long": scored.signature_long,
-                "fingerprint": record.treebank.fingerprint(metric_named(name).layers),
-            }
-            for figure, value in _figures(result, name).items():
-                yield how | {"figure": figure, "value": value}
-    try:
-        score = record.dev.score(SelectionMetric.parse(record.select)) if record.dev else None
-    except ScoreError:
-        score = None  # by a metric that is not installed
-    yield _PLAIN | {"split": "dev", "figure": "score", "value": score}
+class RunGroup(list[Run]):
+    """Records of a treebank whose scores compare, in the order of their age."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counted: Counted = {}
 
 
-def _figures(result: SplitResult, name: str) -> dict[str, int | float | None]:
-    """The stored figures, and those that the metric has got since, from the counts."""
-    metric, stored = metric_named(name), result.metrics[name].figures
-    if set(metric.figures) <= stored.keys():
-        return stored
-    try:
-        return metric.values(result.counts(name)) | stored
-    except ScoreError:
-        return stored  # counted before the metric had all its columns
+def by_age(records: Iterable[Record], shipped: Iterable[Record] = ()) -> list[StoredRecord]:
+    """Records of the user and shipped ones, oldest first."""
+    stored = [StoredRecord(record) for record in records]
+    stored += [StoredRecord(record, shipped=True) for record in shipped]
+    return sorted(stored, key=lambda one: one.record.finished)
 
 
-# ---- Which records compare ----
+def grouped(stored: Sequence[StoredRecord]) -> dict[tuple[str, str], list[RunGroup]]:
+    """The groups of each track and treebank, in the order of these; every run has its name."""
+    found: dict[tuple[str, str], list[RunGroup]] = {}
+    for run in _runs(stored):
+        bank = run.record.treebank
+        groups = found.setdefault((bank.track, bank.name), [])
+        counted = _counted(run.record)
+        group = next((one for one in groups if _agree(one.counted, counted)), None)
+        if group is None:
+            groups.append(group := RunGroup())
+        group.counted.update(counted)
+        group.append(run)
+    for group in (group for groups in found.values() for group in groups):
+        _name(group)
+    return dict(sorted(found.items()))
 
 
-Counted = dict[str, dict[str, str]]
-"""What decides the scores: for each metric and split the keys that records must agree in."""
+def _runs(stored: Sequence[StoredRecord]) -> Iterator[Run]:
+    known: dict[str, tuple[Resolved, str]] = {}
+    for number, one in enumerate(stored):
+        recipe, scored = one.record.recipe, one.record.dev or one.record.test
+        # Runs of many seeds have one recipe, and to resolve it takes longer than all else here.
+        about = {key: part for key, part in recipe.items() if key not in ("seed", "fingerprints")}
+        text = json.dumps(about, sort_keys=True)
+        if text not in known:
+            resolved = resolved_settings(recipe)
+            known[text] = resolved, digest(resolved)
+        results = scored.metrics.values() if scored else ()
+        signed = (signature_parts(result.signature_long).get("precision") for result in results)
+        precision = next(filter(None, signed), "")
+        yield Run(one, number, precision, *known[text], given=settings_text(one.record.settings))
 
 
-def _counted(rows: Iterable[Any]) -> Counted:
-    """How the rows of one record, or of records that compare, were counted."""
+def installed_metrics(result: SplitResult) -> list[str]:
+    """The metrics of a result that the program has."""
+    return [name for name in METRICS.names() if name in result.metrics]
+
+
+def _counted(record: Record) -> Counted:
     found: Counted = {}
-    for row in rows:
-        name = f"{row['metric']} {row['split']}"
-        if row["metric"] and not row["baseline"] and name not in found:
-            key = score_key(row["signature_long"], row["fingerprint"])
+    for split in SPLITS:
+        result = record.result(split)
+        for name in installed_metrics(result) if result else ():
+            fingerprint = record.treebank.fingerprint(metric_named(name).layers)
+            assert result is not None
+            key = score_key(result.metrics[name].signature_long, fingerprint)
             # Beyond dev, the splits of two records can differ in this only.
             skipped = {"test skipped": key.get("skipped", "0")}
-            found[name] = skipped if row["split"] == "test" else key
+            found[name, split] = skipped if split == "test" else key
     return found
-
-
-def counting_differences(one: pd.DataFrame, other: pd.DataFrame) -> list[Difference]:
-    """In what the scores of two groups were counted differently, sorted by key."""
-    groups = (rows.drop_duplicates(["metric", "split", "baseline"]) for rows in (one, other))
-    first, second = (_counted(rows.to_dict("records")) for rows in groups)
-    common = first.keys() & second.keys()
-    return sorted(row for name in common for row in differences(first[name], second[name]))
-
-
-def _number_groups(runs: Sequence[Run], numbers: Sequence[Sequence[dict[str, Any]]]) -> None:
-    """Put every record in the first group of its treebank that it compares with."""
-    groups: dict[tuple[str, str], list[Counted]] = {}
-    for run, rows in zip(runs, numbers, strict=True):
-        known = groups.setdefault((run["track"], run["treebank"]), [])
-        key = _counted(rows)
-        place = next((n for n, group in enumerate(known) if _agree(group, key)), len(known))
-        if place == len(known):
-            known.append({})
-        known[place].update(key)
-        run["group"] = place + 1
 
 
 def _agree(one: Counted, other: Counted) -> bool:
     return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
-# ---- Which runs are the same, and what they are called ----
+def counting_differences(one: Counted, other: Counted) -> list[Difference]:
+    """In what the scores of two groups were counted differently, sorted by key."""
+    return sorted(row for name in one.keys() & other for row in differences(one[name], other[name]))
 
 
-def _series_of(run: Run) -> tuple[Any, ...]:
-    return tuple(run[column] for column in (*GROUP, *SERIES))
-
-
-def _name_runs(runs: Sequence[Run], records: Sequence[Record]) -> None:
+def _name(group: Sequence[Run]) -> None:
     """Name runs by what was changed of the recipe and by what else tells them apart."""
     series: dict[tuple[Any, ...], list[Run]] = {}
-    for run in runs:
-        series.setdefault(_series_of(run), []).append(run)
+    for run in group:
+        series.setdefault(run.series, []).append(run)
     alike: dict[tuple[Any, ...], list[list[Run]]] = {}
     for found in series.values():
         # The same settings can be a recipe's or given with the command.
-        given = next((run["given"] for run in found if run["given"]), "")
+        given = next((run.given for run in found if run.given), "")
+        newest = {run.record.seed: run for run in found}
         for run in found:
-            run["given"] = given
-        key = *(found[0][column] for column in (*GROUP, *SERIES) if column != "digest"), given
+            run.given, run.newest = given, newest[run.record.seed] is run
+        first = found[0]
+        key = (*(part for part in first.series if part != first.digest), given)
         alike.setdefault(key, []).append(found)
     for several in alike.values():
-        settings = [resolved_settings(records[found[0]["record"]].recipe) for found in several]
-        differing = differing_settings(settings)
-        for found, resolved in zip(several, settings, strict=True):
-            changed = next(filter(None, (records[run["record"]].settings for run in found)), {})
-            shown = {**changed, **{key: resolved[key] for key in differing if key in resolved}}
-            of = f", ensemble of {found[0]['ensemble']}" if found[0]["ensemble"] else ""
-            of += ", shipped" if found[0]["shipped"] else ""
+        differing = differing_settings(found[0].settings for found in several)
+        for found in several:
+            changed = next(filter(None, (run.record.settings for run in found)), {})
+            settings = found[0].settings
+            shown = {**changed, **{key: settings[key] for key in differing if key in settings}}
             model = {key for key in shown if key.startswith("model.")}
             for run in found:
-                run["settings"] = settings_text(shown)
-                run["altered"] = not model <= {"model.precision"}
-                run["name"] = variant_text(run["variant"], shown) + of
+                run.shown, run.name = settings_text(shown), variant_text(run.record.variant, shown)
+                run.altered = not model <= {"model.precision"}
 
 
-# ---- Reading the frame ----
+# ---- All numbers ----
 
 
-def parts(rows: pd.DataFrame, by: str | Sequence[str]) -> dict[Any, pd.DataFrame]:
-    """The rows for each value of the columns, sorted by it."""
-    return dict(list(rows.groupby(by if isinstance(by, str) else list(by))))
+def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> pd.DataFrame:
+    """One row for each record, split, metric and figure (:data:`Key`) that has a value.
+
+    ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
+    ``name`` is the variant with its settings, ``newest`` says whether it is the newest record of
+    its run, and ``baseline`` is empty for the parser itself. Scores by metrics that are not
+    installed are left out.
+    """
+    rows = [
+        (
+            *(run.number, run.stored.shipped, *place, run.record.treebank.language, number),
+            *(run.record.system is not None, run.record.kind, run.record.variant, run.name),
+            *(run.record.size, run.record.seed, len(run.record.ensemble), run.record.selected),
+            *(run.newest, run.record.finished, baseline, *key, value),
+        )
+        for place, groups in grouped(by_age(records, shipped)).items()
+        for number, runs in enumerate(groups, start=1)
+        for run in runs
+        for baseline, key in _keys(run)
+        if (value := run.figure(key, baseline)) is not None
+    ]
+    columns = (
+        "record shipped track treebank language group system kind variant name size seed ensemble "
+        "selected newest finished baseline split metric figure value"
+    )
+    return pd.DataFrame(rows, columns=columns.split())
+
+
+def _keys(run: Run) -> Iterator[tuple[str, Key]]:
+    """The figures that a record can have, each with the name of the baseline that it is of."""
+    for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
+        yield "", ("train", "", figure)
+    yield "", ("dev", "", "score")
+    for split, baseline in (("dev", ""), *(("test", name) for name in ("", *run.record.baselines))):
+        if result := run.result(split, baseline):
+            for figure in ("tag_accuracy", "tokens_per_second"):
+                yield baseline, (split, "", figure)
+            for metric in installed_metrics(result):
+                for figure in {**result.metrics[metric].figures, **metric_named(metric).figures}:
+                    yield baseline, (split, metric, figure)

@@ -73,7 +73,7 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
     names = ("variant", "size", "seed")
     return (
         record.members == list(weights)
-        and record.treebank.name == recipe["treebank"]
+        and record.treebank.name == recipe.get("treebank")
         and all(record.recipe.get(name) == recipe.get(name) for name in names)
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )

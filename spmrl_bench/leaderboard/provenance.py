@@ -12,38 +12,21 @@ from spmrl_bench.scoring.signature import unless_default
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Keys of a signature that its metric does not know; None for what does not apply.
+    """Keys of a signature that its metric does not know; None for what does not apply."""
 
-    Attributes:
-        treebank: name of the gold annotation.
-        fingerprint: hex digest of the treebank's files and transforms; 8 digits are shown.
-        split: ``train``, ``dev`` or ``test``.
-        counts: ``accepted`` where the treebank has other numbers of sentences than its manifest
-            declares.
-        tags: where the tags of the parser's input came from.
-        transforms: names of the transforms that the gold annotation went through, in order.
-        variant: name of the model variant.
-        settings: of the run that are not the recipe's own, ``section.key`` and value.
-        ensemble: number of parsers that parsed together; absent for a single one.
-        size: name of the model size.
-        precision: of the parser's matrix products; float32, the usual one, is not shown.
-        seed: seed of the run; those of an ensemble as ``1+2+3``.
-        output: how many answers of an outside system could not be scored as they stood, and why.
-    """
-
-    treebank: str | None = None
-    fingerprint: str | None = None
-    split: str | None = None
-    counts: str | None = None
-    tags: str | None = None
-    transforms: tuple[str, ...] = ()
-    variant: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    ensemble: int | None = None
-    size: str | None = None
-    precision: str | None = None
-    seed: int | str | None = None
-    output: str | None = None
+    treebank: str | None = None  # name of the gold annotation
+    fingerprint: str | None = None  # hex digest of its files and transforms; 8 digits are shown
+    split: str | None = None  # train, dev or test
+    counts: str | None = None  # accepted: other numbers of sentences than the manifest declares
+    tags: str | None = None  # where the tags of the parser's input came from
+    transforms: tuple[str, ...] = ()  # that the gold annotation went through, in order
+    variant: str | None = None  # of the model
+    settings: Mapping[str, Any] = field(default_factory=dict)  # that are not the recipe's own
+    ensemble: int | None = None  # number of parsers that parsed together
+    size: str | None = None  # of the model
+    precision: str | None = None  # of matrix products; float32, the usual one, is not shown
+    seed: int | str | None = None  # those of an ensemble as 1+2+3
+    output: str | None = None  # answers of an outside system that could not be scored, and why
 
     def values(self) -> dict[str, str | None]:
         """Return the values by key, as :func:`~spmrl_bench.scoring.signature.sign` takes them."""

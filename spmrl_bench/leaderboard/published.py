@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.board import Key
 from spmrl_bench.leaderboard.identity import agrees
 from spmrl_bench.leaderboard.store import file_bytes, files_of, problems
-from spmrl_bench.scoring.metric import SelectionMetric
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import data_dirs
 
@@ -32,36 +31,24 @@ class PublishedFigure(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
-    system: Text
-    """Its name in tables, such as ``K&K18``."""
-    paper: Text
-    """Authors, year and venue of the paper that the system is from."""
-    year: int
-    """Of that paper, or of the release."""
-    language: Text
-    """As in the manifests, such as ``german``."""
-    treebank: Text
-    """Name of the manifest of the treebank it was measured on."""
-    setting: str = ""
-    """What to know about it, such as tags or pre-training."""
-    variant: str = ""
-    """That a recipe has of this model; empty for other systems."""
+    system: Text  # its name in tables, such as K&K18
+    paper: Text  # authors, year and venue of the paper that the system is from
+    year: int  # of that paper, or of the release
+    language: Text  # as in the manifests, such as german
+    treebank: Text  # name of the manifest of the treebank it was measured on
+    setting: str = ""  # what to know about it, such as tags or pre-training
+    variant: str = ""  # that a recipe has of this model; empty for other systems
+    # Settings that a run of the variant must have to be this model, as KEY=VALUE with JSON values,
+    # separated by blanks.
     recipe: str = ""
-    """Settings that a run of the variant must have to be this model, as ``KEY=VALUE`` with JSON
-    values, separated by blanks."""
     split: Literal["dev", "test"]
-    metric: Text
-    """Name of a metric of the program."""
-    figure: Text
-    """Name of one of its figures."""
-    value: Annotated[float, Field(ge=0, le=100)]
-    """In percent."""
-    source: Text
-    """Where the number was read, with the table."""
+    metric: Text  # name of a metric of the program
+    figure: Text  # name of one of its figures
+    value: Annotated[float, Field(ge=0, le=100)]  # in percent
+    source: Text  # where the number was read, with the table
 
     @property
-    def key(self) -> Key:
-        """Split, metric and figure."""
+    def key(self) -> tuple[str, str, str]:
         return self.split, self.metric, self.figure
 
     @property
@@ -100,6 +87,19 @@ class PublishedFigure(BaseModel):
 COLUMNS = tuple(PublishedFigure.model_fields)
 
 
+def load_published() -> tuple[list[PublishedFigure], list[str]]:
+    """All figures that the program and the user have, and why others cannot be read.
+
+    Raises:
+        RecordError: a folder cannot be read.
+    """
+    paths = [path for folder in data_dirs("published") for path in files_of(folder, ".csv")]
+    read = [_read(path) for path in paths]
+    return [one for found, _ in read for one in found], [
+        text for _, wrong in read for text in wrong
+    ]
+
+
 def read_published(path: Path | None = None) -> list[PublishedFigure]:
     """The figures of one file; by default of all that the program and the user have.
 
@@ -107,59 +107,51 @@ def read_published(path: Path | None = None) -> list[PublishedFigure]:
         RecordError: a file cannot be read, a column or a field is missing, or a value is no
             percentage; names every line that is wrong.
     """
-    found, mistakes = readable_published() if path is None else _readable(path)
-    if mistakes:
-        raise RecordError("\n".join(mistakes))
+    found, errors = load_published() if path is None else _read(path)
+    if errors:
+        raise RecordError("\n".join(errors))
     return found
 
 
-def readable_published() -> tuple[list[PublishedFigure], list[str]]:
-    """All figures that the program and the user have, and why the others cannot be read.
-
-    Returns:
-        The figures, and a message for each line, or each file, that holds none.
-
-    Raises:
-        RecordError: a folder cannot be read.
-    """
+def _read(path: Path) -> tuple[list[PublishedFigure], list[str]]:
+    """The figures of a file, and a message for each line, or for the file, that holds none."""
     found: list[PublishedFigure] = []
-    mistakes: list[str] = []
-    for folder in data_dirs("published"):
-        for path in files_of(folder, ".csv"):
-            figures, wrong = _readable(path)
-            found += figures
-            mistakes += wrong
-    return found, mistakes
-
-
-def _readable(path: Path) -> tuple[list[PublishedFigure], list[str]]:
-    found: list[PublishedFigure] = []
-    mistakes: list[str] = []
+    errors: list[str] = []
     try:
         text = file_bytes(path, "published figures").decode()
         reader = csv.DictReader(io.StringIO(text, newline=""))
-        if tuple(reader.fieldnames or ()) != COLUMNS:
-            raise RecordError(
-                f"{path}:1: columns are {','.join(reader.fieldnames or ())[:200]}; "
-                f"needed: {','.join(COLUMNS)}"
-            )
+        columns = ",".join(reader.fieldnames or ())
+        if columns != ",".join(COLUMNS):
+            return [], [f"{path}:1: columns are {columns:.200}; needed: {','.join(COLUMNS)}"]
         for row in reader:
+            place = f"{path}:{reader.line_num}"
+            if None in row or None in row.values():
+                errors.append(f"{place}: needs {len(COLUMNS)} fields: {','.join(COLUMNS)}")
+                continue
             try:
-                found.append(_figure(row, f"{path}:{reader.line_num}"))
-            except RecordError as error:
-                mistakes.append(str(error))
+                found.append(PublishedFigure.model_validate(row))
+            except ValidationError as error:
+                errors.append(f"{place}: {problems(error)}")
     except RecordError as error:
-        mistakes.append(str(error))
+        return [], [str(error)]
     except (UnicodeDecodeError, csv.Error) as error:
         # Where a file is no text or no CSV, its other lines are not to be trusted.
         return [], [f"{path}: cannot read published figures: {error}"]
-    return found, mistakes
+    return found, errors
 
 
-def _figure(row: dict[str, str], place: str) -> PublishedFigure:
-    if None in row.values() or None in row:
-        raise RecordError(f"{place}: needs {len(COLUMNS)} fields: {','.join(COLUMNS)}")
-    try:
-        return PublishedFigure.model_validate(row)
-    except ValidationError as error:
-        raise RecordError(f"{place}: {problems(error)}") from None
+Beside = dict[tuple[str, str], list[list[PublishedFigure]]]
+"""By language and variant the headline figures of each system, treebank and setting."""
+
+
+def by_variant(published: Iterable[PublishedFigure]) -> Beside:
+    """What stands beside the scores of a variant of a language."""
+    found: dict[tuple[str, ...], list[PublishedFigure]] = {}
+    for one in published:
+        if one.variant and one.figure == metric_named(one.metric).headline:
+            place = one.language, one.variant, one.system, one.treebank, one.setting
+            found.setdefault(place, []).append(one)
+    beside: Beside = {}
+    for (language, variant, *_), figures in found.items():
+        beside.setdefault((language, variant), []).append(figures)
+    return beside

@@ -1,40 +1,80 @@
-"""The result of one finished run, or of an ensemble of runs, as one immutable JSON document.
+"""The result of one run, of an ensemble of runs, or of somebody else's parser, as JSON.
 
-A number in a table is worth only what can be said about where it came from. A
-:class:`Record` therefore keeps, beside the scores, the resolved recipe, the treebank and its
-fingerprint, the counts of every sentence (so that any other aggregate can be computed
-later), the versions, the machine and the cost. How it is kept is told in
-:mod:`spmrl_bench.leaderboard.store`.
+A number in a table is worth only what can be said about where it came from. A :class:`Record`
+therefore keeps, beside the scores, the resolved recipe, the treebank and its fingerprint, the
+counts of every sentence (so that any other aggregate can be computed later), the searches behind
+the settings, the versions, the machine and the cost. Files: :mod:`~spmrl_bench.leaderboard.store`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
+    PlainSerializer,
+    PositiveInt,
     model_validator,
 )
 
-from spmrl_bench.errors import ScoreError
-from spmrl_bench.leaderboard.record import Search
-from spmrl_bench.leaderboard.record_versions import upgraded
-from spmrl_bench.leaderboard.store import Documents, Part
+from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.leaderboard.store import (
+    Part,
+    StoredModel,
+    load_documents,
+    read_document,
+    write_document,
+)
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, Metric, SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 
-# 3: scores by metric; 4: systems of others; 5: searches. Older versions are read for ever
-# (record_versions).
+# 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
+# never released; the others are read for ever.
 SCHEMA_VERSION = 5
+#: Folder, among results, of what comes with the program.
+SHIPPED = "shipped"
+SPLITS = ("dev", "test")
 
 Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+class _Column(array):
+    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None
+
+
+def _compact(values: list[int]) -> Sequence[int]:
+    for code in "bhiq":
+        try:
+            return _Column(code, values)
+        except OverflowError:
+            continue
+    raise ValueError("a whole number beyond 64 bits")
+
+
+def signature_parts(signature: str) -> dict[str, str]:
+    """The ``key:value`` parts of a signature, which ``|`` separates."""
+    return dict(part.partition(":")[::2] for part in signature.split("|"))
+
+
+Column = Annotated[
+    list[int],
+    AfterValidator(_compact),
+    PlainSerializer(list, return_type=list[int]),
+]
 
 
 class TreebankInfo(Part):
@@ -60,7 +100,7 @@ class TreebankInfo(Part):
 class MetricResult(Part):
     """What one metric says of the parses of a split."""
 
-    counts: dict[str, list[int]] = Field(
+    counts: dict[str, Column] = Field(
         description="One list per column of the metric's counts (in lower case), one entry per "
         "sentence in the order of the split; every figure follows from these."
     )
@@ -69,6 +109,11 @@ class MetricResult(Part):
     )
     signature: str = Field(description="Short signature, printed beside the score.")
     signature_long: str = Field(description="Signature with every key spelled out.")
+
+    @property
+    def skipped(self) -> int:
+        """Sentences that were left out."""
+        return int(signature_parts(self.signature_long).get("skipped", "0"))
 
     @classmethod
     def of(cls, metric: Metric[Any, Any], counts: Counts, signature: Signature) -> Self:
@@ -86,8 +131,8 @@ class MetricResult(Part):
         Figures and columns that the metric has got or lost since are none: a stored result is
         what was counted then.
         """
-        signed = dict(part.partition(":")[::2] for part in self.signature_long.split("|"))
-        if not re.fullmatch("[0-9]{1,9}", skipped := signed.get("skipped", "0")):
+        skipped = signature_parts(self.signature_long).get("skipped", "0")
+        if not re.fullmatch("[0-9]{1,9}", skipped):
             return f"signature_long: skipped is '{skipped:.20}', which is no number of sentences"
         for column, values in self.counts.items():
             if len(values) != sentences:
@@ -120,9 +165,23 @@ class SplitResult(Part):
     )
 
     def figure(self, metric: str, name: str) -> int | float | None:
-        """A figure; None where it was not scored, or is 0 of 0."""
-        result = self.metrics.get(metric)
-        return None if result is None else result.figures.get(name)
+        """A figure; None where it was not scored, or is 0 of 0.
+
+        Without a metric, ``tag_accuracy`` or ``tokens_per_second``. One that the metric has got
+        since follows from the counts.
+        """
+        if not metric:
+            return getattr(self, name, None)
+        if metric not in self.metrics:
+            return None
+        figures = self.metrics[metric].figures
+        if name not in figures and metric in METRICS.names():
+            known = metric_named(metric).figures
+            try:
+                return known[name].of(self.counts(metric)) if name in known else None
+            except ScoreError:
+                return None  # counted before the metric had all its columns
+        return figures.get(name)
 
     def score(self, criterion: SelectionMetric) -> float:
         """What a criterion makes of it."""
@@ -234,13 +293,68 @@ class System(Part):
         return f"{self.name} {self.version}".strip()
 
 
-class Record(Part):
+TrialState = Literal["complete", "pruned", "failed", "running"]
+
+
+class SearchTrial(Part):
+    """One trial: settings that were tried, and what came of them."""
+
+    number: PositiveInt = Field(description="In the order in which they were begun, from 1.")
+    settings: dict[str, Any] = Field(
+        description="The values of what was searched: `section.key` and value."
+    )
+    state: TrialState = Field(
+        description="`complete`; `pruned`: ended early as others were better; `failed`: training "
+        "diverged or was refused; `running`: begun, and not ended when this was written."
+    )
+    dev: float | None = Field(default=None, description="Best score on dev, of what selects.")
+    minutes: NonNegativeFloat = Field(
+        default=0.0, description="Of training and scoring dev, over all sittings."
+    )
+    problem: str = Field(default="", description="Why it failed.")
+
+
+class Search(Part):
+    """A search: what was varied, how it was gone about, and all trials."""
+
+    space: dict[str, str] = Field(description="What was searched, in the notation of `search`.")
+    sampler: str = Field(description="What drew settings: tpe or random.")
+    pruner: str = Field(description="What ended trials early: median, hyperband or none.")
+    seed: NonNegativeInt = Field(description="Of the sampler and of all trials.")
+    select: str = Field(description="The figure of dev, or sum of figures, that trials have.")
+    trials: list[SearchTrial] = Field(description="All that were begun.")
+    found: PositiveInt | None = Field(
+        default=None,
+        description="The trial that had the settings of the record; None where it was one of "
+        "another search for the same variant.",
+    )
+
+    @property
+    def best(self) -> SearchTrial | None:
+        """The trial with the best score of those that came to their end; of equals the first."""
+        ended = [trial for trial in self.trials if trial.state == "complete"]
+        return max(ended, key=lambda trial: trial.dev or 0.0, default=None)
+
+    def count(self, state: TrialState) -> int:
+        """How many trials are in a state."""
+        return sum(trial.state == state for trial in self.trials)
+
+    @property
+    def minutes(self) -> float:
+        """What all trials took together."""
+        return sum(trial.minutes for trial in self.trials)
+
+
+class Record(StoredModel):
     """One finished run: one variant, trained from one seed on one treebank.
 
     Or several such runs of one variant, from other seeds, that parse together. Or what a system of
     somebody else parsed, of which nothing but its parses and what was said of it is known:
     ``variant`` is then its name and version, ``weights`` stands for its parses.
     """
+
+    what: ClassVar[str] = "record"
+    version: ClassVar[int] = SCHEMA_VERSION
 
     schema_version: int = Field(default=SCHEMA_VERSION, description="Version of this layout.")
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
@@ -335,6 +449,53 @@ class Record(Part):
         found = self.recipe.get("settings")
         return found if isinstance(found, dict) else {}
 
+    @property
+    def dev_score(self) -> float | None:
+        """What selects, on dev; None where it was not scored, or by a metric not installed."""
+        try:
+            criterion = SelectionMetric.parse(self.select)
+        except ScoreError:
+            return None
+        return None if self.dev is None else self.dev.score(criterion)
+
+    @classmethod
+    def upgraded(cls, content: Any) -> Any:
+        """The content of a record of any version in the newest layout.
+
+        What is no record of an older version is returned as it is.
+        """
+        if isinstance(content, Mapping) and content.get("schema_version") == 2:
+            content = _from_2(content)
+        if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
+            content = {**content, "schema_version": 5}
+        return content
+
+
+_FIGURES_2 = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
+
+
+def _from_2(old: Mapping[str, Any]) -> dict[str, Any]:
+    """Version 2 had bracket scores only, in the split itself, one baseline, one fingerprint."""
+    new = {**old, "schema_version": 3}
+    for split in SPLITS:
+        if isinstance(old.get(split), Mapping):
+            new[split] = _split_of_2(old[split])
+    baseline = new.pop("baseline", None)
+    if isinstance(baseline, Mapping):
+        new["baselines"] = {"right-branching": _split_of_2(baseline)}
+    bank = old.get("treebank")
+    if isinstance(bank, Mapping) and "fingerprint" in bank:
+        rest = {key: value for key, value in bank.items() if key != "fingerprint"}
+        new["treebank"] = {**rest, "fingerprints": {"constituents": bank["fingerprint"]}}
+    return new
+
+
+def _split_of_2(old: Mapping[str, Any]) -> dict[str, Any]:
+    whole = ("sentences", "tokens_per_second", "tag_accuracy")
+    scores = {key: value for key, value in old.items() if key not in (*_FIGURES_2, *whole)}
+    scores["figures"] = {key: old[key] for key in _FIGURES_2 if key in old}
+    return {**{key: old[key] for key in whole if key in old}, "metrics": {"brackets": scores}}
+
 
 def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
     """Metrics in the order of tables: first those of what selects, then as they are registered."""
@@ -344,33 +505,49 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
     return sorted(listed, key=lambda name: (name not in first, known.index(name)))
 
 
-RECORDS = Documents("record", Record, SCHEMA_VERSION, upgraded)
+def minutes_text(minutes: float) -> str:
+    """As tables print it."""
+    return f"{minutes:.0f} min" if minutes >= 10 else f"{minutes:.1f} min"
 
 
-#: Folder, among results, of what comes with the program.
-SHIPPED = "shipped"
+def searched_text(searches: Sequence[Search]) -> str:
+    """How the settings of a run were found and what was spent on it; empty without a search."""
+    if not searches:
+        return ""
+    trials = sum(len(search.trials) for search in searches)
+    what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
+    minutes = minutes_text(sum(search.minutes for search in searches))
+    spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes}"
+    chosen = any(
+        search.found is not None and search.best is not None and search.best.number == search.found
+        for search in searches
+    )
+    return f"{'found' if chosen else 'tried, not as the best,'} by {what} of {spent}"
 
 
 def write_record(record: Record, folder: Path) -> Path:
-    """Write a record under its name and return the path; raises as :meth:`Documents.write`."""
-    return RECORDS.write(record, folder)
+    """Write a record under its name and return the path; a RecordError where that fails."""
+    return write_document(record, folder)
 
 
 def read_record(path: Path) -> Record:
-    """Read and check one record; raises as :meth:`Documents.read`."""
-    return RECORDS.read(path)
+    """Read and check one record; a RecordError where it is none."""
+    return read_document(Record, path)
 
 
-def read_records(folder: Path) -> list[Record]:
-    """All records of a folder, oldest first; raises as :meth:`Documents.read_all`."""
-    return sorted(RECORDS.read_all(folder), key=lambda record: record.finished)
-
-
-def readable_records(folder: Path) -> tuple[list[Record], list[str]]:
-    """The records of a folder that can be read, oldest first, and why others cannot.
+def load_records(folder: Path) -> tuple[list[Record], list[str]]:
+    """The records of a folder, oldest first, and a message for each file that is none.
 
     Raises:
         RecordError: the folder cannot be read.
     """
-    records, mistakes = RECORDS.readable(folder)
-    return sorted(records, key=lambda record: record.finished), mistakes
+    found, errors = load_documents(Record, folder)
+    return sorted(found.values(), key=lambda record: record.finished), errors
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All records of a folder, oldest first; a RecordError names every wrong file."""
+    records, errors = load_records(folder)
+    if errors:
+        raise RecordError("\n".join(errors))
+    return records

@@ -351,7 +351,7 @@ def _settle(outputs: Path, settings: Settings) -> None:
                     f"{outputs}: holds other files ({held[0]}), but no {SETTINGS} of an earlier "
                     "parse. Give a new folder, or an empty one"
                 )
-            create(path, (settings.model_dump_json(indent=1) + "\n").encode(), forced=True)
+            create(path, (settings.model_dump_json(indent=1) + "\n").encode())
     except FileExistsError:
         if not outputs.is_dir():
             raise SpmrlError(f"{outputs}: is a file; expected a folder") from None

@@ -40,9 +40,9 @@ class Counts:
         """
         listed = [tuple(row) for row in rows]
         for number, row in enumerate(listed, start=1):
-            if len(row) != len(cls.columns) or not cls._possible(row):
+            if len(row) != len(cls.columns):
                 raise ScoreError(f"row {number} holds no {cls.what} counts: {row}")
-        return cls(np.array(listed, dtype=np.int64).reshape(-1, len(cls.columns)))
+        return cls._checked(np.array(listed, dtype=np.int64).reshape(-1, len(cls.columns)))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[int]]) -> Self:
@@ -58,12 +58,21 @@ class Counts:
                 f"counts need the columns {', '.join(needed)}, all of one length; missing:"
                 f" {', '.join(missing) or 'none'}"
             )
-        return cls.from_rows(zip(*(columns[name] for name in needed), strict=True))
+        return cls._checked(np.array([columns[name] for name in needed], dtype=np.int64).T)
 
     @classmethod
-    def _possible(cls, row: tuple[int, ...]) -> bool:
-        """Whether a row can be a sentence's."""
-        return min(row) >= 0
+    def _checked(cls, rows: NDArray[np.int64]) -> Self:
+        wrong = np.flatnonzero(~cls._possible(rows))
+        if len(wrong):
+            row = tuple(rows[wrong[0]].tolist())
+            raise ScoreError(f"row {wrong[0] + 1} holds no {cls.what} counts: {row}")
+        return cls(rows)
+
+    @classmethod
+    def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows can be a sentence's."""
+        possible: NDArray[np.bool_] = rows.min(axis=1) >= 0
+        return possible
 
     def to_columns(self) -> dict[str, list[int]]:
         """Return one list per column, as :meth:`from_columns` takes them."""
@@ -133,8 +142,9 @@ class BracketCounts(Counts):
     columns = Column
 
     @classmethod
-    def _possible(cls, row: tuple[int, ...]) -> bool:
-        return min(row) >= 0 and row[Column.STATUS] < len(Status)
+    def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        possible: NDArray[np.bool_] = rows[:, Column.STATUS] < len(Status)
+        return possible & (rows.min(axis=1) >= 0)
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:
         """0-based indices of the sentences with a status."""
@@ -147,7 +157,8 @@ class BracketCounts(Counts):
     @property
     def scored(self) -> NDArray[np.bool_]:
         """Which sentences are part of the figures, bool ``[sentences]``."""
-        return np.isin(self.column(Column.STATUS), (Status.VALID, Status.MISSED))
+        status = self.column(Column.STATUS)
+        return (status == Status.VALID) | (status == Status.MISSED)
 
     @property
     def valid(self) -> int:
@@ -228,17 +239,16 @@ class AttachmentCounts(Counts):
     columns = AttachmentColumn
 
     @classmethod
-    def _possible(cls, row: tuple[int, ...]) -> bool:
-        """Whether no count is larger than another allows."""
-        scored, every = row[:4], row[4:]
-        return all(
-            0 <= both <= min(heads, labels) and heads + labels - both <= words
-            for words, heads, labels, both in (scored, every)
-        ) and all(
-            # What is right among all words is right among the scored ones or the others.
-            0 <= more - some <= every[0] - scored[0]
-            for some, more in zip(scored, every, strict=True)
-        )
+    def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rows have no count larger than another allows."""
+        scored, every = rows[:, :4], rows[:, 4:]
+        others = every - scored
+        # What is right among all words is right among the scored ones or the others.
+        possible: NDArray[np.bool_] = others.max(axis=1) <= others[:, 0]
+        possible &= np.minimum(scored, others).min(axis=1) >= 0
+        for words, heads, labels, both in (scored.T, every.T):
+            possible &= (both <= np.minimum(heads, labels)) & (heads + labels - both <= words)
+        return possible
 
     def with_punctuation(self) -> AttachmentCounts:
         """Counts of the same sentences in which every word is scored."""

@@ -9,17 +9,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import pandas as pd
-
-from spmrl_bench.leaderboard.board import Entry, Group, Results, View, entries_of, track_title
+from spmrl_bench.leaderboard.board import Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.published import PublishedFigure
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.site.addresses import slugs
 from spmrl_bench.site.licences import Facts, facts_of
 from spmrl_bench.site.standings import Standing, standing
 
-#: What is the same system on every treebank; see :attr:`Entry.key`.
+#: What is the same system on every treebank; see :func:`system_key`.
 SystemKey = tuple[str, str, str, str]
+
+
+def system_key(entry: Entry) -> SystemKey:
+    """What is the same on every treebank: kind, name, size and origin."""
+    kind = "run" if entry.kind == "mean" else entry.kind
+    members = f" of {entry.number}" if kind == "ensemble" else ""
+    return f"{kind}{members}", entry.name, entry.size, entry.origin
+
+
+def has_seed(record: Record) -> bool:
+    """Whether a seed decided what was learnt, as of one parser that was trained here."""
+    return record.cost is not None and not record.ensemble
+
+
+def runs_text(entry: Entry) -> str:
+    """How many runs an entry stands for, and which seed a single one has."""
+    if entry.form in ("mean", "ensemble"):
+        return f"{entry.form} of {entry.number}"
+    return f"seed {entry.record.seed}" if not entry.baseline and has_seed(entry.record) else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +96,21 @@ class Atlas:
 
     Attributes:
         gathered: what it is made from.
-        frame: every number of the records.
         banks: the treebanks, by track and name.
         systems: on which treebanks each system, variant or baseline has an entry.
     """
 
     def __init__(self, gathered: Results) -> None:
         self.gathered = gathered
-        frame, groups = entries_of(gathered)
-        self.frame: pd.DataFrame = frame
-        self.banks = _banks(groups)
+        self.banks = _banks(gathered.groups)
+        self._slugs = {
+            entry: slug for group in gathered.groups for entry, slug in _slugs(group).items()
+        }
         self.systems: dict[SystemKey, list[tuple[Bank, Group, Entry]]] = {}
         for bank in self.banks:
             for group in bank.groups:
                 for entry in group.entries:
-                    self.systems.setdefault(entry.key, []).append((bank, group, entry))
+                    self.systems.setdefault(system_key(entry), []).append((bank, group, entry))
         texts = {key: found[0][2].text for key, found in self.systems.items()}
         self._system_slugs = slugs(texts)
         self._standings: dict[tuple[int, View], Standing | None] = {}
@@ -108,7 +126,11 @@ class Atlas:
 
     def entry(self, bank: Bank, group: Group, entry: Entry) -> str:
         """Address of the page of an entry."""
-        return f"entries/{bank.slug}/{group.slugs[entry]}.html"
+        return f"entries/{bank.slug}/{self._slugs[entry]}.html"
+
+    def slug(self, entry: Entry) -> str:
+        """What addresses of an entry are made of."""
+        return self._slugs[entry]
 
     def run(self, stored: StoredRecord) -> str:
         """Address of the page of a record."""
@@ -156,6 +178,18 @@ class Atlas:
         if place not in self._standings:
             self._standings[place] = standing(group, view)
         return self._standings[place]
+
+
+def _slugs(group: Group) -> dict[Entry, str]:
+    """Those that are called the same end with what stands for their runs."""
+    mark = f" table {group.number}" if group.several else ""
+    texts = [entry.text for entry in group.entries]
+    return slugs(
+        {
+            entry: f"{text if texts.count(text) == 1 else f'{text} {entry.stored[0].name}'}{mark}"
+            for entry, text in zip(group.entries, texts, strict=True)
+        }
+    )
 
 
 def _banks(groups: Sequence[Group]) -> list[Bank]:

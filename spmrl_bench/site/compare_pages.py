@@ -37,8 +37,8 @@ def compare_pages(atlas: Atlas) -> Iterator[Files]:
                     continue
                 table = f"table {group.number}, " if group.several else ""
                 name = f"{view[0]}-{view[1]}-{group.number}"
-                trees = _trees(bank, view, entries, group)
-                counts = _counts(group, view, entries)
+                trees = _trees(atlas, bank, view, entries)
+                counts = _counts(atlas, group, view, entries)
                 counts["trees"] = sorted(trees.get("entries", {}))
                 files[f"compare/{bank.slug}/{name}.js"] = _script(name, "counts", counts)
                 data = bank.data(f"sentences-{view[0]}-{view[1]}", group)
@@ -53,7 +53,7 @@ def compare_pages(atlas: Atlas) -> Iterator[Files]:
         yield files
 
 
-def _counts(group: Group, view: View, entries: Sequence[Entry]) -> dict[str, Any]:
+def _counts(atlas: Atlas, group: Group, view: View, entries: Sequence[Entry]) -> dict[str, Any]:
     """What is known of each sentence: sums over the runs of an entry, right above all."""
     first = entries[0].sums(view)
     lengths = first.lengths if first is not None else None
@@ -63,7 +63,7 @@ def _counts(group: Group, view: View, entries: Sequence[Entry]) -> dict[str, Any
         if sums is not None and score is not None:
             found.append(
                 {
-                    "id": group.slugs[entry],
+                    "id": atlas.slug(entry),
                     "name": entry.text,
                     "runs": sums.runs,
                     "score": score.mean,
@@ -97,7 +97,7 @@ def _rows(counts: dict[str, Any]) -> list[dict[str, object]]:
     return rows
 
 
-def _trees(bank: Bank, view: View, entries: Sequence[Entry], group: Group) -> dict[str, Any]:
+def _trees(atlas: Atlas, bank: Bank, view: View, entries: Sequence[Entry]) -> dict[str, Any]:
     """Bracketed trees of those entries whose parses are at hand; nothing of licensed treebanks."""
     if not bank.shows_sentences:
         return {}
@@ -105,7 +105,7 @@ def _trees(bank: Bank, view: View, entries: Sequence[Entry], group: Group) -> di
     for entry in entries:
         found = parses_of(entry, view, bank.facts)
         if found is not None and found.layer == "constituents":
-            hands[group.slugs[entry]] = found
+            hands[atlas.slug(entry)] = found
     if not hands:
         return {}
     return {

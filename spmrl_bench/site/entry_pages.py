@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spmrl_bench.leaderboard.board import Entry, Group, View, has_seed
-from spmrl_bench.leaderboard.tables import Result
-from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.leaderboard.board import Entry, Group, View
+from spmrl_bench.site.atlas import Atlas, Bank, has_seed, runs_text, system_key
 from spmrl_bench.site.downloads import Files, links
 from spmrl_bench.site.forms import page
 from spmrl_bench.site.grids import Cell, Grid, Head, estimated, number
@@ -34,17 +33,17 @@ def _page(atlas: Atlas, bank: Bank, group: Group, entry: Entry, address: str) ->
         bank=bank,
         group=group,
         entry=entry,
-        system=atlas.system(entry.key),
+        system=atlas.system(system_key(entry)),
         runs=_runs(atlas, bank, group, entry),
         contests=contests,
         told=_told(entry),
-        signature=entry.result.signature,
+        signature=entry.signature(),
     )
 
 
 def _told(entry: Entry) -> dict[str, str]:
     record = entry.stored[0].record
-    told = {"Variant or system": entry.name, "Size": entry.result.size or ""}
+    told = {"Variant or system": entry.name, "Size": entry.size}
     if entry.kind == "baseline":
         return told | {"What it is": _BASELINE}
     if record.system is not None:
@@ -55,13 +54,13 @@ def _told(entry: Entry) -> dict[str, str]:
             "Described in": about.paper,
             "Trained on": about.training_data,
             "Notes": about.notes,
-            "Runs": entry.runs,
+            "Runs": runs_text(entry),
         }
     return told | {
         "Kind of parser": record.kind,
         "Selected by": f"dev {record.select}",
-        "Settings": entry.result.searched,
-        "Runs": entry.runs,
+        "Settings": entry.searched,
+        "Runs": runs_text(entry),
     }
 
 
@@ -69,24 +68,24 @@ def _runs(atlas: Atlas, bank: Bank, group: Group, entry: Entry) -> Grid | None:
     """A row for each of its records."""
     if entry.kind == "baseline":
         return None
-    columns = [column for column in group.columns.values() if entry.estimate(column)]
+    columns = [column for column in group.columns.values() if entry.figure(column.key)]
     heads = [Head("record"), Head("seed", numeric=True)]
     heads += [Head(column.title, numeric=True) for column in columns]
     heads.append(Head("scored"))
     rows = []
-    for number_of, stored in zip(entry.result.records, entry.stored, strict=True):
-        one: Result = group.below.get(number_of, entry.result)
+    for one in entry.members or [entry]:
+        stored = one.stored[0]
         seed = str(stored.record.seed) if has_seed(stored.record) else ""
         rows.append(
             [
                 Cell(stored.name[:8], atlas.run(stored), code=True),
                 Cell(seed),
-                *(estimated(one.figures.get(column.key)) for column in columns),
+                *(estimated(one.figure(column.key)) for column in columns),
                 Cell(f"{stored.record.finished:%Y-%m-%d}"),
             ]
         )
     if len(rows) > 1:
-        mean = [estimated(entry.estimate(column)) for column in columns]
+        mean = [estimated(entry.figure(column.key)) for column in columns]
         rows.append([Cell("mean"), Cell(""), *mean, Cell("")])
     data = links(bank.data("rows", group))
     return Grid(
@@ -127,7 +126,7 @@ def _contest(
         "drawn_runs": (),
     }
     one, two = entry.sums(view), other.sums(view)
-    if one is None or two is None or one.beside(two) is None:
+    if one is None or two is None or not one.of_same_sentences(two):
         return found
     both = sides(one, two)
     found["sides"] = both

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from spmrl_bench.leaderboard.board import Entry, Group, has_seed
+from spmrl_bench.leaderboard.board import Entry, Group
 from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.record import (
     SPLITS,
@@ -15,7 +15,7 @@ from spmrl_bench.leaderboard.record import (
     signature_parts,
 )
 from spmrl_bench.scoring.metric import METRICS, metric_named
-from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.site.atlas import Atlas, Bank, has_seed, runs_text
 from spmrl_bench.site.downloads import Files
 from spmrl_bench.site.forms import page
 from spmrl_bench.site.grids import Cell, Grid, Head, number
@@ -41,9 +41,7 @@ def _page(
     atlas: Atlas, stored: StoredRecord, bank: Bank, group: Group, entry: Entry, address: str
 ) -> bytes:
     record = stored.record
-    alone = Entry(
-        group.below.get(entry.result.records[entry.stored.index(stored)], entry.result), [stored]
-    )
+    alone = next(one for one in entry.members or [entry] if one.stored == [stored])
     results = [(split, result) for split in SPLITS if (result := record.result(split))]
     seed = f", seed {record.seed}" if has_seed(record) else ""
     return page(
@@ -52,7 +50,7 @@ def _page(
         bank=bank,
         entry=entry,
         entry_address=atlas.entry(bank, group, entry),
-        title=f"{entry.name}{f', {entry.runs}' if record.ensemble else seed}",
+        title=f"{entry.name}{f', {runs_text(entry)}' if record.ensemble else seed}",
         stored=stored,
         record=record,
         figures=f"{bank.data('rows', group)}.csv",

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, View
-from spmrl_bench.scoring.significance import randomisation
 
 MARK = "a"
 
@@ -55,11 +54,5 @@ def standing(group: Group, view: View) -> Standing | None:
     if not scores:
         return None
     ordered = sorted(scores, key=lambda entry: -scores[entry])
-    first = ordered[0].sums(view)
-    tested: dict[Entry, float] = {}
-    for entry in ordered[1:] if first is not None else ():
-        own = entry.sums(view)
-        pair = own.beside(first) if own is not None and first is not None else None
-        if pair is not None:
-            tested[entry] = randomisation(*pair)
-    return Standing(tuple(ordered), tested)
+    compared = {entry: entry.compare(ordered[0], view) for entry in ordered[1:]}
+    return Standing(tuple(ordered), {one: found.p for one, found in compared.items() if found})

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from spmrl_bench.leaderboard.board import Entry, Group, View, average, track_title
-from spmrl_bench.leaderboard.multilingual import way_of_counting
 from spmrl_bench.leaderboard.record import in_order
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.atlas import Atlas, Bank, SystemKey
+from spmrl_bench.site.atlas import Atlas, Bank, SystemKey, system_key
 from spmrl_bench.site.downloads import Files, as_files, links
 from spmrl_bench.site.forms import page
 from spmrl_bench.site.grids import Cell, Grid, Head, number
@@ -53,7 +52,7 @@ def start_pages(atlas: Atlas) -> Iterator[Files]:
             systems=sum(key[0] != "baseline" for key in atlas.systems),
             banks=len(atlas.banks),
             newest=f"{max(finished):%Y-%m-%d}" if finished else "",
-            left_out=len(atlas.gathered.mistakes),
+            left_out=len(atlas.gathered.errors),
             older=atlas.older,
         )
     }
@@ -116,7 +115,7 @@ def _systems(view: View, columns: Sequence[Column]) -> dict[SystemKey, dict[int,
     for _, group in columns:
         for entry in group.entries:
             if entry.headline(view) is not None:
-                found.setdefault(entry.key, {}).setdefault(id(group), entry)
+                found.setdefault(system_key(entry), {}).setdefault(id(group), entry)
 
     def place(key: SystemKey) -> tuple[bool, int, float]:
         scores = [one.mean for entry in found[key].values() if (one := entry.headline(view))]
@@ -138,9 +137,7 @@ def _averages(view: View, columns: Sequence[Column]) -> list[tuple[str, list[Col
     """Treebanks of several languages that were counted in one way, with what that is called."""
     ways: dict[tuple[tuple[str, str], ...], list[Column]] = {}
     for bank, group in columns:
-        signed = group.rows
-        signed = signed[(signed["metric"] == view[0]) & (signed["split"] == view[1])]
-        way = way_of_counting(str(signed["signature_long"].iloc[0]))
+        way = group.way_of_counting(view[0])
         ways.setdefault(tuple(sorted(way.items())), []).append((bank, group))
     return [
         (dict(way).get("prm", view[0]).partition("(")[0], part)
@@ -175,9 +172,9 @@ def _numbers(
                 "figure": metric_named(view[0]).headline,
                 "split": view[1],
                 "system": entry.name,
-                "size": entry.result.size or "",
+                "size": entry.size,
                 "origin": entry.origin,
-                "runs": len(entry.scored(view)),
+                "runs": len(entry.runs),
                 "value": score.mean if score else None,
                 "sd": score.sd if score else None,
                 "best": bool(order and entry is order.best),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spmrl_bench.leaderboard.board import Column, Entry, Group, headlines, track_title
+from spmrl_bench.leaderboard.board import Column, Entry, Group, brief_columns, track_title
 from spmrl_bench.leaderboard.record import in_order
-from spmrl_bench.site.atlas import Atlas, Bank, SystemKey
+from spmrl_bench.site.atlas import Atlas, Bank, SystemKey, runs_text
 from spmrl_bench.site.downloads import Files, as_files, links
 from spmrl_bench.site.forms import page
 from spmrl_bench.site.grids import Cell, Grid, Head, estimated, whole
@@ -71,7 +71,9 @@ def _page(atlas: Atlas, key: SystemKey, found: list[tuple[Bank, Group, Entry]]) 
         dict.fromkeys(metric for _, group, _ in found for metric in group.metrics), []
     )
     columns = [
-        one for one in headlines(metrics) if any(entry.estimate(one) for _, _, entry in found)
+        one
+        for one in brief_columns(metrics)
+        if one.is_headline and any(entry.figure(one.key) for _, _, entry in found)
     ]
     rows, numbers = [], []
     for bank, group, entry in found:
@@ -86,11 +88,11 @@ def _page(atlas: Atlas, key: SystemKey, found: list[tuple[Bank, Group, Entry]]) 
             Cell(group.title.partition(" (")[0], atlas.entry(bank, group, entry)),
             Cell(bank.language),
             Cell(track_title(bank.track)),
-            Cell(entry.runs),
+            Cell(runs_text(entry)),
         ]
         for column in columns:
             line.append(_score(atlas, group, entry, column))
-            estimate = entry.estimate(column)
+            estimate = entry.figure(column.key)
             about |= {
                 f"{column.split}_{column.metric}_{column.figure}": estimate and estimate.mean,
                 f"{column.split}_{column.metric}_{column.figure}_sd": estimate and estimate.sd,
@@ -121,7 +123,7 @@ def _page(atlas: Atlas, key: SystemKey, found: list[tuple[Bank, Group, Entry]]) 
 
 
 def _score(atlas: Atlas, group: Group, entry: Entry, column: Column) -> Cell:
-    cell = estimated(entry.estimate(column))
+    cell = estimated(entry.figure(column.key))
     order = atlas.standing(group, (column.metric, column.split))
     if not cell.text or order is None or not (mark := order.mark(entry)):
         return cell
@@ -138,7 +140,7 @@ def _told(key: SystemKey, found: list[tuple[Bank, Group, Entry]]) -> dict[str, s
     if not abouts:
         kinds = dict.fromkeys(record.kind for record in records)
         select = dict.fromkeys(f"dev {record.select}" for record in records)
-        settings = found[0][2].result.settings or ""
+        settings = found[0][2].runs[0].shown
         return told | {
             "Kind of parser": ", ".join(kinds),
             "Selected by": "; ".join(select),

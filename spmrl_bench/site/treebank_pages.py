@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from spmrl_bench.leaderboard.board import Entry, Group, View
-from spmrl_bench.leaderboard.frame import counting_differences
 from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.tables import results_frame
-from spmrl_bench.site.atlas import Atlas, Bank
+from spmrl_bench.leaderboard.tables import SPEED, results_frame, table_differences
+from spmrl_bench.site.atlas import Atlas, Bank, runs_text
 from spmrl_bench.site.downloads import Files, as_files, links
 from spmrl_bench.site.forms import page
 from spmrl_bench.site.grids import Cell, Grid, Head, estimated, whole
@@ -51,7 +50,7 @@ def treebank_pages(atlas: Atlas) -> Iterator[Files]:
 
 def _section(atlas: Atlas, bank: Bank, group: Group, files: Files) -> dict[str, object]:
     rows = bank.data("rows", group)
-    table = results_frame({(bank.track, bank.name, group.number): group.results}, group.metrics)
+    table = results_frame([group])
     files |= as_files(rows, table.astype(object).where(table.notna(), None).to_dict("records"))
     pictures = [
         picture
@@ -59,16 +58,7 @@ def _section(atlas: Atlas, bank: Bank, group: Group, files: Files) -> dict[str, 
         for view in group.views
         if (picture := make(atlas, bank, group, view, files)) is not None
     ]
-    notes = [
-        f"Does not compare with table {other.number} of {other.treebank}: "
-        + "; ".join(
-            f"{key} is {here} here, {there} there"
-            for key, here, there in counting_differences(group.rows, other.rows)
-        )
-        + "."
-        for other in bank.groups
-        if other is not group
-    ]
+    notes = list(table_differences(group, bank.groups))
     return {
         "grid": _grid(atlas, bank, group, rows),
         "pictures": pictures,
@@ -89,14 +79,20 @@ def _grid(atlas: Atlas, bank: Bank, group: Group, rows: str) -> Grid:
         Head("tokens/s", numeric=True),
         Head("scored"),
     ]
-    searched = any(entry.result.searched for entry in group.entries)
+    searched = any(entry.searched for entry in group.entries)
     if searched:
         heads.append(Head("settings"))
     cells = []
     for entry in group.entries:
-        line = [Cell(entry.name, atlas.entry(bank, group, entry), tag=entry.tag)]
+        line = [
+            Cell(
+                entry.name,
+                atlas.entry(bank, group, entry),
+                tag="" if entry.origin == "own" else entry.origin,
+            )
+        ]
         for column in columns.values():
-            cell = estimated(entry.estimate(column))
+            cell = estimated(entry.figure(column.key))
             order = atlas.standing(group, (column.metric, column.split)) if column.metric else None
             if column.is_headline and cell.text and order and (mark := order.mark(entry)):
                 cell = cell._replace(mark=mark, strong=entry is order.best, band=True)
@@ -104,12 +100,12 @@ def _grid(atlas: Atlas, bank: Bank, group: Group, rows: str) -> Grid:
         cells.append(
             [
                 *line,
-                Cell(entry.runs),
-                Cell(entry.result.size or ""),
+                Cell(runs_text(entry)),
+                Cell(entry.size),
                 Cell(entry.origin),
-                whole(entry.result.tokens_per_second),
-                Cell(entry.result.dates[-1]),
-                *([Cell(entry.result.searched)] if searched else []),
+                whole(speed.mean if (speed := entry.figure(SPEED)) else None),
+                Cell(entry.dates[-1]),
+                *([Cell(entry.searched)] if searched else []),
             ]
         )
     notes = []

@@ -150,7 +150,7 @@ def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> 
 def test_one_seed_gives_a_verdict_only_where_sentences_do(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, p: float | None, named: int
 ) -> None:
-    tested = None if p is None else SimpleNamespace(p_randomisation=p)
+    tested = None if p is None else SimpleNamespace(p=p)
     monkeypatch.setattr("spmrl_bench.analysis.findings._tested", lambda *_: tested)
     work = planned(laboratory, study_of(ROWS))
     found = Findings(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))

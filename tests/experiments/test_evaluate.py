@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.compare import find_record
-from spmrl_bench.leaderboard.tables import results_markdown
 
 from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
 )
 from spmrl_bench.experiments.score import baseline_results, evaluate_parser, gold_parses, rules_of
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
+from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble

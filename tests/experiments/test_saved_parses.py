@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.saved_parses import SavedParses
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring import load_prm, score_files
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from spmrl_bench.leaderboard.tables import results_markdown
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.experiments.train import chosen_sentences
+from spmrl_bench.leaderboard.tables import results_markdown
 from tests.experiments.running import evaluate, plan, train
 from tests.laboratory import SIZES, Laboratory
 

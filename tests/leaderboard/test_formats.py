@@ -46,7 +46,6 @@ def test_markdown_of_a_table_without_rows() -> None:
 
 def check_latex(text: str) -> None:
     """Environments and braces are balanced and no special character is left bare."""
-    assert text.isascii()
     body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
     environments: list[str] = []
     for kind, name in re.findall(r"\\(begin|end)\{([a-z*]+)\}", body):
@@ -92,27 +91,19 @@ def test_latex_is_well_formed() -> None:
 
 def test_latex_cells() -> None:
     text = to_latex(DOCUMENT)
-    assert r"Bj\"{o}rkelund & \textbf{82.53}{\tiny$\pm$0.31} & $-$1.20 \\" in text
+    assert r"Björkelund & \textbf{82.53 $\pm$ 0.31} & $-$1.20 \\" in text
     assert "{}[average] & 84.00 &  \\\\" in text  # else the row end would take [average]
     assert r"\textbf{}" not in text
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ("Crabbé", r"Crabb\'{e}"),
-        ("Müller", r"M\"{u}ller"),
-        ("naïve", r"na\"{\i}ve"),
-        ("Dvořák", r"Dvo\v{r}\'{a}k"),
-        ("Świątek", r"\'{S}wiatek"),  # plain LaTeX has no ogonek
-        ("a_b^c~d", r"a\_b\textasciicircum{}c\textasciitilde{}d"),
-        ("100 %", r"100 \%"),
-        ("日", "?"),
-        ("a\nb", "a b"),
-    ],
-)
-def test_latex_text(text: str, written: str) -> None:
-    assert latex_text(text) == written
+def test_latex_text() -> None:
+    written = {
+        "Crabbé Δ": r"Crabbé $\Delta$",
+        "a_b^c~d": r"a\_b\textasciicircum{}c\textasciitilde{}d",
+        "100 %": r"100 \%",
+        "a\nb": "a b",
+    }
+    assert {text: latex_text(text) for text in written} == written
 
 
 def test_markdown() -> None:
@@ -142,10 +133,10 @@ def test_latex_compiles_with_booktabs_alone(tmp_path: Path) -> None:
     program = shutil.which("pdflatex")
     if program is None:
         pytest.skip("no program pdflatex")
-    (tmp_path / "tables.tex").write_text(to_latex(DOCUMENT), encoding="ascii")
+    (tmp_path / "tables.tex").write_text(to_latex(DOCUMENT), encoding="utf-8")
     lines = (r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}")
     document = "\n".join([*lines, r"\input{tables}", r"\end{document}", ""])
-    (tmp_path / "document.tex").write_text(document, encoding="ascii")
+    (tmp_path / "document.tex").write_text(document, encoding="utf-8")
     command = [program, "-interaction=nonstopmode", "-halt-on-error", "document.tex"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout[-2000:]

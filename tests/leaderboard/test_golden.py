@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from spmrl_bench.leaderboard.tables import result_rows, results_markdown, to_csv
 
-from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.board import groups_of
+from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.published import read_published
 from spmrl_bench.leaderboard.record import read_records
+from spmrl_bench.leaderboard.tables import results_csv, results_frame, results_markdown
 from tests.leaderboard.test_table import cells
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -39,7 +40,7 @@ def test_old_records_are_read_as_they_would_be_written_today() -> None:
 
 
 def test_numbers_of_old_records_are_those_of_then() -> None:
-    rows = result_rows(records_frame(read_records(GOLDEN)), read_published())
+    rows = results_frame(groups_of(by_age(read_records(GOLDEN))), read_published())
     assert list(rows["kind"]) == ["mean", "run", "run", "run", "baseline"]
     mean, first, second, word, baseline = (rows.loc[number] for number in range(5))
     assert (first["dev_f1"], second["dev_f1"]) == (85.29784537389101, 85.732606604681)
@@ -73,7 +74,7 @@ def test_shipped_tables_are_those_of_the_shipped_records() -> None:
     if changed.returncode or changed.stdout:
         pytest.skip("the results beside the tests are not only those that are shipped")
     records, published = read_records(SHIPPED / "runs"), read_published()
-    rows = to_csv(result_rows(records_frame(records), published))
+    rows = results_csv(groups_of(by_age(records)), published)
     assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
     text = results_markdown(records, published)
     assert text == (SHIPPED / "table.md").read_text(encoding="utf-8")
@@ -83,7 +84,8 @@ def test_shipped_records_stand_beside_those_of_the_user() -> None:
     first, second, word = read_records(GOLDEN)
     mine = first.model_copy(update={"finished": word.finished})
     frame = records_frame([mine], shipped=[first, second, word])
-    rows = result_rows(frame, read_published())
+    groups = groups_of(by_age([mine], shipped=[first, second, word]))
+    rows = results_frame(groups, read_published())
     columns = ["kind", "variant", "seed", "shipped"]
     assert [tuple(row) for row in rows[columns].fillna(0).to_numpy()] == [
         ("mean", "charlstm", 0, True),
@@ -94,7 +96,6 @@ def test_shipped_records_stand_beside_those_of_the_user() -> None:
         ("baseline", "right-branching", 0, False),
     ]
     assert frame["newest"].all()
-    names = dict(zip(frame["record"], frame["name"], strict=True)).values()
-    assert sorted(names) == [
-        "charlstm", "charlstm, shipped", "charlstm, shipped", "word-charlstm, shipped",
+    assert [entry.title for entry in groups[0].entries] == [
+        "charlstm, shipped", "charlstm", "word-charlstm, shipped", "right-branching",
     ]  # fmt: skip

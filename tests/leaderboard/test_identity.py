@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.multilingual import score_track
 
 from spmrl_bench.leaderboard.identity import (
     agrees,
@@ -15,6 +14,7 @@ from spmrl_bench.leaderboard.identity import (
 )
 from spmrl_bench.leaderboard.record import Record
 from tests.builders import make_treebank
+from tests.leaderboard.test_multilingual import scores_of
 from tests.leaderboard.test_table import cells, frame_of, names, run_of, text_of
 
 
@@ -135,7 +135,7 @@ def test_over_languages_runs_with_other_settings_are_a_setup_of_their_own() -> N
         return run_of(seed, 4, 4, treebank=bank, recipe=recipe(**train))
 
     usual = [run(language, seed) for language in ("german", "french") for seed in (1, 2)]
-    scores = score_track([*usual, run("german", 1, learning_rate=0.003)], "mini")
+    scores = scores_of([*usual, run("german", 1, learning_rate=0.003)])
     (setup,) = scores.setups
     assert scores.left_out == (
         "Not shown, records of one language only: small, learning_rate=0.003 (german).",
@@ -146,7 +146,7 @@ def test_over_languages_runs_with_other_settings_are_a_setup_of_their_own() -> N
         "settings.",
     )
     both = [run(language, 1, learning_rate=0.003) for language in ("german", "french")]
-    setups = score_track([*usual, *both], "mini").setups
+    setups = scores_of([*usual, *both]).setups
     assert [setup.name for setup in setups] == ["small", "small, learning_rate=0.003"]
     assert [row.seeds for setup in setups for row in setup.rows] == [[1, 2], [1, 2], [1], [1]]
 

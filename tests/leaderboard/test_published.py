@@ -14,6 +14,7 @@ from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.published import (
     COLUMNS,
     PublishedFigure,
+    by_variant,
     load_published,
     read_published,
 )
@@ -89,6 +90,16 @@ def test_figures_of_the_reference_are_of_the_published_recipes() -> None:
         for change in ({"train.learning_rate": 0.5}, {"model.initialisation": "glorot-normal"}):
             assert not figure.is_of(resolved | change)
     assert not any(figure.is_of(resolved) for figure in PRIOR)
+
+
+def test_beside_a_variant_stand_the_headlines_of_the_same_variant() -> None:
+    (found,) = by_variant(FIGURES)["english", "charlstm"]
+    assert [(one.system, one.split, one.figure) for one in found] == [
+        ("K&K18", "dev", "f1"), ("K&K18", "test", "f1"),
+    ]  # fmt: skip
+    again = [one.model_copy(update={"setting": "tagged"}) for one in found]
+    assert by_variant([*found, *again])["english", "charlstm"] == [found, again]
+    assert not {("english", "tag"), ("dutch", "charlstm")} & by_variant(FIGURES).keys()
 
 
 LINE = {

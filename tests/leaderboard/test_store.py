@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.leaderboard.record import (
-    RECORDS,
     Hardware,
     MetricResult,
     Record,
     SplitResult,
     Training,
     TreebankInfo,
+    read_record,
     read_records,
     write_record,
 )
@@ -86,7 +86,7 @@ def test_processes_that_write_at_once_lose_nothing(
         assert seen <= there
         for path in there - seen:
             looked.add()
-            RECORDS.read(path)  # raises where a record is not whole
+            read_record(path)  # raises where a record is not whole
         seen, looks = there, looks + 1
     assert [writer.exitcode for writer in writers] == [0] * processes
     expected = {(str(process), number) for process in range(processes) for number in range(records)}

@@ -5,15 +5,24 @@ from __future__ import annotations
 import io
 import math
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from spmrl_bench.leaderboard.tables import result_rows, results_markdown, to_csv
 
-from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard import board, store
+from spmrl_bench.leaderboard.board import brief_columns, groups_of, named_columns
+from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.published import PublishedFigure, read_published
-from spmrl_bench.leaderboard.record import Record, SplitResult
+from spmrl_bench.leaderboard.record import Record, SplitResult, System, SystemTraining, write_record
+from spmrl_bench.leaderboard.tables import (
+    ours_and_others,
+    ours_and_others_table,
+    results_csv,
+    results_frame,
+    results_markdown,
+)
 from tests.builders import (
     ATTACHED,
     HALF,
@@ -24,6 +33,7 @@ from tests.builders import (
     make_record,
     make_result,
     make_treebank,
+    works,
 )
 
 PUBLISHED = read_published()
@@ -34,7 +44,7 @@ def text_of(records: list[Record], published: list[PublishedFigure] = PUBLISHED)
 
 
 def csv_of(records: list[Record]) -> str:
-    return to_csv(result_rows(records_frame(records), PUBLISHED))
+    return results_csv(groups_of(by_age(records)), PUBLISHED)
 
 
 def frame_of(records: list[Record]) -> pd.DataFrame:
@@ -384,6 +394,75 @@ def test_figures_of_several_papers_stand_side_by_side() -> None:
         "K&K18 F1 (another treebank: german-spmrl)", "Again F1 (this treebank; tagged)",
     ]  # fmt: skip
     assert cells(text, "charlstm")[-2:] == ["dev 91.26", "dev 80.00"]
-    rows = result_rows(records_frame([make_record()]), [*theirs, *others])
+    rows = results_frame(groups_of(by_age([make_record()])), [*theirs, *others])
     assert rows["published_system"][0] == "K&K18"
     assert (rows["published_system_2"][0], rows["published_dev_f1_2"][0]) == ("Again", 80.0)
+
+
+def test_brief_columns_end_with_the_headline() -> None:
+    columns = brief_columns(["brackets", "attachment"])
+    assert [column.title for column in columns] == [
+        "dev F1", "dev LAS", "test recall", "test precision", "test F1", "test UAS", "test LAS",
+    ]  # fmt: skip
+    headlines = [column.key for column in columns if column.is_headline]
+    assert headlines == [
+        ("dev", "brackets", "f1"), ("dev", "attachment", "las"),
+        ("test", "brackets", "f1"), ("test", "attachment", "las"),
+    ]  # fmt: skip
+
+
+def test_names_and_titles_of_a_table_are_its_own() -> None:
+    assert list(named_columns(["brackets"])) == [
+        "dev_f1", "test_recall", "test_precision", "test_f1", "test_complete_match", "dev_tags",
+        "test_tags",
+    ]  # fmt: skip
+    columns = named_columns(["brackets", "attachment"])
+    titles = [column.title for column in columns.values()]
+    assert len(set(titles)) == len(titles)
+    assert len({column.key for column in columns.values()}) == len(columns)
+    assert not columns["dev_tags"].is_headline
+
+
+def trained_by(minutes: float, right: int, system: str = "") -> Record:
+    """A run, or a system of somebody else, that was given so many minutes."""
+    if not system:
+        return run_of(1, right, right, recipe={"train": {"max_minutes": minutes}})
+    training = SystemTraining(wall_seconds=1, minutes=minutes, out_of_time=False)
+    about = System(name=system, outputs={}, training=training)
+    more = {"kind": "system", "variant": system, "system": about, "training": None}
+    return run_of(1, right, right, recipe={"kind": "system"}, baselines={}, **more)
+
+
+def test_a_round_counts_only_who_had_its_time() -> None:
+    records = [
+        trained_by(1, 3), trained_by(600, 8), trained_by(1, 4, "Fast"), trained_by(60, 7, "Slow"),
+    ]  # fmt: skip
+    groups = groups_of(by_age(records))
+    (row,), left_out = ours_and_others(groups, minutes=1)
+    assert (row.ours, row.others) == ("charlstm (max_minutes=1)", "Fast")
+    assert left_out == [
+        "charlstm (max_minutes=600) small on german-mini", "Slow small of others on german-mini",
+    ]  # fmt: skip
+    assert "Left out, trained with another limit of time: charl" in "".join(
+        ours_and_others_table([row], left_out).notes[-1]
+    )
+    (row,), left_out = ours_and_others(groups)
+    assert (row.ours, row.others, left_out) == ("charlstm (max_minutes=600)", "Slow", [])
+
+
+def test_records_are_read_and_grouped_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [run_of(1, 3), run_of(1, 3, treebank=make_treebank("french-mini", language="french"))]
+    for record in records:
+        write_record(record, tmp_path / "runs")
+    calls: list[str] = []
+    for module, name in ((store, "read_document"), (board, "grouped")):
+        function = getattr(module, name)
+
+        def noted(*given: Any, name: str = name, function: Any = function) -> Any:
+            calls.append(name)
+            return function(*given)
+
+        monkeypatch.setattr(module, name, noted)
+    works("table", "--results", tmp_path)
+    assert sorted(calls) == ["grouped", "read_document", "read_document"]
+    assert (tmp_path / "multilingual-mini.md").exists()

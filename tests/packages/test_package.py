@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from spmrl_bench.leaderboard.compare import find_record
 
 from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError, RecordError
@@ -24,6 +23,7 @@ from spmrl_bench.experiments.packaging import (
     write_card,
     write_parser,
 )
+from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.parsing.models import trained_transforms

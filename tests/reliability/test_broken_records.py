@@ -19,15 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.multilingual import tracks_of, write_track
-from spmrl_bench.leaderboard.tables import result_rows, results_document, to_csv
 
 from spmrl_bench.errors import RecordError
+from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
-from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.frame import by_age, records_frame
+from spmrl_bench.leaderboard.multilingual import tracks_of, write_track
 from spmrl_bench.leaderboard.published import read_published
 from spmrl_bench.leaderboard.record import Record, load_records, read_records, write_record
 from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
+from spmrl_bench.leaderboard.tables import results_csv, results_document
 from tests.builders import cli, make_record
 from tests.damage import Damage, raw, sparse, special
 from tests.reliability.tally import Tally
@@ -238,13 +239,14 @@ PUBLISHED = read_published()
 
 def make_tables(records: list[Record], folder: Path) -> None:
     """Everything that is made of records."""
-    frame = records_frame(records)
-    document = results_document(frame, PUBLISHED)
+    records_frame(records)
+    groups = groups_of(by_age(records))
+    document = results_document(groups, PUBLISHED)
     for text in (to_markdown(document), to_latex(document)):
         text.encode()
-    to_csv(result_rows(frame, PUBLISHED)).encode()
-    for track in tracks_of(records, languages=1):
-        write_track(records, track, folder, PUBLISHED)
+    results_csv(groups, PUBLISHED).encode()
+    for track in tracks_of(groups, languages=1):
+        write_track(groups, track, folder, PUBLISHED)
 
 
 def tried_parts() -> list[bytes]:

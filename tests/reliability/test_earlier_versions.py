@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from spmrl_bench.analysis.scores import SCORES, read_scores
+from spmrl_bench.analysis.scores import SCHEMA_VERSION as SCORES_VERSION
+from spmrl_bench.analysis.scores import read_scores
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records, searched_text
 from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.nn.encoders.attention import AttentionMask
@@ -29,7 +30,7 @@ def test_there_is_a_file_of_every_layout() -> None:
     # Version 1 of records was never released; scores of studies were a list before version 3.
     assert versions(OLD_RECORDS, GOLDEN / "records") == set(range(2, SCHEMA_VERSION + 1))
     stored = versions(GOLDEN / "scores", GOLDEN / "scores" / "scores")
-    assert stored == {1, *range(3, SCORES.version + 1)}
+    assert stored == {1, *range(3, SCORES_VERSION + 1)}
 
 
 def test_no_file_was_changed() -> None:

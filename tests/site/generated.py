@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
 
 from spmrl_bench.leaderboard.record import (
     Output,
@@ -19,6 +18,7 @@ from spmrl_bench.leaderboard.record import (
     System,
     write_record,
 )
+from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
 from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.scoring.counts import BracketCounts, Status
 from spmrl_bench.scoring.metric import metric_named

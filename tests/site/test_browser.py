@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.board import load_results
 
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.site.atlas import Atlas
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.site.writing import write_site
@@ -168,10 +168,10 @@ def test_any_two_are_compared_as_the_program_compares_them(opened: Opened, site:
     bank = next(bank for bank in atlas.banks if bank.name == "polish-mini")
     (table,) = bank.groups
     order = atlas.standing(table, ("brackets", "test"))
-    page.get_by_role("combobox", name="First").select_option(table.slugs[order.best])
+    page.get_by_role("combobox", name="First").select_option(atlas.slug(order.best))
     compared = 0
     for entry, p in order.p.items():
-        page.get_by_role("combobox", name="Second").select_option(table.slugs[entry])
+        page.get_by_role("combobox", name="Second").select_option(atlas.slug(entry))
         said = page.locator("#verdict").inner_text()
         found = re.search(r"p is about ([\d.]+)\.", said)
         assert found is not None, said
@@ -179,7 +179,7 @@ def test_any_two_are_compared_as_the_program_compares_them(opened: Opened, site:
         assert abs(float(found[1]) - p) < 4 * (2 * max(p * (1 - p), 2e-4) / 10_000) ** 0.5
         compared += 1
     assert compared == 4
-    page.get_by_role("combobox", name="Second").select_option(table.slugs[order.best])
+    page.get_by_role("combobox", name="Second").select_option(atlas.slug(order.best))
     assert page.locator("#verdict").inner_text() == "Choose two different ones."
 
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from spmrl_bench.leaderboard.board import Group, Results, Sums, entries_of
-from spmrl_bench.site.addresses import slugs
 
+from spmrl_bench.leaderboard.board import Difference, Group, Sums, groups_of
 from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.record import Record, SystemTraining
 from spmrl_bench.scoring.bracket_metric import BRACKETS, by_sentence_length
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.significance import Ratio, compare, randomisation
+from spmrl_bench.site.addresses import slugs
+from spmrl_bench.site.atlas import runs_text
 from spmrl_bench.site.lengths import by_length
 from spmrl_bench.site.pictures import Picture, Series, logarithmic, places, scale
 from spmrl_bench.site.reproducing import commands
@@ -34,7 +35,7 @@ def grouped(*records: Record) -> list[Group]:
     stored = [
         StoredRecord(one, Path(f"{k:016x}.json"), Path(), False) for k, one in enumerate(ordered)
     ]
-    return entries_of(Results(stored, [], []))[1]
+    return groups_of(stored)
 
 
 # ---- Addresses ----
@@ -124,9 +125,7 @@ def test_entries_of_other_numbers_of_runs_weigh_the_same() -> None:
     one = Sums(ratio, counts.scored, lengths, 1)
     thrice = Ratio("f1", 3 * ratio.numerator, 3 * ratio.denominator)
     three = Sums(thrice, counts.scored, lengths, 3)
-    pair = one.beside(three)
-    assert pair[0].numerator.tolist() == pair[1].numerator.tolist()
-    assert randomisation(*pair) == 1.0
+    assert one.compare(three) == Difference(0.0, 1.0)
     assert sides(one, three)[:3] == (0, 0, 50)
 
 
@@ -245,7 +244,7 @@ def test_a_system_that_was_trained_here_is_trained_again() -> None:
     assert commands(trained_system("0" * 16)) == []  # by a description that is not here
     (group,) = grouped(record)
     (entry,) = group.entries
-    assert (entry.kind, entry.origin, entry.runs) == ("system", "of others", "seed 3")
+    assert (entry.kind, entry.origin, runs_text(entry)) == ("system", "of others", "seed 3")
     assert [key for key, _, _ in resolved(record)] == [
         "system.description", "system.minutes", "system.mode", "system.name", "system.version",
     ]  # fmt: skip

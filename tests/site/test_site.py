@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from spmrl_bench.leaderboard.board import load_results
 from typer.testing import Result
 
 from spmrl_bench.errors import RecordError
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import write_record
 from spmrl_bench.site.building import site_pages
 from spmrl_bench.site.writing import LIST, write_site

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spmrl_bench.leaderboard.board import load_results
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.plan import Field, Run, make_runs, plan_board
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.score import KnownRecords
 from spmrl_bench.experiments.train import train_and_evaluate
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
-from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
+from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 from spmrl_bench.systems.description import Known
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
@@ -51,6 +51,10 @@ def compete(
     return train_and_evaluate(runs, KnownRecords(RESULTS), device="cpu", jobs=jobs)
 
 
+def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
+    return ours_and_others(load_results([results]).groups, **options)[0]
+
+
 def test_who_competes_where(laboratory: Laboratory) -> None:
     (field,) = fields(laboratory, ["constituents"])
     assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"])
@@ -80,11 +84,11 @@ def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> No
     assert records["Flat"].recipe["system"]["minutes"] == 5
     assert command() == table
     assert len(read_records(RESULTS / "runs")) == 3
-    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
-    assert row["others"].startswith("Flat")
+    (row,) = ahead(minutes=5)
+    assert row.others.startswith("Flat")
     (chosen,) = [each for each in records.values() if each.selected and each.system is None]
-    assert row["ours"].startswith(chosen.variant)
-    assert row["p"] is not None
+    assert row.ours.startswith(chosen.variant)
+    assert row.p is not None
 
 
 def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> None:
@@ -145,28 +149,27 @@ def entered(name: str, right: int, results: Path) -> None:
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
     (mine,), _ = compete(ours(laboratory, "charlstm"))
-    gathered = load_results([RESULTS])
-    assert verdict_table(verdicts(gathered)).notes == ("No treebank has entries of both sides.",)
+    assert ours_and_others_table(ahead()).notes == ("No treebank has entries of both sides.",)
     entered("Worst", 0, RESULTS)
-    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
-    assert row["our_test"] > row["their_test"] == 0
-    assert row["ahead"] == ("ours" if row["p"] < 0.05 else "neither")
+    (row,) = ahead()
+    assert row.our_test > row.their_test == 0
+    assert row.ahead == ("ours" if row.p < 0.05 else "neither")
     entered("Best", 8, RESULTS)
-    (row,) = verdicts(load_results([RESULTS])).to_dict("records")
-    assert (row["treebank"], row["figure"]) == ("tiny-open", "F1")
-    assert row["others"] == "Best"
-    assert row["their_test"] == 100
-    assert row["difference"] == row["our_test"] - 100 < 0
-    assert row["p"] < 0.05
-    assert row["ahead"] == "others"
-    assert verdict_table(verdicts(load_results([RESULTS]))).rows[0][-1] == "others"
-    assert verdicts(load_results([RESULTS]), {"another"}).empty
+    (row,) = ahead()
+    assert (row.treebank, row.figure) == ("tiny-open", "F1")
+    assert row.others == "Best"
+    assert row.their_test == 100
+    assert row.difference == row.our_test - 100 < 0
+    assert row.p < 0.05
+    assert row.ahead == "others"
+    assert ours_and_others_table([row]).rows[0][-1] == "others"
+    assert ahead(treebanks={"another"}) == []
     # Of equals, nobody is ahead: the same parses as ours, by another name.
     equal = Path("equal")
     for record in (mine, mine.model_copy(update=as_theirs(mine))):
         write_record(record, equal / "runs")
-    (row,) = verdicts(load_results([equal])).to_dict("records")
-    assert (row["difference"], row["p"], row["ahead"]) == (0, 1, "neither")
+    (row,) = ahead(equal)
+    assert (row.difference, row.p, row.ahead) == (0, 1, "neither")
 
 
 def as_theirs(record: Record) -> dict[str, Any]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from spmrl_bench.leaderboard.board import load_results
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
+from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.metric import metric_named

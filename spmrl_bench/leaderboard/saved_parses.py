@@ -7,7 +7,7 @@ whoever scores them again gets the figures of the record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.conll import conll_lines, read_conll_file
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
@@ -25,6 +26,13 @@ from spmrl_bench.trees.parse import Layer, Parse
 #: The endings of the files of each layer.
 ENDINGS: dict[Layer, str] = {"constituents": "mrg", "dependencies": "conllu"}
 GOLD = "gold"
+_MINUTES = "train.max_minutes"
+
+
+def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int) -> str:
+    """Name of a run's folder: it has the settings that were changed, but for its time."""
+    changed = settings_folder({key: settings[key] for key in settings if key != _MINUTES})
+    return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
 
 
 @dataclass(frozen=True)
@@ -58,16 +66,12 @@ class SavedParses:
         """
         self.write_gold(split, gold)
         for layer in gold[0].layers if gold else ():
-            write_text(self.path(split, layer), _TEXTS[layer](parses))
+            write_text(self.path(split, layer), _text(layer, parses))
 
     def write_gold(self, split: str, gold: Sequence[Parse]) -> None:
-        """Write gold trees alone, every layer that they have.
-
-        Raises:
-            TreeError, SpmrlError: as :meth:`write`.
-        """
+        """Write gold trees alone."""
         for layer in gold[0].layers if gold else ():
-            write_text(self.path(split, layer, gold=True), _TEXTS[layer](gold))
+            write_text(self.path(split, layer, gold=True), _text(layer, gold))
 
     def read(self, split: str, layer: Layer) -> tuple[list[Parse], list[Parse]]:
         """Gold trees and parses of a split, with this layer.
@@ -75,15 +79,11 @@ class SavedParses:
         Raises:
             SpmrlError: a file is not there or not what was written.
         """
-        return self.read_gold(split, layer), _READERS[layer](self.path(split, layer))
+        return self.read_gold(split, layer), _read(layer, self.path(split, layer))
 
     def read_gold(self, split: str, layer: Layer) -> list[Parse]:
-        """Gold trees of a split, with this layer.
-
-        Raises:
-            SpmrlError: the file is not there or not what was written.
-        """
-        return _READERS[layer](self.path(split, layer, gold=True))
+        """The gold trees alone."""
+        return _read(layer, self.path(split, layer, gold=True))
 
     def are_of(self, split: str, result: SplitResult, rules: Mapping[str, Any]) -> bool:
         """Whether the files of a split are there and give what a record says of it."""
@@ -99,11 +99,11 @@ class SavedParses:
         return True
 
 
-def _brackets(parses: Sequence[Parse]) -> str:
-    return "".join(f"{write_brackets(parse.tree)}\n" for parse in parses if parse.tree is not None)
-
-
-def _conllu(parses: Sequence[Parse]) -> str:
+def _text(layer: Layer, parses: Sequence[Parse]) -> str:
+    if layer == "constituents":
+        return "".join(
+            f"{write_brackets(parse.tree)}\n" for parse in parses if parse.tree is not None
+        )
     trees = (parse.dependencies for parse in parses if parse.dependencies is not None)
     return "".join(
         conll_lines(tree.words, tree.tags, map(str, tree.heads.tolist()), tree.relations)
@@ -111,23 +111,8 @@ def _conllu(parses: Sequence[Parse]) -> str:
     )
 
 
-_TEXTS: dict[Layer, Callable[[Sequence[Parse]], str]] = {
-    "constituents": _brackets,
-    "dependencies": _conllu,
-}
-
-
-def _read_mrg(path: Path) -> list[Parse]:
-    text = read_text(path, "utf-8")
-    return [Parse.of(tree) for tree in read_brackets(text, path=path, margin=False)]
-
-
-def _read_conllu(path: Path) -> list[Parse]:
-    sentences = read_conll_file(path, roots="several")
-    return [Parse.of(dependencies=sentence.tree) for sentence in sentences]
-
-
-_READERS: dict[Layer, Callable[[Path], list[Parse]]] = {
-    "constituents": _read_mrg,
-    "dependencies": _read_conllu,
-}
+def _read(layer: Layer, path: Path) -> list[Parse]:
+    if layer == "constituents":
+        trees = read_brackets(read_text(path, "utf-8"), path=path, margin=False)
+        return [Parse.of(tree) for tree in trees]
+    return [Parse.of(dependencies=one.tree) for one in read_conll_file(path, roots="several")]

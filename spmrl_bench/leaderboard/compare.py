@@ -1,4 +1,4 @@
-"""Which scores compare, and what differs between two records.
+"""Two records: which they are, whether their scores compare, and what differs.
 
 The number of a score says nothing about how it was made; its signature and its record do. Two
 scores compare where everything agrees that decides what is measured: scorer, parameter set,
@@ -10,29 +10,37 @@ program) is what one compares.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.errors import ScoreError, unknown_name
-from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.errors import CheckpointError, RecordError, ScoreError, unknown_name
+from spmrl_bench.leaderboard.identity import is_of
+from spmrl_bench.leaderboard.record import (
+    SHIPPED,
+    SPLITS,
+    Record,
+    load_records,
+    read_record,
+    signature_parts,
+)
+from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.files import read_folder, read_regular
+from spmrl_bench.storage.json import parse_json
+from spmrl_bench.training import BEST
 
 RUN_KEYS = frozenset(
     {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version"}
 )
-SPLITS = ("dev", "test")
 ABSENT = "absent"
 
 Difference = tuple[str, str, str]
-
-
-def signature_parts(signature: str) -> dict[str, str]:
-    """The ``key:value`` parts of a signature, which ``|`` separates."""
-    parts = (part.partition(":") for part in signature.split("|"))
-    return {key: value for key, _, value in parts}
 
 
 def joined_signature(signatures: Iterable[str]) -> str:
@@ -186,3 +194,112 @@ def _flat(content: Mapping[str, object], at: str = "") -> Iterator[tuple[str, st
         elif value is not None:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             yield f"{at}{key}", shown
+
+
+# ---- Which record somebody means ----
+
+
+def find_record(wanted: str, results_dir: Path) -> Record:
+    """The record of one run; see :func:`find_records`."""
+    return _find(wanted, results_dir)[0]
+
+
+def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record], list[str]]:
+    """The records of several runs, and why files that could be one of them cannot be read.
+
+    Args:
+        wanted: for each the path of a record; the beginning of the name of one in
+            ``results_dir/runs``, with or without ``.json``; or the folder of a run or of a system,
+            whose newest record with its weights, or its parses, is taken.
+        results_dir: folder of the results.
+
+    Raises:
+        RecordError: there is none or there are several, or it is broken.
+        CheckpointError: a folder holds no trained parser.
+    """
+    found = [_find(one, results_dir) for one in wanted]
+    errors = dict.fromkeys(error for _, some in found for error in some)
+    return [record for record, _ in found], list(errors)
+
+
+def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
+    path, folder = Path(wanted), results_dir / "runs"
+    if path.is_dir():
+        return _record_of_run(path, folder)
+    if path.exists():
+        return read_record(path), []
+    beginning = path.name.removesuffix(".json")
+    matching: list[Path] = []
+    if beginning and beginning == wanted.removesuffix(".json"):
+        places = (folder, results_dir / SHIPPED / "runs")
+        files = [file for place in places for file in files_of(place, ".json")]
+        matching = [file for file in files if file.name.startswith(beginning)]
+    if len(matching) == 1:
+        return read_record(matching[0]), []
+    if matching:
+        names = ", ".join(file.stem for file in matching)
+        raise RecordError(f"{wanted}: begins the names of several records in {folder}: {names}")
+    raise RecordError(
+        f"{wanted}: no record; expected the file of a record, the beginning of the name of one in "
+        f"{folder}, or a run folder"
+    )
+
+
+def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
+    settings = _settings(run / "run.json")
+    of_system = settings is not None and "system" in settings
+    parses, weights = (_parses(run), "") if of_system else ({}, _best_weights(run))
+    records, errors = load_records(folder)
+
+    def is_meant(record: Record) -> bool:
+        if not of_system:
+            # Runs may end with the same weights; a copy of one may have lost its settings.
+            same = record.members == [weights]
+            return same and (settings is None or is_of(record, settings, [weights]))
+        outputs = record.system.outputs if record.system and settings else {}
+        about = record.treebank.name, record.size, record.seed
+        return (
+            bool(parses)
+            and settings is not None
+            and {split: [*one.sha256.values()] for split, one in outputs.items()} == parses
+            and about == tuple(settings.get(key) for key in ("treebank", "size", "seed"))
+        )
+
+    if found := [record for record in records if is_meant(record)]:
+        return found[-1], errors
+    broken = "".join(f"\nnot read: {error}" for error in errors)
+    raise RecordError(
+        f"{run}: no record of its {'parses' if of_system else 'best parser'} in {folder}: "
+        f"'spmrl-bench eval' with the options of its training writes it{broken}"
+    )
+
+
+def _settings(path: Path) -> dict[str, Any] | None:
+    """What a run was trained with; None where a copy of a run has lost it."""
+    try:
+        found = parse_json(read_regular(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(found, dict):
+        raise CheckpointError(f"{path}: not the settings of a run")
+    return found
+
+
+def _parses(run: Path) -> dict[str, list[str]]:
+    """SHA-256 of what a system parsed, by split."""
+    paths = {split: run / f"{split}.parses" for split in SPLITS}
+    return {split: [file_digest(path)] for split, path in paths.items() if path.is_file()}
+
+
+def _best_weights(run: Path) -> str:
+    """SHA-256 of the weights of the best parser."""
+
+    def digest(place: Path) -> str:
+        try:
+            return file_digest(place / "weights.safetensors")
+        except OSError as error:
+            raise CheckpointError(f"{run / BEST}: no weights ({error.strerror})") from None
+
+    return read_folder(run / BEST, digest)

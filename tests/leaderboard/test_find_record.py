@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from spmrl_bench.leaderboard.compare import find_record
 
 from spmrl_bench.errors import CheckpointError, RecordError
-from spmrl_bench.leaderboard.record import Record, write_record
+from spmrl_bench.leaderboard.compare import find_record
+from spmrl_bench.leaderboard.record import Output, Record, System, write_record
 from tests.builders import make_record
 
 WEIGHTS = b"weights"
@@ -83,3 +84,22 @@ def test_an_ambiguous_beginning_lists_the_names(results: Path) -> None:
         f"{digit}: begins the names of several records in results/runs: "
         f"{', '.join(name for name in names if name.startswith(digit))}"
     )
+
+
+def test_the_folder_of_a_system_stands_for_the_record_of_its_parses(results: Path) -> None:
+    run = Path("runs/german-mini/udpipe-small-seed1")
+    run.mkdir(parents=True)
+    outputs = {}
+    for split in ("dev", "test"):
+        (run / f"{split}.parses").write_text(split)
+        digest = hashlib.sha256(split.encode()).hexdigest()
+        outputs[split] = Output(sha256={"constituents": digest}, policy="missing")
+    settings = {"system": "udpipe", "treebank": "german-mini", "size": "small", "seed": 1}
+    (run / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RecordError, match="no record of its parses in results/runs"):
+        find_record(str(run), results)
+    system = System(name="UDPipe", outputs=outputs)
+    records = [make_record(seed=seed, system=system, baselines={}) for seed in (1, 2)]
+    for record in records:
+        keep(record)
+    assert find_record(str(run), results) == records[0]

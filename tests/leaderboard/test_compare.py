@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.compare import (
     common_metric,
     common_split,
     comparable_counts,
     record_differences,
 )
-
-from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring import Status
 from tests.builders import (

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import random
 import statistics
 from datetime import UTC, datetime
 from typing import Any
 
-import pandas as pd
 import pytest
-from spmrl_bench.leaderboard.board import SeedMean, average
+
+from spmrl_bench.leaderboard.board import SeedMean, average, groups_of
+from spmrl_bench.leaderboard.formats import Document, to_csv, to_markdown
+from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import (
     Average,
     Setup,
-    render_track,
+    TrackScores,
+    published_differences,
     score_track,
     track_document,
-    track_frame,
     tracks_of,
 )
-
-from spmrl_bench.leaderboard.beside import published_differences
 from spmrl_bench.leaderboard.published import read_published
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring.bracket_metric import BRACKETS
@@ -104,9 +105,21 @@ def both(language: str, seeds: tuple[int, ...] = (1,), **changes: Any) -> list[R
     return made
 
 
+def scores_of(records: list[Record], track: str = "mini") -> TrackScores:
+    return score_track(groups_of(by_age(records)), track, variants=ORDER)
+
+
 def only(records: list[Record], track: str = "mini") -> Setup:
-    (setup,) = score_track(records, track, variants=ORDER).setups
+    (setup,) = scores_of(records, track).setups
     return setup
+
+
+def document(records: list[Record], track: str = "mini") -> Document:
+    return track_document(scores_of(records, track), PUBLISHED)
+
+
+def text_of(records: list[Record], track: str = "mini") -> str:
+    return to_markdown(document(records, track))
 
 
 def f1(result: Any) -> float:
@@ -140,7 +153,7 @@ def test_one_seed() -> None:
     chosen, other = records[:2]
     assert row.scores(DEV, "charlstm") == {1: f1(chosen.dev)}
     assert row.scores(DEV, "word-charlstm") == {1: f1(other.dev)}
-    assert list(row.settings) == ["charlstm", "word-charlstm"]
+    assert list(row.entries) == ["charlstm", "word-charlstm"]
     assert row.selected == "charlstm"
     for figure in ("recall", "precision", "f1"):
         assert row.scores(("test", "brackets", figure)) == {
@@ -148,7 +161,7 @@ def test_one_seed() -> None:
         }
     assert row.scores(TEST, "right-branching") == {0: f1(chosen.baselines["right-branching"])}
     assert row.notes == ()
-    assert "±" not in render_track(records, "mini", PUBLISHED)["md"]
+    assert "±" not in text_of(records)
 
 
 def test_several_seeds_give_mean_and_deviation() -> None:
@@ -156,10 +169,10 @@ def test_several_seeds_give_mean_and_deviation() -> None:
     setup = only(records)
     row = setup.rows[1]
     values = [f1(one.dev) for one in records[:6] if one.variant == "charlstm"]
-    assert row.estimate(DEV, "charlstm") == SeedMean(
+    assert row.mean(DEV, "charlstm") == SeedMean(
         statistics.fmean(values), statistics.stdev(values), 3
     )
-    text = render_track(records, "mini", PUBLISHED)["md"]
+    text = text_of(records)
     assert f"{statistics.fmean(values):.2f}* ± {statistics.stdev(values):.2f}" in text
     assert "| 1 to 3 " in text
     assert "±: standard deviation over the seeds." in text
@@ -185,10 +198,10 @@ def test_p_and_mark_are_those_of_the_significance_test() -> None:
     (row,) = only(records).rows
     good, bad = (ratios(record)[:1] for record in records)
     (expected,) = compare(bad, good)
-    assert row.contests["word-charlstm"] == expected
+    assert row.compared["word-charlstm"] == (expected.difference, expected.p_randomisation)
     assert row.p == expected.p_randomisation < 0.05
     assert row.significant
-    text = render_track(records, "mini", PUBLISHED)["md"]
+    text = text_of(records)
     assert f" {f1(records[0].dev):.2f}* |" in text
     assert f" {expected.p_randomisation:.4f} |" in text
 
@@ -202,7 +215,7 @@ def test_small_difference_is_not_marked() -> None:
     assert row.p is not None
     assert row.p > 0.05
     assert not row.significant
-    markdown = render_track(records, "mini", PUBLISHED)["md"]
+    markdown = text_of(records)
     assert "* " not in "".join(line for line in markdown.splitlines() if "german-mini" in line)
 
 
@@ -219,8 +232,8 @@ def test_seeds_are_summed_by_sentence() -> None:
         )
 
     (expected,) = compare([summed("word-charlstm")], [summed("charlstm")])
-    assert row.contests["word-charlstm"] == expected
-    assert "summed over the seeds" in render_track(records, "mini", PUBLISHED)["md"]
+    assert row.compared["word-charlstm"] == (expected.difference, expected.p_randomisation)
+    assert "summed over the seeds" in text_of(records)
 
 
 def test_only_common_seeds_are_compared() -> None:
@@ -228,13 +241,13 @@ def test_only_common_seeds_are_compared() -> None:
     without = [one for one in records if (one.variant, one.seed) != ("word-charlstm", 2)]
     (row,) = only(without).rows
     (first,) = only(records[:2]).rows
-    assert row.contests == first.contests
+    assert row.compared == first.compared
     assert row.notes == (
         "german-mini: variants have different seeds (charlstm: 1, 2; word-charlstm: 1).",
     )
     apart = [records[0], records[3]]
     (row,) = only(apart).rows
-    assert row.contests == {}
+    assert row.compared == {}
     assert not row.significant
 
 
@@ -249,7 +262,7 @@ def test_variants_that_do_not_compare_are_not_tested() -> None:
         one_run("german", "word-charlstm", dev=first),
     ]
     (row,) = only(records).rows
-    assert row.contests == {}
+    assert row.compared == {}
     assert any("word-charlstm is not compared: " in note for note in row.notes)
     assert "german-mini: the scores of dev leave out 1 of its sentences." in row.notes
 
@@ -271,11 +284,7 @@ def test_averages_recomputed_by_hand() -> None:
     tested = average_of_test(found)
     assert tested.mean == pytest.approx(statistics.fmean(tests))
     shown = f"{expected.mean:.2f} ± {expected.sd:.2f}"
-    line = next(
-        line
-        for line in render_track(records, "mini", PUBLISHED)["md"].splitlines()
-        if line.startswith("| average")
-    )
+    line = next(line for line in text_of(records).splitlines() if line.startswith("| average"))
     assert shown in line
     assert "3 languages, spmrl" in line
 
@@ -301,7 +310,7 @@ def test_missing_variant_of_a_language_has_no_average() -> None:
     assert dev_average(found, "word-charlstm") is None
     assert dev_average(found, "charlstm") is not None
     assert setup.rows[0].p is None
-    text = render_track(records, "mini", PUBLISHED)["md"]
+    text = text_of(records)
     assert "No average of dev F1 word-charlstm over 2 languages" in text
     assert "nan" not in text.lower()
     assert "None" not in text
@@ -351,7 +360,7 @@ def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
     gum, wsj, french = (f1(one.dev) for one in records if one.variant == "charlstm")
     value = dev_average(found, "charlstm")
     assert value.mean == pytest.approx(((gum + wsj) / 2 + french) / 2)
-    assert "counts each language once" in render_track(records, "open", PUBLISHED)["md"]
+    assert "counts each language once" in text_of(records, "open")
 
 
 def test_scores_of_different_parameters_are_not_averaged() -> None:
@@ -359,7 +368,7 @@ def test_scores_of_different_parameters_are_not_averaged() -> None:
     setup = only(records)
     (found,) = setup.averages
     assert found.languages == ("french", "german")
-    text = render_track(records, "mini", PUBLISHED)["md"]
+    text = text_of(records)
     assert (
         "Scores that were counted in different ways are not averaged: english-mini with prm "
         "COLLINS(5678); french-mini, german-mini with prm spmrl(1234)." in text
@@ -389,7 +398,7 @@ def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
         one_run("german", recipe=changed, selected=True),
         one_run("german", ensemble=["ab" * 32, "cd" * 32], selected=True, errors=0.0),
     ]
-    scores = score_track(records, "mini", variants=ORDER)
+    scores = scores_of(records)
     (setup,) = scores.setups
     assert scores.left_out == (
         "Not shown, records of one language only: small, layers=2 (german).",
@@ -399,7 +408,7 @@ def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
     assert setup.rows[1].selected == "charlstm"
     assert setup.rows[1].scores(DEV, "charlstm") == {1: f1(records[0].dev)}
     # By themselves they are shown.
-    (alone,) = score_track([records[5]], "mini", variants=ORDER).setups
+    (alone,) = scores_of([records[5]]).setups
     assert alone.name == "small, layers=2"
 
 
@@ -413,20 +422,20 @@ def test_sizes_and_settings_are_systems_of_their_own() -> None:
         *both("german", size="published"),
         *both("french", size="published"),
     ]
-    setups = score_track(records, "mini", variants=ORDER).setups
+    setups = scores_of(records).setups
     assert [setup.name for setup in setups] == ["published", "small", "small, max_epochs=1"]
     assert all(len(setup.rows) == 2 for setup in setups)
 
 
 def test_tracks_of_two_languages() -> None:
     records = both("german") + both("french") + both("english", track="open")
-    assert tracks_of(records) == ["mini"]
-    assert tracks_of(records, languages=1) == ["mini", "open"]
+    assert tracks_of(groups_of(by_age(records))) == ["mini"]
+    assert tracks_of(groups_of(by_age(records)), languages=1) == ["mini", "open"]
 
 
 def test_no_difference_to_figures_of_another_treebank() -> None:
     records = both("german") + both("english")
-    scores = score_track(records, "mini", variants=ORDER)
+    scores = scores_of(records)
     assert published_differences(scores.setups[0], PUBLISHED) == []
     tables = track_document(scores, PUBLISHED).tables
     own, published = tables[:1], tables[1:]
@@ -437,14 +446,11 @@ def test_no_difference_to_figures_of_another_treebank() -> None:
         names = [row[0] for row in table.rows]
         assert not any(name.startswith(("ours", "Δ")) for name in names)
         assert any("do not compare" in note for note in table.notes)
-    frame = track_frame(scores, PUBLISHED)
-    assert "difference" not in set(frame["kind"])
-    assert not frame.loc[frame["kind"] == "published", "comparable"].any()
 
 
 def test_differences_to_figures_of_the_same_treebank() -> None:
     records = both("german", track="spmrl", **PAPER) + both("french", track="spmrl", **PAPER)
-    scores = score_track(records, "spmrl", variants=ORDER)
+    scores = scores_of(records, "spmrl")
     tables = {table.title: table for table in track_document(scores, PUBLISHED).tables}
     assert not any(NOT_COMPARABLE in title for title in tables)
     dev = tables["Beside published scores on the SPMRL treebanks (dev F1)"]
@@ -463,30 +469,28 @@ def test_differences_to_figures_of_the_same_treebank() -> None:
     (apart,) = [line for name, line in lines.items() if name.startswith("Δ")]
     assert f"{tested - 87.69:+.2f}" in apart
     assert lines["Cross & Huang 2016"].count("") == 2  # French only, so no average
-    frame = track_frame(scores, PUBLISHED)
-    values = frame[(frame["kind"] == "difference") & (frame["language"] == "german")]["value"]
-    assert list(values) == pytest.approx(
-        [german - 91.26, f1(records[1].dev) - 91.39, tested - 87.69]
-    )
+    apart = published_differences(scores.setups[0], PUBLISHED)
+    values = [one.points for one in apart if one.published.language == "german"]
+    assert values == pytest.approx([german - 91.26, f1(records[1].dev) - 91.39, tested - 87.69])
 
 
 def test_no_difference_where_the_settings_are_not_those_of_the_paper() -> None:
     other = {"size": "published", "recipe": paper_recipe(learning_rate=0.002)}
     records = both("german", track="spmrl", **other) + both("french", track="spmrl", **PAPER)
-    scores = score_track(records, "spmrl", variants=ORDER)
-    frame = track_frame(scores, PUBLISHED)
-    assert set(frame.loc[frame["kind"] == "difference", "language"]) == {"french"}
+    scores = scores_of(records, "spmrl")
+    apart = published_differences(scores.setups[0], PUBLISHED)
+    assert {one.published.language for one in apart} == {"french"}
     dev = track_document(scores, PUBLISHED).tables[1]
     lines = {row[0]: row[1:] for row in dev.rows}
     assert lines["ours, charlstm"].count("") == 0
     assert lines["Δ K&K18, charlstm"].count("") == 2  # german and the average
-    small = score_track(both("german", track="spmrl"), "spmrl", variants=ORDER)
+    small = scores_of(both("german", track="spmrl"), "spmrl")
     assert published_differences(small.setups[0], PUBLISHED) == []
 
 
 def test_english_is_set_beside_recall_and_precision() -> None:
     records = both("english", bank="english-ptb", track="ptb", **PAPER)
-    scores = score_track(records, "ptb", variants=ORDER)
+    scores = scores_of(records, "ptb")
     (table,) = track_document(scores, PUBLISHED).tables[1:]
     assert table.title == "Beside published scores on the Penn Treebank (english)"
     rows_ = table.rows
@@ -505,22 +509,15 @@ def test_english_is_set_beside_recall_and_precision() -> None:
     ] in rows_
 
 
-def test_csv_has_all_numbers_unrounded() -> None:
-    records = both("german", (1, 2)) + both("french", (1, 2))
-    text = render_track(records, "mini", PUBLISHED)["csv"]
-    frame = pd.read_csv(io.StringIO(text))
-    own = frame[(frame["kind"] == "own") & (frame["language"] == "german")]
-    dev = own[(own["split"] == "dev") & (own["variant"] == "charlstm")].iloc[0]
-    values = [f1(one.dev) for one in records[:4] if one.variant == "charlstm"]
-    assert dev["value"] == pytest.approx(statistics.fmean(values), abs=1e-12)
-    assert dev["sd"] == pytest.approx(statistics.stdev(values), abs=1e-12)
-    assert dev["seeds"] == "1, 2"
-    assert dev["selected"]
-    assert set(own["metric"]) == {"brackets"}
-    assert set(own["figure"]) == {"recall", "precision", "f1"}
-    assert set(frame["kind"]) == {"own", "average", "baseline", "published"}
-    published = frame[frame["kind"] == "published"]
-    assert published["source"].notna().all()
+def test_csv_has_the_cells_of_all_tables() -> None:
+    found = document(both("german", (1, 2)) + both("french", (1, 2)))
+    lines = list(csv.DictReader(io.StringIO(to_csv(found))))
+    assert len(lines) == sum(len(table.rows) for table in found.tables)
+    own, *_ = found.tables
+    assert {key: value for key, value in lines[1].items() if value} == {
+        "table": own.title,
+        **{key: value for key, value in zip(own.headings, own.rows[1], strict=True) if value},
+    }
 
 
 def test_the_same_records_in_any_order_give_the_same_files() -> None:
@@ -529,4 +526,4 @@ def test_the_same_records_in_any_order_give_the_same_files() -> None:
         moment = datetime(2020, 5, 1, 12, number, tzinfo=UTC)
         records[number] = record.model_copy(update={"finished": moment})
     shuffled = random.Random(1).sample(records, len(records))
-    assert render_track(records, "mini", PUBLISHED) == render_track(shuffled, "mini", PUBLISHED)
+    assert document(records) == document(shuffled)

@@ -1,0 +1,605 @@
+"""The entries of each treebank: what has a row in its table, from the records behind it.
+
+An entry is a variant trained from one seed or several, an ensemble, a system of somebody else or a
+baseline. Every table, page and test asks it: its figures are means over its runs, and for all that
+goes by sentences the counts of its runs are added up.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spmrl_bench.errors import ScoreError
+from spmrl_bench.leaderboard.compare import joined_signature, score_key
+from spmrl_bench.leaderboard.frame import (
+    Key,
+    Run,
+    RunGroup,
+    StoredRecord,
+    grouped,
+    installed_metrics,
+)
+from spmrl_bench.leaderboard.published import PublishedFigure, load_published
+from spmrl_bench.leaderboard.record import SHIPPED, Record, SplitResult, in_order, searched_text
+from spmrl_bench.leaderboard.store import load_documents
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.scoring.significance import Ratio, randomisation
+
+LEVEL = 0.05  # p below which a difference is marked
+# What describes a treebank rather than the way of scoring.
+_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
+
+View = tuple[str, str]
+"""A metric and a split."""
+Scores = Mapping[int, float]
+"""A figure for each seed."""
+
+
+# ---- Figures from several seeds ----
+
+
+@dataclass(frozen=True, slots=True)
+class SeedMean:
+    """A figure from one or several seeds.
+
+    Attributes:
+        mean: of the seeds.
+        sd: sample standard deviation (n - 1) over the seeds; None for one seed.
+        seeds: number of seeds.
+    """
+
+    mean: float
+    sd: float | None
+    seeds: int
+
+    @classmethod
+    def of(cls, values: Collection[float]) -> SeedMean | None:
+        """Mean and standard deviation; None where there is no value."""
+        if not values:
+            return None
+        sd = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), sd, len(values))
+
+
+def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> str:
+    """As tables print it: two decimals, and the standard deviation if there is one."""
+    if found is None:
+        return ""
+    mean = f"{found.mean:{'+' if signed else ''}.2f}{mark}"
+    return mean if found.sd is None else f"{mean} ± {found.sd:.2f}"
+
+
+def best_variant(scores: Mapping[str, Collection[float]]) -> str:
+    """The variant with the highest mean score over its seeds; of equals the first.
+
+    A variant without a score is behind all others.
+    """
+
+    def mean(name: str) -> float:
+        found = SeedMean.of(scores[name])
+        return -math.inf if found is None else found.mean
+
+    return max(scores, key=mean)
+
+
+def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
+    """The mean over languages of ``(language, scores by seed)``; None where one has no score.
+
+    Several columns of one language count as one, their mean. The standard deviation is that of the
+    averages of each seed, where all columns have the same seeds.
+    """
+    if not columns or any(not scores for _, scores in columns):
+        return None
+    seeds = {tuple(sorted(scores)) for _, scores in columns}
+    (common,) = seeds if len(seeds) == 1 else ((),)
+    by_seed = [
+        _mean_of_languages((language, scores[seed]) for language, scores in columns)
+        for seed in common
+    ]
+    means = ((language, statistics.fmean(scores.values())) for language, scores in columns)
+    sd = statistics.stdev(by_seed) if len(by_seed) > 1 else None
+    return SeedMean(_mean_of_languages(means), sd, len(by_seed))
+
+
+def _mean_of_languages(values: Iterable[tuple[str, float]]) -> float:
+    by_language: dict[str, list[float]] = {}
+    for language, value in values:
+        by_language.setdefault(language, []).append(value)
+    return statistics.fmean(map(statistics.fmean, by_language.values()))
+
+
+# ---- Columns of figures ----
+
+
+class Column(NamedTuple):
+    """A figure of a split, of any system or of one variant or baseline.
+
+    What dev selects by may be a sum of figures, whose names are then joined.
+    """
+
+    title: str
+    split: str
+    metric: str
+    figure: str
+    variant: str = ""
+    baseline: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.split, self.metric, self.figure
+
+    @property
+    def system(self) -> str:
+        """The variant or baseline; empty for any."""
+        return self.variant or self.baseline
+
+    @property
+    def is_headline(self) -> bool:
+        """Whether its metric puts systems in order by it."""
+        return self.metric != "" and self.figure == metric_named(self.metric).headline
+
+
+def brief_columns(metrics: Iterable[str]) -> list[Column]:
+    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
+    dev, test = [], []
+    for name in metrics:
+        metric = metric_named(name)
+        dev.append(Column(f"dev {metric.title(metric.headline)}", "dev", name, metric.headline))
+        listed = metric.tabled if metric.headline in metric.tabled else (metric.headline,)
+        for figure in listed[: listed.index(metric.headline) + 1]:
+            test.append(Column(f"test {metric.title(figure)}", "test", name, figure))
+    return dev + test
+
+
+def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
+    """The columns of tables of these metrics by their names in CSV.
+
+    They are the headlines of dev, all tabled figures of test, and the tags of both.
+    """
+    brief = brief_columns(metrics)
+    columns = [column for column in brief if column.split == "dev"]
+    tested = {column.key: column for column in brief}
+    for name in metrics:
+        metric = metric_named(name)
+        for figure in metric.tabled:
+            # What follows the headline is not shown of dev, so "test" tells nothing apart.
+            plain = Column(metric.title(figure), "test", name, figure)
+            columns.append(tested.get(plain.key, plain))
+    figures = Counter((column.split, column.figure) for column in columns)
+    titles = Counter(column.title for column in columns)
+    named = {}
+    for column in columns:
+        split, metric_name, figure = column.key
+        several = figures[split, figure] > 1
+        name = f"{split}_{metric_name}_{figure}" if several else f"{split}_{figure}"
+        title = f"{column.title} ({metric_name})" if titles[column.title] > 1 else column.title
+        named[name] = column._replace(title=title)
+    for split in ("dev", "test"):
+        named[f"{split}_tags"] = Column(f"{split} tags", split, "", "tag_accuracy")
+    return named
+
+
+# ---- Entries ----
+
+
+class Difference(NamedTuple):
+    """A score minus another in points, and p of the paired randomisation test over sentences.
+
+    All parses of a sentence are swapped at once: parses of one sentence from several seeds are
+    alike, and coins of their own would make chance differences look significant. p answers whether
+    other sentences could turn the difference round, the trainings being what they are.
+    """
+
+    points: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """A figure of an entry sentence by sentence, added up over its runs.
+
+    Attributes:
+        ratio: the sums above and below the line, int64 ``[sentences]`` each.
+        scored: which sentences count, bool ``[sentences]``.
+        lengths: words of each sentence, as the metric counts them; None where it does not say.
+        runs: how many were added up.
+    """
+
+    ratio: Ratio
+    scored: NDArray[np.bool_]
+    lengths: Sequence[int] | None
+    runs: int
+
+    @classmethod
+    def of(cls, counts: Sequence[Counts], metric: str, figure: str) -> Sums | None:
+        """The sums of several runs; None where they do not give the figure by sentence."""
+        scorer = metric_named(metric)
+        found = [one for each in counts for one in scorer.ratios(each) if one.name == figure]
+        if not found or len(set(map(len, found))) > 1:
+            return None
+        above = np.sum([one.numerator for one in found], axis=0)
+        below = np.sum([one.denominator for one in found], axis=0)
+        if not below.any():
+            return None
+        sizes = scorer.lengths(counts[-1])
+        lengths = None if sizes is None else list(sizes)
+        scored = np.all([each.scored for each in counts], axis=0)
+        return cls(Ratio(figure, above, below), scored, lengths, len(found))
+
+    def of_same_sentences(self, other: Sums) -> bool:
+        """Whether both score the same sentences."""
+        same = len(self.ratio) == len(other.ratio) and self.lengths == other.lengths
+        return same and bool((self.scored == other.scored).all())
+
+    def compare(self, other: Sums) -> Difference | None:
+        """The difference to another; None where they are not of the same sentences.
+
+        A comparison without what one of them leaves out would reward failures. Each is multiplied
+        by the number of runs of the other, so that both weigh the same.
+        """
+        if not self.of_same_sentences(other):
+            return None
+        one, two = self._times(other.runs), other._times(self.runs)
+        return Difference((one.value or 0.0) - (two.value or 0.0), randomisation(one, two))
+
+    def _times(self, number: int) -> Ratio:
+        ratio = self.ratio
+        return Ratio(ratio.name, number * ratio.numerator, number * ratio.denominator)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A row of the table of a treebank.
+
+    Attributes:
+        runs: that it is of, by seed; of a baseline the one that scored it.
+        baseline: its name; empty for a parser.
+    """
+
+    runs: Sequence[Run]
+    baseline: str = ""
+    _sums: dict[tuple[View, str], Sums | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def record(self) -> Record:
+        return self.runs[0].record
+
+    @property
+    def stored(self) -> list[StoredRecord]:
+        return [run.stored for run in self.runs]
+
+    @property
+    def members(self) -> list[Entry]:
+        """An entry for each run of a mean."""
+        return [Entry([run]) for run in self.runs] if len(self.runs) > 1 else []
+
+    @property
+    def form(self) -> str:
+        """``baseline``, ``mean``, ``ensemble`` or ``run``."""
+        if self.baseline:
+            return "baseline"
+        return "mean" if len(self.runs) > 1 else "ensemble" if self.record.ensemble else "run"
+
+    @property
+    def kind(self) -> str:
+        """The same, or ``system``."""
+        return "system" if self.is_system else self.form
+
+    @property
+    def is_system(self) -> bool:
+        """Whether it is somebody else's."""
+        return not self.baseline and self.record.system is not None
+
+    @property
+    def variant(self) -> str:
+        """The variant, or the name of the system or baseline."""
+        return self.baseline or self.record.variant
+
+    @property
+    def name(self) -> str:
+        """The same with the settings, and how many vote."""
+        members = len(self.record.ensemble)
+        of = f", ensemble of {members}" if members and not self.baseline else ""
+        return self.baseline or self.runs[0].name + of
+
+    @property
+    def shipped(self) -> bool:
+        """Whether it comes with the program."""
+        return self.runs[0].stored.shipped and not self.baseline
+
+    @property
+    def title(self) -> str:
+        """The name, and whether it comes with the program."""
+        return f"{self.name}, shipped" if self.shipped else self.name
+
+    @property
+    def size(self) -> str:
+        return "" if self.baseline else self.record.size
+
+    @property
+    def number(self) -> int | None:
+        """How many runs it stands for."""
+        members = len(self.record.ensemble) if self.form == "ensemble" else len(self.runs)
+        return None if self.baseline else members
+
+    @property
+    def seed(self) -> int | None:
+        return self.record.seed if self.kind == "run" else None
+
+    @property
+    def origin(self) -> str:
+        """Whose it is, in a word or two."""
+        if self.is_system:
+            return "of others" if self.record.hardware is not None else "entered"
+        return self.form if self.baseline else "shipped" if self.shipped else "own"
+
+    @property
+    def text(self) -> str:
+        """What names it beside others of a treebank."""
+        told = {"run": "", "mean": "", "ensemble": f"ensemble of {self.number}"}
+        what = self.origin if self.is_system else told.get(self.kind, self.kind)
+        shipped = "shipped" if self.origin == "shipped" else ""
+        return " ".join(filter(None, (self.name, self.size, what, shipped)))
+
+    @property
+    def searched(self) -> str:
+        """What a search for the settings has cost; empty without one."""
+        texts = (searched_text(run.record.searches) for run in self.runs if not self.baseline)
+        return "; ".join(dict.fromkeys(filter(None, texts)))
+
+    @property
+    def dates(self) -> list[str]:
+        """Days on which its runs were scored, in order."""
+        return sorted({f"{run.record.finished:%Y-%m-%d}" for run in self.runs})
+
+    @property
+    def commits(self) -> list[str]:
+        """Of the program that scored them, as far as known."""
+        return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
+
+    @property
+    def test_sentences(self) -> int | None:
+        """Those that were scored on test, where all runs were."""
+        first = self._results("test")[0]
+        if first is None or not all(map(_scored, self._results("test"))):
+            return None
+        return first.sentences - first.metrics[_scored(first)[0]].skipped
+
+    def signature(self, metrics: Collection[str] | None = None) -> str:
+        """Of test where all runs have scores of it, else of dev; by these metrics or all."""
+        split = "test" if all(map(_scored, self._results("test"))) else "dev"
+        found: dict[str, list[str]] = {}
+        for result in self._results(split):
+            for name in _scored(result):
+                if result and (metrics is None or name in metrics):
+                    found.setdefault(name, []).append(result.metrics[name].signature)
+        return " & ".join(map(joined_signature, found.values()))
+
+    def _results(self, split: str) -> list[SplitResult | None]:
+        return [run.result(split, self.baseline) for run in self.runs]
+
+    def figure(self, key: Key) -> SeedMean | None:
+        """A figure that all its runs have."""
+        values = [run.figure(key, self.baseline) for run in self.runs]
+        known = [value for value in values if value is not None]
+        return SeedMean.of(known) if len(known) == len(values) else None
+
+    def headline(self, view: View) -> SeedMean | None:
+        """The figure by which entries are put in order."""
+        metric, split = view
+        return self.figure((split, metric, metric_named(metric).headline))
+
+    def scores(self, key: Key) -> dict[int, float]:
+        """A figure by seed, of those runs that have it; of a baseline with the seed 0."""
+        found = ((0 if self.baseline else run.record.seed, run) for run in self.runs)
+        return {
+            seed: value
+            for seed, run in found
+            if (value := run.figure(key, self.baseline)) is not None
+        }
+
+    def sums(self, view: View, figure: str = "") -> Sums | None:
+        """Its counts; None where they do not give the figure (the headline) by sentence."""
+        metric, split = view
+        figure = figure or metric_named(metric).headline
+        if (view, figure) not in self._sums:
+            try:
+                counts = [one.counts(metric) for one in self._results(split) if one is not None]
+            except ScoreError:  # not by this metric, or before it had all its columns
+                counts = []
+            whole = len(counts) == len(self.runs)
+            self._sums[view, figure] = Sums.of(counts, metric, figure) if whole else None
+        return self._sums[view, figure]
+
+    def compare(self, other: Entry, view: View, figure: str = "") -> Difference | None:
+        """By how much it is better than another; None where their sentences do not compare."""
+        one, two = self.sums(view, figure), other.sums(view, figure)
+        return None if one is None or two is None else one.compare(two)
+
+
+def _scored(result: SplitResult | None) -> list[str]:
+    return installed_metrics(result) if result else []
+
+
+# ---- Groups ----
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Entries of one treebank that compare: one table.
+
+    Attributes:
+        number: of the table; ``several`` says whether the treebank has others.
+        runs: its records, older ones of a run too.
+        entries: parsers by their scores on dev, then baselines.
+    """
+
+    track: str
+    treebank: str
+    number: int
+    several: bool
+    runs: RunGroup
+
+    @property
+    def language(self) -> str:
+        return self.runs[0].record.treebank.language
+
+    @property
+    def title(self) -> str:
+        """Treebank and track, and which of several tables."""
+        number = f", table {self.number}" if self.several else ""
+        return f"{self.treebank} ({track_title(self.track)}{number})"
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """Metrics of its scores, in the order of tables."""
+        return metrics_of(self.runs)
+
+    @cached_property
+    def entries(self) -> list[Entry]:
+        newest = [run for run in self.runs if run.newest]
+        series: dict[object, list[Run]] = {}
+        for run in sorted(newest, key=lambda run: run.record.seed):
+            series.setdefault(run.series, []).append(run)
+        keys = [one.key for one in brief_columns(self.metrics) if one.split == "dev"]
+
+        def place(entry: Entry) -> list[float]:
+            return [-found.mean if (found := entry.figure(key)) else 0.0 for key in keys]
+
+        baselines: dict[str, Run] = {}
+        for run in newest:
+            for name in run.record.baselines:
+                baselines.setdefault(name, run)
+        entries = sorted(map(Entry, series.values()), key=place)
+        return entries + [Entry([run], name) for name, run in baselines.items()]
+
+    @cached_property
+    def _series(self) -> dict[object, list[Run]]:
+        found: dict[object, list[Run]] = {}
+        for run in self.runs:
+            found.setdefault(run.series, []).append(run)
+        return found
+
+    def records_of(self, entry: Entry) -> list[Run]:
+        """All records of the runs of an entry, older ones too, oldest first."""
+        return self._series[entry.runs[0].series]
+
+    def way_of_counting(self, metric: str) -> dict[str, str]:
+        """What scores by a metric share that may be averaged with those of other treebanks."""
+        records = (run.record for run in self.runs)
+        results = (
+            one for each in records for one in (each.dev, each.test, *each.baselines.values())
+        )
+        scored = next(one.metrics[metric] for one in results if one and metric in one.metrics)
+        key = score_key(scored.signature_long, "")
+        return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
+
+    @property
+    def rows(self) -> Iterator[Entry]:
+        """The entries, those of the runs of a mean behind it."""
+        for entry in self.entries:
+            yield entry
+            yield from entry.members
+
+    @cached_property
+    def views(self) -> list[View]:
+        """Metrics and splits of which there are scores, test first."""
+        return [
+            (metric, split)
+            for metric in self.metrics
+            for split in ("test", "dev")
+            if any(entry.headline((metric, split)) for entry in self.entries)
+        ]
+
+    def view_title(self, view: View) -> str:
+        """Such as ``test F1``."""
+        metric = metric_named(view[0])
+        return f"{view[1]} {metric.title(metric.headline)}"
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The columns of its table, by their names in CSV: those in which something stands."""
+        return {
+            name: column
+            for name, column in named_columns(self.metrics).items()
+            if any(entry.figure(column.key) for entry in self.entries)
+        }
+
+
+def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
+    """The tables of all treebanks, by track, treebank and number."""
+    return [
+        Group(track, treebank, number, len(groups) > 1, runs)
+        for (track, treebank), groups in grouped(stored).items()
+        for number, runs in enumerate(groups, start=1)
+    ]
+
+
+def metrics_of(runs: Iterable[Run]) -> list[str]:
+    """The metrics that runs and their baselines were scored with, in the order of tables."""
+    records = [run.record for run in runs]
+    results = (one for each in records for one in (each.dev, each.test, *each.baselines.values()))
+    found = dict.fromkeys(name for one in results if one for name in installed_metrics(one))
+    return in_order(found, {record.select for record in records})
+
+
+def track_title(track: str) -> str:
+    """What titles of tables call a track; nobody shall take generated sentences for a language."""
+    return f"{track} track, generated sentences" if track == "mini" else f"{track} track"
+
+
+# ---- All results ----
+
+
+@dataclass(frozen=True)
+class Results:
+    """The records of one or several folders, and published figures.
+
+    Attributes:
+        stored: the records, oldest first.
+        published: figures of others.
+        errors: a message for each file or line that cannot be read.
+    """
+
+    stored: Sequence[StoredRecord]
+    published: Sequence[PublishedFigure]
+    errors: Sequence[str]
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        return groups_of(self.stored)
+
+
+def load_results(folders: Iterable[Path]) -> Results:
+    """Read the records of folders of results, and all published figures.
+
+    Records that come with the program, in the folder ``shipped``, stand beside the user's. One that
+    lies in several folders is one.
+
+    Raises:
+        RecordError: a folder cannot be read.
+    """
+    found: dict[str, StoredRecord] = {}
+    errors: list[str] = []
+    for folder in folders:
+        for shipped, place in ((False, folder / "runs"), (True, folder / SHIPPED / "runs")):
+            records, wrong = load_documents(Record, place)
+            errors += wrong
+            for path, record in records.items():
+                known = found.get(path.name)
+                if known is None or known.shipped > shipped:  # what is the user's too is theirs
+                    found[path.name] = StoredRecord(record, path, folder, shipped)
+    published, wrong = load_published()
+    ordered = sorted(found.values(), key=lambda one: (one.record.finished, one.shipped, one.name))
+    return Results(ordered, published, [*dict.fromkeys(errors), *wrong])

@@ -1,0 +1,351 @@
+"""The results of each treebank, for readers and as CSV, and who is ahead.
+
+A variant has one row. Where it was trained from several seeds, the row shows the mean of the runs
+and, behind ``±``, their sample standard deviation. The scores of the single runs stand below the
+table, one line for each variant, and in the CSV, one row for each run. A published figure stands in
+a column of its own, with the treebank it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from spmrl_bench.leaderboard.board import (
+    LEVEL,
+    Column,
+    Entry,
+    Group,
+    groups_of,
+    mean_text,
+    metrics_of,
+    named_columns,
+)
+from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
+from spmrl_bench.leaderboard.frame import by_age, counting_differences
+from spmrl_bench.leaderboard.published import Beside, PublishedFigure, by_variant
+from spmrl_bench.leaderboard.record import SPLITS, Record
+from spmrl_bench.scoring.metric import metric_named
+
+SPEED = ("train", "", "tokens_per_second")
+
+
+def results_markdown(records: Iterable[Record], published: Iterable[PublishedFigure]) -> str:
+    """The tables of records as Markdown."""
+    return to_markdown(results_document(groups_of(by_age(records)), published))
+
+
+def results_document(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> Document:
+    """One table for each group, with its notes."""
+    beside = by_variant(published)
+    return Document("", tables=tuple(_table(group, groups, beside) for group in groups))
+
+
+def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
+    entries = group.entries
+    figures = [  # few parsers tag
+        column
+        for column in named_columns(group.metrics).values()
+        if column.metric or column in group.columns.values()
+    ]
+    seeds = [f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries]
+    searched = [one.searched for one in entries]
+    columns = {
+        "variant": [one.title for one in entries],
+        "size": [one.size for one in entries],
+        "seed": seeds,
+        **{
+            column.title: [mean_text(one.figure(column.key)) for one in entries]
+            for column in figures
+        },
+        "sentences": [_whole(one.test_sentences) for one in entries],
+        "tokens/s": [
+            _whole(speed.mean if (speed := one.figure(SPEED)) else None) for one in entries
+        ],
+        # Signatures are longer than all the rest of a row: number them and write them below.
+        "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
+        **({"settings": searched} if any(searched) else {}),
+        **_published_columns(group, beside),
+    }
+    signatures = [
+        f"[{n}] `{one.signature()}` {_made(one)}" for n, one in enumerate(entries, start=1)
+    ]
+    return Table(
+        title=group.title,
+        headings=list(columns),
+        rows=list(zip(*columns.values(), strict=True)),
+        numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
+        notes=(
+            signatures,
+            *_runs(entries, [column for column in figures if column.is_headline]),
+            *_sources(group, beside),
+            *_systems(group),
+            *_older(group),
+            *table_differences(group, groups),
+        ),
+    )
+
+
+def _made(entry: Entry) -> str:
+    """When it was scored, and by which state of the program."""
+    span = " to ".join(dict.fromkeys((entry.dates[0], entry.dates[-1])))
+    return ", ".join([span, *(f"commit {commit}" for commit in entry.commits)])
+
+
+def _whole(cell: float | None) -> str:
+    return "" if cell is None else f"{cell:.0f}"
+
+
+def _runs(entries: Sequence[Entry], headlines: Sequence[Column]) -> list[Note]:
+    """What ± means and the headlines of the single runs, where there are means."""
+    titles = {one.metric: metric_named(one.metric).title(one.figure) for one in headlines}
+
+    def text(run: Entry) -> str:
+        scores = ", ".join(
+            f"{column.split if len(titles) == 1 else column.title} {score.mean:.2f}"
+            for column in headlines
+            if (score := run.figure(column.key))
+        )
+        return f"seed {run.record.seed} {scores}"
+
+    lines = [f"{one.title}: {'; '.join(map(text, one.members))}" for one in entries if one.members]
+    heading = "Means over seeds, ± their sample standard deviation. "
+    return [f"{heading}{', '.join(titles.values())} of each run:", lines] if lines else []
+
+
+def _systems(group: Group) -> list[str]:
+    """How often systems of others were scored on test; dev chose none of our parsers so."""
+    times = [
+        f"{run.record.variant}: {system.tested} output{'' if system.tested == 1 else 's'} "
+        "scored on test"
+        for run in group.runs
+        if run.newest and (system := run.record.system) is not None
+    ]
+    return [f"Systems of others. {'; '.join(times)}."] if times else []
+
+
+def _older(group: Group) -> list[str]:
+    number = sum(not run.newest for run in group.runs)
+    records = "record is" if number == 1 else "records are"
+    return [f"Newest record of each run; {number} older {records} not shown."] if number else []
+
+
+def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
+    """In what the other tables of a treebank were counted differently."""
+    for other in groups:
+        same = (other.track, other.treebank) == (group.track, group.treebank)
+        if same and other is not group:
+            differing = counting_differences(group.runs.counted, other.runs.counted)
+            listed = "; ".join(
+                f"{key} is {here} here, {there} there" for key, here, there in differing
+            )
+            yield f"Does not compare with table {other.number} of {other.treebank}: {listed}."
+
+
+# ---- Published figures ----
+
+
+def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFigure]]:
+    """The published figures of the same variant; none for altered models and ensembles."""
+    as_published = entry.form in ("mean", "run") and not entry.runs[0].altered
+    return beside.get((group.language, entry.variant), []) if as_published else []
+
+
+def _published_columns(group: Group, beside: Beside) -> dict[str, list[str]]:
+    """A column for each system, treebank and setting that has a figure beside one of the rows."""
+    cells: dict[str, list[str]] = {}
+    for row, entry in enumerate(group.entries):
+        for found in _beside(entry, group, beside):
+            first = found[0]
+            same = first.treebank == group.treebank
+            which = "this treebank" if same else f"another treebank: {first.treebank}"
+            about = "; ".join(filter(None, (which, first.setting)))
+            heading = f"{first.system} {metric_named(first.metric).title(first.figure)} ({about})"
+            column = cells.setdefault(heading, [""] * len(group.entries))
+            column[row] = ", ".join(f"{one.split} {one.value:.2f}" for one in found)
+    return cells
+
+
+def _sources(group: Group, beside: Beside) -> list[str]:
+    """Where the published figures are from, a sentence for each system."""
+    sources: dict[str, dict[str, None]] = {}
+    for found in (found for entry in group.entries for found in _beside(entry, group, beside)):
+        for one in found:
+            sources.setdefault(one.system, {})[one.source] = None
+    notes = []
+    for system, texts in sources.items():
+        # One source may be another with a remark: the longer one says both.
+        longest = [
+            text for text in texts if not any(one != text and one.startswith(text) for one in texts)
+        ]
+        notes.append(f"{system}: {'; '.join(longest)}.")
+    return notes
+
+
+# ---- CSV ----
+
+
+def results_frame(
+    groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
+) -> pd.DataFrame:
+    """One row per run, mean and baseline, with unrounded numbers; empty cells are missing.
+
+    Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
+    standard deviations over the runs of a mean, ``searched`` is there if it says something, and
+    ``published_*`` columns hold the published figures for the row's language and variant and the
+    treebank they are of; those of a second system and so on have a number at their end.
+    """
+    columns = named_columns(metrics_of(run for group in groups for run in group.runs))
+    beside = by_variant(published)
+    rows = [
+        _row(entry, columns)
+        | {"track": group.track, "treebank": group.treebank, "group": group.number}
+        | _published(_beside(entry, group, beside))
+        for group in groups
+        for entry in group.rows
+    ]
+    more = list(dict.fromkeys(key for row in rows for key in row if key.startswith("published_")))
+    usual = [f"published_{name}" for name in ("system", "treebank", "dev_f1", "test_f1")]
+    listed = [
+        "track", "treebank", "group", "variant", "size", "seed", *columns, "test_sentences",
+        "tokens_per_second", "signature", "dates", "commits", "kind", "runs", "shipped", "settings",
+        *(["searched"] if any(row["searched"] for row in rows) else []),
+        *(f"{name}_sd" for name in columns), *(more or usual),
+    ]  # fmt: skip
+    # Without this, one missing cell would turn the whole column of integers into floats.
+    types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
+    return pd.DataFrame(rows, columns=listed).astype(types)
+
+
+def _row(entry: Entry, columns: Mapping[str, Column]) -> dict[str, Any]:
+    speed = entry.figure(SPEED)
+    row: dict[str, Any] = {
+        "variant": entry.variant,
+        "size": None if entry.baseline else entry.size,
+        "seed": entry.seed,
+        "test_sentences": entry.test_sentences,
+        "tokens_per_second": speed.mean if speed else None,
+        "signature": entry.signature(),
+        "dates": " ".join(entry.dates),
+        "commits": " ".join(entry.commits),
+        "kind": entry.form,
+        "runs": entry.number,
+        "shipped": entry.shipped,
+        "settings": None if entry.baseline else entry.runs[0].shown or None,
+        "searched": entry.searched,
+    }
+    for name, column in columns.items():
+        if found := entry.figure(column.key):
+            row |= {name: found.mean, f"{name}_sd": found.sd}
+    return row
+
+
+def _published(beside: Iterable[Sequence[PublishedFigure]]) -> dict[str, object]:
+    row: dict[str, object] = {}
+    for number, figures in enumerate(beside, start=1):
+        end = "" if number == 1 else f"_{number}"
+        row[f"published_system{end}"] = figures[0].system
+        row[f"published_treebank{end}"] = figures[0].treebank
+        for one in figures:
+            row[f"published_{one.split}_{one.figure}{end}"] = one.value
+    return row
+
+
+def results_csv(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> str:
+    """The same as CSV with a heading line."""
+    return results_frame(groups, published).to_csv(index=False, lineterminator="\n")
+
+
+# ---- Who is ahead ----
+
+
+class HeadToHead(NamedTuple):
+    """Our best entry of a treebank and the best of others by a metric, both as dev says."""
+
+    treebank: str
+    figure: str
+    ours: str
+    our_test: float
+    others: str
+    their_test: float
+    difference: float
+    p: float | None
+    ahead: str  # ours, others, or neither: p is not below 0.05, or the two do not compare
+
+
+def ours_and_others(
+    groups: Iterable[Group],
+    treebanks: Collection[str] | None = None,
+    minutes: float | None = None,
+) -> tuple[list[HeadToHead], list[str]]:
+    """Whether our best entry is ahead on test, for each table and metric with both sides.
+
+    Args:
+        groups: of all records.
+        treebanks: only these.
+        minutes: only entries whose trainings might take this long.
+
+    Returns:
+        The rows, and the entries that were left out as they had another budget.
+    """
+    rows: list[HeadToHead] = []
+    left_out: dict[str, None] = {}
+    for group in groups:
+        for metric in group.metrics if treebanks is None or group.treebank in treebanks else ():
+            sides: tuple[dict[Entry, float], dict[Entry, float]] = {}, {}
+            for entry in group.entries:
+                dev, test = (entry.headline((metric, split)) for split in SPLITS)
+                if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
+                    continue
+                if minutes is None or _budget(entry) == minutes:
+                    sides[entry.is_system][entry] = dev.mean
+                else:
+                    left_out[f"{entry.text} on {group.treebank}"] = None
+            if all(sides):
+                ours, others = (max(side, key=lambda one: side[one]) for side in sides)
+                rows.append(_head_to_head(group, metric, ours, others))
+    return rows, list(left_out)
+
+
+def _budget(entry: Entry) -> object:
+    """Minutes that each training might take; None for no limit, and for no training here."""
+    if entry.record.system is None:
+        return entry.runs[0].settings.get("train.max_minutes")
+    training = entry.record.system.training
+    return training and training.minutes
+
+
+def _head_to_head(group: Group, metric: str, ours: Entry, others: Entry) -> HeadToHead:
+    scores = [one.headline((metric, "test")) for one in (ours, others)]
+    first, second = (score.mean if score else 0.0 for score in scores)
+    compared = ours.compare(others, (metric, "test"))
+    ahead = "neither"
+    if compared is not None and compared.p < LEVEL:
+        ahead = "ours" if first > second else "others"
+    title = metric_named(metric).title(metric_named(metric).headline)
+    names = group.treebank, title, ours.name, first, others.name, second
+    return HeadToHead(*names, first - second, compared.p if compared else None, ahead)
+
+
+def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:
+    """The same for people."""
+    headings = ("treebank", "", "our best", "test", "best of others", "their test", "difference")
+    cells = [
+        (
+            *(row.treebank, row.figure, row.ours, f"{row.our_test:.2f}", row.others),
+            *(f"{row.their_test:.2f}", f"{row.difference:+.2f}"),
+            *("" if row.p is None else f"{row.p:.4f}", row.ahead),
+        )
+        for row in rows
+    ]
+    note = (
+        "Best is the entry with the best score on dev. p is of the paired randomisation test over "
+        f"the sentences of test; below {LEVEL:g} one side is said to be ahead."
+    )
+    notes = [note if cells else "No treebank has entries of both sides."]
+    if left_out:
+        notes.append(f"Left out, trained with another limit of time: {'; '.join(left_out)}.")
+    numeric = frozenset({"test", "their test", "difference", "p"})
+    return Table("Ours and others", (*headings, "p", "ahead"), cells, numeric, notes=tuple(notes))
