@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.nn.encoders.attention import UNIFORM_DEVIATION
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.config import parts

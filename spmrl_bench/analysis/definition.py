@@ -22,7 +22,7 @@ from pydantic import (
 
 from spmrl_bench.analysis.layers import Layers
 from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
-from spmrl_bench.experiments.recipe_layers import Inputs, Layer
+from spmrl_bench.experiments.recipe import Inputs, SettingsLayer
 from spmrl_bench.parsers.legacy import FLAT, dotted
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dirs
@@ -70,7 +70,7 @@ class AttentionLimits(BaseModel):
         return self
 
 
-class Shared(Layer):
+class Shared(SettingsLayer):
     """What all rows of a study have in common; a row's own settings win."""
 
     lexical: SomeInputs | None = None
@@ -79,7 +79,7 @@ class Shared(Layer):
     """A variant of the recipes, in place of the inputs; a row's own settings win over its."""
 
 
-class StudyRow(Layer):
+class StudyRow(SettingsLayer):
     """One system of a study."""
 
     name: Text

@@ -19,8 +19,7 @@ from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Run, fingerprints_of, make_runs
-from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import NeuralConfig

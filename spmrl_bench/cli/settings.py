@@ -12,7 +12,7 @@ from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import print_rows
 
 if TYPE_CHECKING:
-    from spmrl_bench.experiments.recipe_layers import Size
+    from spmrl_bench.experiments.recipe import Size
     from spmrl_bench.reference.settings import Setting
 
 
@@ -41,7 +41,7 @@ def settings(
 
         spmrl-bench settings train.averaging model.d_ff model.label
     """
-    from spmrl_bench.experiments.recipe_layers import Size as AnySize
+    from spmrl_bench.experiments.recipe import Size as AnySize
     from spmrl_bench.reference.configuration import configuration_page
     from spmrl_bench.reference.settings import run_settings, settings_named
 

@@ -21,7 +21,7 @@ import jinja2
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, remedy
 from spmrl_bench.experiments.find_record import find_record
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.base import Parser, ParserConfig

@@ -16,9 +16,7 @@ from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments import run_folder
-from spmrl_bench.experiments.recipe import Recipe, list_recipes, load_recipe
-from spmrl_bench.experiments.recipe_layers import Size
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
 from spmrl_bench.experiments.run_folder import (
     SETTINGS,
     ended,

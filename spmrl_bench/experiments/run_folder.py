@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.bounded_files import read_regular
 from spmrl_bench.storage.digests import file_digest

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, RecordError, SentenceTooLongError, SpmrlError
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.experiments.saved_parses import SavedParses
 from spmrl_bench.experiments.search_document import searches_behind

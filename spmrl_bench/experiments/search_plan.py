@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import RecipeError, SpmrlError
 from spmrl_bench.experiments.plan import choose_treebank, fingerprints_of, learnable, make_runs
-from spmrl_bench.experiments.recipe import Recipe, load_recipe
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
 from spmrl_bench.experiments.run_folder import MINUTES
 from spmrl_bench.experiments.search_document import PREFIX
 from spmrl_bench.parsers.legacy import FLAT, leaves

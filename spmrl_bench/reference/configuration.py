@@ -10,14 +10,14 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from spmrl_bench.experiments.recipe_layers import (
+from spmrl_bench.experiments.recipe import (
     BaseRecipe,
     LanguageRecipe,
-    Layer,
+    RunConfig,
+    SettingsLayer,
     Size,
     Variant,
 )
-from spmrl_bench.experiments.run_config import RunConfig
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.reference.fields import REQUIRED, entries, summary, value_text
 from spmrl_bench.reference.settings import Setting, base_recipe, changed_by, run_settings
@@ -158,7 +158,7 @@ def _keys(model: type[BaseModel], without: type[BaseModel] | None = None) -> str
 
 
 def _variants(base: BaseRecipe) -> str:
-    def settings(layer: Layer) -> str:
+    def settings(layer: SettingsLayer) -> str:
         return "<br>".join(
             f"`{key} = {value_text(value).strip('`')}`" for key, value in changed_by(layer).items()
         )

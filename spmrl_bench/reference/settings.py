@@ -13,8 +13,7 @@ from typing import Any, get_args
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.model_settings import all_parts
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import BaseRecipe, Layer, Size
+from spmrl_bench.experiments.recipe import BaseRecipe, SettingsLayer, Size, load_recipe
 from spmrl_bench.parsers.config import ENCODERS, NeuralConfig, parts
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables
 from spmrl_bench.parsers.registry import trained_kinds
@@ -119,7 +118,7 @@ def settings_named(names: Sequence[str]) -> list[Setting]:
     return list(chosen.values())
 
 
-def changed_by(layer: Layer) -> dict[str, Any]:
+def changed_by(layer: SettingsLayer) -> dict[str, Any]:
     """What a layer of a recipe sets, by key."""
     model = dotted(in_tables(layer.model, all_parts()))
     train = layer.train.model_dump(exclude_unset=True)

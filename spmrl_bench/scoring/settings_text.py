@@ -3,7 +3,7 @@
 Two runs of one variant may differ in a single setting. Wherever a run is named (the signature of
 its scores, its row in a table, its folder), the settings that differ from the recipe belong to
 the name, or the two would be taken for one. A setting is ``section.key`` with a value of JSON,
-as :class:`spmrl_bench.experiments.run_config.RunConfig` keeps it; the section is left out where
+as :class:`spmrl_bench.experiments.recipe.RunConfig` keeps it; the section is left out where
 that leaves no doubt.
 """
 

@@ -12,8 +12,7 @@ from typing import get_args
 import torch
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.nn.settings import Precision
 from spmrl_bench.parsers.base import ParserConfig

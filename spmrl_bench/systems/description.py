@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from spmrl_bench.errors import RecipeError, unknown_name
-from spmrl_bench.experiments.recipe_layers import Size
+from spmrl_bench.experiments.recipe import Size
 from spmrl_bench.storage.paths import data_dirs
 from spmrl_bench.storage.toml import read_toml, validated
 from spmrl_bench.systems.predictions import Policy

@@ -22,8 +22,7 @@ from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.experiments.plan import choose_treebank
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import Size
+from spmrl_bench.experiments.recipe import Size, load_recipe
 from spmrl_bench.experiments.run_folder import (
     MINUTES,
     SETTINGS,

@@ -11,8 +11,7 @@ import pytest
 
 from spmrl_bench.analysis.definition import Study, StudyRow, load_study, study_names
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import Layer
+from spmrl_bench.experiments.recipe import SettingsLayer, load_recipe
 from spmrl_bench.parsers.legacy import dotted, short
 from spmrl_bench.reference.settings import changed_by
 from tests.conftest import shared_data
@@ -69,11 +68,11 @@ def test_the_small_size_is_studied_with_the_settings_of_its_variants() -> None:
         like = variants[name].like
         own = {}
         for variant in ([variants[like]] if like else []) + [variants[name]]:
-            for layer in (variant, variant.size.get("small", Layer())):
+            for layer in (variant, variant.size.get("small", SettingsLayer())):
                 own |= changed_by(layer)
         model = {key[6:]: value for key, value in settings.items() if key.startswith("model.")}
         train = {key: value for key, value in settings.items() if key.startswith("train.")}
-        assert own == changed_by(Layer(model=model)) | train
+        assert own == changed_by(SettingsLayer(model=model)) | train
 
 
 def published(pattern: str) -> dict[tuple[str, ...], float]:

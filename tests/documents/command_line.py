@@ -16,8 +16,7 @@ import typer
 from spmrl_bench.analysis.definition import study_names
 from spmrl_bench.cli import app
 from spmrl_bench.experiments.model_settings import check_model
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import TrainLayer
+from spmrl_bench.experiments.recipe import TrainLayer, load_recipe
 from spmrl_bench.experiments.search_plan import probes, read_space
 from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm

@@ -11,9 +11,7 @@ import pytest
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import learnable
-from spmrl_bench.experiments.recipe import Recipe, Track, list_recipes, load_recipe
-from spmrl_bench.experiments.recipe_layers import Size
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, Track, list_recipes, load_recipe
 from spmrl_bench.parsers.registry import KINDS, Kind, kind_named
 from spmrl_bench.registry import Registry
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names

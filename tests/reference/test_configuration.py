@@ -11,9 +11,13 @@ from pydantic import BaseModel
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.model_settings import all_parts
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe, Variant
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import (
+    BaseRecipe,
+    LanguageRecipe,
+    RunConfig,
+    Variant,
+    load_recipe,
+)
 from spmrl_bench.parsers.legacy import leaves
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.reference.configuration import configuration_page

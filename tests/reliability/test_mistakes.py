@@ -15,8 +15,7 @@ from pydantic import BaseModel
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.experiments.recipe import list_recipes, load_recipe
-from spmrl_bench.experiments.recipe_layers import BaseRecipe, LanguageRecipe
+from spmrl_bench.experiments.recipe import BaseRecipe, LanguageRecipe, list_recipes, load_recipe
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
 from spmrl_bench.treebanks.manifest import Manifest, Track
 from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables

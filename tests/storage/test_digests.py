@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.run_config import RunConfig
+from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.storage.digests import digests, file_digest
 
 
