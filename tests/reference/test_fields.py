@@ -58,7 +58,7 @@ def test_entries_say_all_of_a_key() -> None:
     found = {entry.name: entry for entry in entries(Outer)}
     assert list(found) == ["names", "size", "rate", "kind", "inner"]
     assert found["size"].allowed == "whole number, at least 2, at most 8, a multiple of 2"
-    assert (found["size"].required, found["rate"].required) == (True, False)
+    assert found["size"].default is REQUIRED
     assert found["size"].meaning == "How large it is, in `words`."
     assert (found["rate"].meaning, found["rate"].default) == ("", None)
     assert found["kind"].meaning == "Which it is; `spmrl_bench.nn` knows."
