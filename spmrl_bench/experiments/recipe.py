@@ -283,7 +283,8 @@ class Recipe(BaseModel):
                 or a variant that learns from annotation that the treebank lacks.
         """
         from spmrl_bench.experiments.model_settings import ModelSettings
-        from spmrl_bench.parsers.legacy import short
+        from spmrl_bench.parsers.config import defaults_of
+        from spmrl_bench.parsers.legacy import dotted, short
 
         own = self.variant(variant)
         kind = kind_named(own.kind)
@@ -299,23 +300,22 @@ class Recipe(BaseModel):
                 f"variant {variant} is for the size {' and '.join(own.sizes)}, not for '{of_size}'"
             )
         base, language = self.base, self.language
-        shared = (base.size[of_size], base.track.get(track), language, language.size.get(of_size))
-        owns = (
+        shared = [base.size[of_size], base.track.get(track), language, language.size.get(of_size)]
+        owns = [
             layer
             for each in self._ancestors(variant)
             for layer in (each, each.size.get(of_size), each.track.get(track))
-        )
-        below, above = [*filter(None, shared)], [*filter(None, owns)]
+        ]
         given_model, given_train, mistakes = _command_line(settings or {})
         model = ModelSettings(
             kind.parser_class.Config,
             self.inputs_of(variant),
-            [layer.model for layer in below],
-            [layer.model for layer in above],
+            [layer.model for layer in shared if layer],
+            [layer.model for layer in owns if layer],
             given_model,
         )
         train: dict[str, Any] = {}
-        for layer in (*below, *above):
+        for layer in filter(None, (*shared, *owns)):
             train |= layer.train.model_dump(mode="json", exclude_unset=True)
         config = validated(
             RunConfig,
@@ -337,8 +337,11 @@ class Recipe(BaseModel):
         )
         files = config.model.files()
         self._check_files({key: files[key] for key in files.keys() - model.given})
-        changed = {f"model.{key}": value for key, value in model.changed(config.model).items()}
-        changed |= _changed_training(config.train, train, given_train)
+        before = {**defaults_of(TrainConfig), **train}
+        now = config.train.model_dump(mode="json")  # without what does not change the weights
+        given = given_train.keys() & now.keys()
+        changes = {key: now[key] for key in given if now[key] != before.get(key)}
+        changed = dotted({"model": model.changed(config.model), "train": changes})
         for key, value in changed.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise RecipeError(
@@ -455,17 +458,6 @@ def _command_line(
         else:
             model.append(value)
     return model, train, mistakes
-
-
-def _changed_training(
-    config: TrainConfig, recipe: Mapping[str, Any], given: Mapping[str, Any]
-) -> dict[str, Any]:
-    from spmrl_bench.parsers.config import defaults_of
-
-    before = {**defaults_of(TrainConfig), **recipe}
-    now = config.model_dump(mode="json")  # without what does not change the weights
-    keys = given.keys() & now.keys()
-    return {f"train.{key}": now[key] for key in keys if now[key] != before.get(key)}
 
 
 # Where they lie -------------------------------------------------------------------------
