@@ -6,18 +6,26 @@ short name a setting concerns all parts that read it (:mod:`spmrl_bench.parsers.
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.settings import Settings
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
 from spmrl_bench.parsers.registry import trained_kinds
-from spmrl_bench.storage.toml import moved, optional_fields, strict_model
+from spmrl_bench.storage.toml import (
+    describe_mistake,
+    moved,
+    optional_fields,
+    parsed_toml,
+    strict_model,
+)
 
 
 @cache
@@ -78,6 +86,47 @@ def check_model(values: Mapping[str, Any]) -> None:
 
 def _place(location: tuple[Any, ...]) -> str:
     return ".".join(map(str, location[:2]))
+
+
+def read_overrides(
+    settings: Mapping[str, str],
+) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
+    """Return layers of a parser and settings of its training as the command line gives them.
+
+    Mistakes of the parser's are returned too, a line each; those of training are found later.
+
+    Raises:
+        RecipeError: a key of neither, or a value that is too large.
+    """
+    model: list[dict[str, Any]] = []
+    train: dict[str, Any] = {}
+    mistakes: list[str] = []
+    # Short names come before tables, which win.
+    for key, text in sorted(settings.items(), key=lambda pair: (pair[0].count("."), pair)):
+        section, _, name = key.partition(".")
+        if section not in ("model", "train") or not name:
+            raise RecipeError(f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE")
+        if key in ("model.lexical", "model.inputs"):
+            raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
+        try:
+            value = parsed_toml(f"value = {text}", finite=False)["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        except ValueError as error:
+            raise RecipeError(f"setting '{text[:40]}': {error}") from None
+        if section == "train":
+            train[name] = value
+            continue
+        for table in reversed(name.split(".")):
+            value = {table: value}
+        try:
+            check_model(value)
+        except ValidationError as error:
+            told = (describe_mistake(BaseModel, mistake) for mistake in error.errors())
+            mistakes += [f"model.{mistake}" for mistake in told]
+        else:
+            model.append(value)
+    return model, train, mistakes
 
 
 def _merged(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ they are a :class:`RunConfig`, which is stored with the run; nothing else decide
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -41,10 +40,8 @@ from spmrl_bench.storage.paths import (
     require_inside,
 )
 from spmrl_bench.storage.toml import (
-    describe_mistake,
     moved,
     optional_fields,
-    parsed_toml,
     read_toml,
     strict_model,
     toml_text,
@@ -282,7 +279,7 @@ class Recipe(BaseModel):
             RecipeError: an unknown variant, size or key, a wrong value, a key that no layer sets,
                 or a variant that learns from annotation that the treebank lacks.
         """
-        from spmrl_bench.experiments.model_settings import ModelSettings
+        from spmrl_bench.experiments.model_settings import ModelSettings, read_overrides
         from spmrl_bench.parsers.config import defaults_of
         from spmrl_bench.parsers.legacy import dotted, short
 
@@ -306,7 +303,7 @@ class Recipe(BaseModel):
             for each in self._ancestors(variant)
             for layer in (each, each.size.get(of_size), each.track.get(track))
         ]
-        given_model, given_train, mistakes = _command_line(settings or {})
+        given_model, given_train, mistakes = read_overrides(settings or {})
         model = ModelSettings(
             kind.parser_class.Config,
             self.inputs_of(variant),
@@ -421,43 +418,6 @@ class Recipe(BaseModel):
                 f"'-', such as word-tag, are variants too: {', '.join(known)}"
             )
         return validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
-
-
-def _command_line(
-    settings: Mapping[str, str],
-) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
-    """Layers of the parser and settings of training, and what is wrong with the parser's."""
-    from spmrl_bench.experiments.model_settings import check_model
-
-    model: list[dict[str, Any]] = []
-    train: dict[str, Any] = {}
-    mistakes: list[str] = []
-    # Short names come before tables, which win.
-    for key, text in sorted(settings.items(), key=lambda pair: (pair[0].count("."), pair)):
-        section, _, name = key.partition(".")
-        if section not in ("model", "train") or not name:
-            raise RecipeError(f"setting '{key}': expected model.KEY=VALUE or train.KEY=VALUE")
-        if key in ("model.lexical", "model.inputs"):
-            raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
-        try:
-            value = parsed_toml(f"value = {text}", finite=False)["value"]
-        except tomllib.TOMLDecodeError:
-            value = text
-        except ValueError as error:
-            raise RecipeError(f"setting '{text[:40]}': {error}") from None
-        if section == "train":
-            train[name] = value
-            continue
-        for table in reversed(name.split(".")):
-            value = {table: value}
-        try:
-            check_model(value)
-        except ValidationError as error:
-            told = (describe_mistake(BaseModel, mistake) for mistake in error.errors())
-            mistakes += [f"model.{mistake}" for mistake in told]
-        else:
-            model.append(value)
-    return model, train, mistakes
 
 
 # Where they lie -------------------------------------------------------------------------
