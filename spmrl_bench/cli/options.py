@@ -103,8 +103,8 @@ SaveParses = Annotated[
 Model = Annotated[
     Path,
     typer.Option(
-        help="A run folder of `train`, the folder of a saved parser, or a package: its folder, its "
-        "zip file, its name where it is installed, or on the hub `OWNER/NAME@COMMIT`."
+        help="A run folder of `train`, the folder of a saved parser or of a package, or on the hub "
+        "`OWNER/NAME@COMMIT`."
     ),
 ]
 StrictFiles = Annotated[

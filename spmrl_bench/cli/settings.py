@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -41,7 +41,6 @@ def settings(
 
         spmrl-bench settings train.averaging model.d_ff model.label
     """
-    from spmrl_bench.experiments.recipe import Size as AnySize
     from spmrl_bench.reference.configuration import configuration_page
     from spmrl_bench.reference.settings import run_settings, settings_named
 
@@ -50,13 +49,10 @@ def settings(
     elif keys:
         typer.echo("\n\n".join(map(_told, settings_named(keys))))
     else:
-        sizes = get_args(AnySize)
+        found = run_settings()
         print_rows(
-            ("setting", *sizes, "kinds of parsers"),
-            (
-                (one.key, *(_value(one, size) for size in sizes), ", ".join(one.kinds))
-                for one in run_settings()
-            ),
+            ("setting", *found[0].values, "kinds of parsers"),
+            ((one.key, *_values(one).values(), ", ".join(one.kinds)) for one in found),
         )
 
 
@@ -64,19 +60,20 @@ def _told(setting: Setting) -> str:
     """Key, values and meaning, for a terminal."""
     from spmrl_bench.reference.fields import plain
 
-    width = shutil.get_terminal_size().columns - 4
     lines = [
-        *([f"short: {', '.join(setting.short)}"] if setting.short else []),
         f"allowed: {plain(setting.entry.allowed)}",
-        "; ".join(f"{size}: {_value(setting, size)}" for size in setting.values),
+        "; ".join(f"{size}: {value}" for size, value in _values(setting).items()),
         f"kinds of parsers: {', '.join(setting.kinds)}",
         plain(setting.entry.meaning),
     ]
+    if setting.short:
+        lines.insert(0, f"short: {', '.join(setting.short)}")
+    width = shutil.get_terminal_size().columns - 4
     told = "\n".join(textwrap.fill(line, width) for line in lines)
     return f"{setting.key}\n{textwrap.indent(told, '    ')}"
 
 
-def _value(setting: Setting, size: Size) -> str:
+def _values(setting: Setting) -> dict[Size, str]:
     from spmrl_bench.reference.fields import plain, value_text
 
-    return plain(value_text(setting.values[size]))
+    return {size: plain(value_text(value)) for size, value in setting.values.items()}

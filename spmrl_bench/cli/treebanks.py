@@ -228,7 +228,7 @@ def new_treebank(
 
         spmrl-bench new-treebank corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
-    from spmrl_bench.experiments.new_recipe import recipe_path, recipe_text
+    from spmrl_bench.experiments.recipe import new_recipe
     from spmrl_bench.storage.paths import home
     from spmrl_bench.treebanks.new import inspect_folder, place_for_new, write_new_treebank
 
@@ -271,8 +271,7 @@ def new_treebank(
         typer.echo("nothing was written; the same command with --yes writes it")
         return
     top = into or place_for_new()
-    recipe = recipe_path(found.language, found.name, top)
-    text = recipe_text(found.language, found.name, found.longest)
+    recipe, text = new_recipe(found.language, found.name, found.longest, top)
     paths = write_new_treebank(found, top, {recipe: text})
     typer.echo()
     for path in paths:

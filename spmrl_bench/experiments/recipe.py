@@ -2,33 +2,243 @@
 
 A language is one short TOML file over the shared ``base.toml``. A run's settings come from these
 layers, the later winning: the size's section of the base, the track's, the ``model`` and ``train``
-sections of the language, its section for the size, the variant, and the command line.
+sections of the language, its section for the size, the variant, and the command line. Resolved,
+they are a :class:`RunConfig`, which is stored with the run; nothing else decides what is trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel
-
-from spmrl_bench.errors import RecipeError, unknown_name
-from spmrl_bench.experiments.recipe import (
-    LIGHT,
-    BaseRecipe,
-    LanguageRecipe,
-    RunConfig,
-    Size,
-    Variant,
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
 )
+
+from spmrl_bench.errors import RecipeError, SpmrlError, unknown_name
+from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import Kind, kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
+from spmrl_bench.scoring.settings_text import variant_text
 from spmrl_bench.storage.digests import digests
-from spmrl_bench.storage.paths import check_path, data_dir, data_dirs, require_inside
-from spmrl_bench.storage.toml import read_toml, validated
+from spmrl_bench.storage.paths import (
+    check_name,
+    check_path,
+    data_dir,
+    data_dirs,
+    home,
+    require_inside,
+)
+from spmrl_bench.storage.toml import (
+    moved,
+    optional_fields,
+    read_toml,
+    strict_model,
+    toml_text,
+    validated,
+)
+from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
+
+Size = Literal["published", "small"]
+
+_ENDS = 2  # positions of a model for the ends of a sentence
+
+# What recipe files may say --------------------------------------------------------------
+
+
+def _check(check: Callable[[Any], Any], *, imports_parts: bool = False) -> AfterValidator:
+    """A check that returns the value; where recipes are but listed, no parts are imported."""
+
+    def checked(value: Any, info: ValidationInfo) -> Any:
+        if imports_parts and (not value or (info.context or {}).get("light")):
+            return value
+        try:
+            return check(value)
+        except SpmrlError as error:
+            raise ValueError(str(error)) from None
+
+    return AfterValidator(checked)
+
+
+def _model_checked(values: dict[str, Any]) -> dict[str, Any]:
+    from spmrl_bench.experiments.model_settings import check_model
+
+    check_model(values)
+    return values
+
+
+def _inputs_checked(names: tuple[str, ...]) -> tuple[str, ...]:
+    from spmrl_bench.nn.inputs import INPUTS
+
+    for name in names:
+        if name not in INPUTS.names():
+            raise ValueError(unknown_name("lexical input", name, INPUTS.names()))
+        if names.count(name) > 1:
+            raise ValueError(f"the input '{name}' is named twice")
+    return names
+
+
+def _trainable(kind: str) -> str:
+    if not kind_named(kind).trained:
+        raise ValueError("a baseline, which is scored with every test but not trained")
+    return kind
+
+
+def _not_empty(value: tuple[Size, ...]) -> tuple[Size, ...]:
+    # Unlike a bound of the schema's, this says nothing where an item is wrong.
+    if not value:
+        raise ValueError("expected one at least")
+    return value
+
+
+Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, imports_parts=True)]
+KindName = Annotated[str, _check(_trainable)]
+Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
+TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
+
+
+class SettingsLayer(BaseModel):
+    """Settings that one layer gives; what it leaves out comes from the layers below."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: Annotated[dict[str, Any], _check(_model_checked, imports_parts=True)] = Field(
+        default_factory=dict
+    )
+    """Settings of the parser, in a table for each part, or by the short names of settings."""
+    train: TrainLayer = Field(default_factory=TrainLayer)
+    """Settings of its training, by key."""
+
+
+class Variant(SettingsLayer):
+    """A model that a recipe trains: a kind of parser, what it reads of a word, own settings."""
+
+    kind: KindName = "chart"
+    """The kind of parser: ``chart``, ``biaffine``, ``joint``, ``transition``, or a package's."""
+    like: str | None = None
+    """Another variant, whose inputs and settings this one has too, its own over them."""
+    inputs: Inputs = ()
+    """What it reads of a word, its lexical inputs; if none, as the variant that it is ``like``."""
+    sizes: Annotated[tuple[Size, ...], AfterValidator(_not_empty)] = get_args(Size)
+    """The sizes that its settings are for."""
+    optional: bool = False
+    """Whether it is trained only where it is named, or where no other variant can learn."""
+    size: dict[Size, SettingsLayer] = Field(default_factory=dict)
+    """Settings for one size only, over those of the variant for all."""
+    track: dict[Track, SettingsLayer] = Field(default_factory=dict)
+    """Settings for treebanks of one track only, over all others of the variant."""
+
+
+def _inputs_alone(value: Any) -> Any:
+    return {"inputs": value} if isinstance(value, list | tuple) else value
+
+
+Variants = dict[
+    Annotated[str, AfterValidator(check_name)],  # it becomes part of a folder's name
+    Annotated[Variant, BeforeValidator(_inputs_alone)],  # or the list of its inputs
+]
+
+
+class BaseRecipe(BaseModel):
+    """``base.toml``: what all languages share."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    variants: Variants
+    """The model variants by name; dev selects among them."""
+    select: Selection | None = None
+    """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``; by
+    default the sum of the headlines of the kind's metrics."""
+    default_size: dict[Track, Size]
+    """Size used for a treebank of each track unless the user names one."""
+    size: dict[Size, SettingsLayer]
+    """All settings of both sizes that are not left at their default."""
+    track: dict[Track, SettingsLayer] = Field(default_factory=dict)
+    """Settings for treebanks of one track, over those of the size."""
+
+
+class LanguageRecipe(SettingsLayer):
+    """``<language>.toml``."""
+
+    base: Literal["base"]
+    """The shared recipe; one level, always ``base.toml``."""
+    language: str
+    """The language of its treebanks, in English and in small letters."""
+    treebanks: Annotated[list[str], Field(min_length=1)]
+    """Treebanks in order of preference; the first that is present is used."""
+    size: dict[Size, SettingsLayer] = Field(default_factory=dict)
+    """Settings for one size only, over all others of the file."""
+    variants: Variants | None = None
+    """Variants in place of those of the base."""
+    select: Selection | None = None
+    """What selects, in place of the base's."""
+
+
+# What comes of them ---------------------------------------------------------------------
+
+
+class RunConfig(BaseModel):
+    """All settings of one run, resolved."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    recipe: str
+    """Name of the recipe."""
+    treebank: str
+    """Name of the treebank."""
+    fingerprint: str
+    """Digest of the treebank's layers that the kind learns from, and of what changes them."""
+    kind: KindName = "chart"
+    """The kind of parser."""
+    variant: str
+    """Name of the variant, or its lexical inputs joined by ``-``."""
+    select: str = "brackets.f1"
+    """The figure of dev, or sum of figures, that says which parser is best."""
+    size: Size
+    """The size whose settings it has."""
+    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    """Where all its random numbers come from."""
+    model: SerializeAsAny[ParserConfig]
+    """All settings of the parser, as the kind has them."""
+    train: TrainConfig
+    """All settings of its training."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """What the command line changed of the recipe: ``section.key`` and value, sorted."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of the files of others that ``model`` names, by setting: a path says little."""
+
+    @field_validator("model", mode="plain")
+    @classmethod
+    def _of_the_kind(cls, value: Any, info: ValidationInfo) -> Any:
+        if "kind" not in info.data:
+            return value
+        config = kind_named(info.data["kind"]).parser_class.Config
+        try:
+            return config.model_validate(value)
+        except ValidationError as error:
+            raise moved(error, config, lambda at: at) from None
+
+    @property
+    def name(self) -> str:
+        """The variant, with what was changed of its recipe in brackets."""
+        return variant_text(self.variant, self.settings)
+
+    @property
+    def criterion(self) -> SelectionMetric:
+        """What of dev is best."""
+        return SelectionMetric.parse(self.select)
 
 
 class Recipe(BaseModel):
@@ -69,8 +279,9 @@ class Recipe(BaseModel):
             RecipeError: an unknown variant, size or key, a wrong value, a key that no layer sets,
                 or a variant that learns from annotation that the treebank lacks.
         """
-        from spmrl_bench.experiments.model_settings import PutTogether
-        from spmrl_bench.parsers.legacy import short
+        from spmrl_bench.experiments.model_settings import ModelSettings, read_overrides
+        from spmrl_bench.parsers.config import defaults_of
+        from spmrl_bench.parsers.legacy import dotted, short
 
         own = self.variant(variant)
         kind = kind_named(own.kind)
@@ -86,19 +297,23 @@ class Recipe(BaseModel):
                 f"variant {variant} is for the size {' and '.join(own.sizes)}, not for '{of_size}'"
             )
         base, language = self.base, self.language
-        shared = (base.size[of_size], base.track.get(track), language, language.size.get(of_size))
-        variants = [
+        shared = [base.size[of_size], base.track.get(track), language, language.size.get(of_size)]
+        owns = [
             layer
-            for like in self._likes(variant)
-            for layer in (like, like.size.get(of_size), like.track.get(track))
+            for each in self._ancestors(variant)
+            for layer in (each, each.size.get(of_size), each.track.get(track))
         ]
-        put_together = PutTogether(
+        given_model, given_train, mistakes = read_overrides(settings or {})
+        model = ModelSettings(
             kind.parser_class.Config,
-            filter(None, shared),
-            filter(None, variants),
             self.inputs_of(variant),
-            settings or {},
+            [layer.model for layer in shared if layer],
+            [layer.model for layer in owns if layer],
+            given_model,
         )
+        train: dict[str, Any] = {}
+        for layer in filter(None, (*shared, *owns)):
+            train |= layer.train.model_dump(mode="json", exclude_unset=True)
         config = validated(
             RunConfig,
             {
@@ -110,17 +325,27 @@ class Recipe(BaseModel):
                 "select": self._selection(kind, variant),
                 "size": of_size,
                 "seed": seed,
-                **put_together.sections,
+                "model": model.resolved,
+                "train": train | given_train,
             },
             f"recipe {self.name} ({variant}, {of_size})",
             RecipeError,
-            also=put_together.mistakes,
+            also=mistakes,
         )
         files = config.model.files()
-        self._check_files({key: files[key] for key in files.keys() - put_together.touched})
-        return config.model_copy(
-            update={"settings": put_together.changed(config), "files": digests(short(files))}
-        )
+        self._check_files({key: files[key] for key in files.keys() - model.given})
+        before = {**defaults_of(TrainConfig), **train}
+        now = config.train.model_dump(mode="json")  # without what does not change the weights
+        given = given_train.keys() & now.keys()
+        changes = {key: now[key] for key in given if now[key] != before.get(key)}
+        changed = dotted({"model": model.changed(config.model), "train": changes})
+        for key, value in changed.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise RecipeError(
+                    f"setting '{key}': {value} is no finite number; leave it out instead"
+                )
+        update = {"settings": dict(sorted(changed.items())), "files": digests(short(files))}
+        return config.model_copy(update=update)
 
     def _check_files(self, files: Mapping[str, str]) -> None:
         for key, place in sorted(files.items()):
@@ -135,10 +360,10 @@ class Recipe(BaseModel):
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""
-        found = (each.inputs for each in reversed(self._likes(variant)))
+        found = (each.inputs for each in reversed(self._ancestors(variant)))
         return next(filter(None, found), ())
 
-    def _likes(self, name: str) -> list[Variant]:
+    def _ancestors(self, name: str) -> list[Variant]:
         """The variants whose settings one has, itself last."""
         found = [self.variant(name)]
         while (like := found[0].like) is not None:
@@ -167,11 +392,10 @@ class Recipe(BaseModel):
         text = self.language.select or self.base.select
         if text is None:
             return str(SelectionMetric.parse(" + ".join(kind.metrics)))
-        criterion = SelectionMetric.parse(text)
-        lacking = [name for name in criterion.metrics if name not in kind.metrics]
+        lacking = [name for name in SelectionMetric.parse(text).metrics if name not in kind.metrics]
         if lacking:
             raise RecipeError(
-                f"{self.path}: select: '{criterion}' needs the metric {lacking[0]}, but variant "
+                f"{self.path}: select: '{text}' needs the metric {lacking[0]}, but variant "
                 f"{variant} (kind {self.variant(variant).kind}) is scored by "
                 f"{', '.join(kind.metrics)}"
             )
@@ -185,7 +409,7 @@ class Recipe(BaseModel):
         """
         if name in self.variants:
             return self.variants[name]
-        from spmrl_bench.parsers.config import INPUTS
+        from spmrl_bench.nn.inputs import INPUTS
 
         inputs, known = name.split("-"), INPUTS.names()
         if not set(inputs) <= set(known):
@@ -194,6 +418,9 @@ class Recipe(BaseModel):
                 f"'-', such as word-tag, are variants too: {', '.join(known)}"
             )
         return validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
+
+
+# Where they lie -------------------------------------------------------------------------
 
 
 def list_recipes() -> list[str]:
@@ -229,12 +456,11 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
     base_path = path.with_name("base.toml")
     if not base_path.is_file():
         base_path = data_dir("recipes") / "base.toml"
-    base_content, context = read_toml(base_path, RecipeError), {LIGHT: light}
-    base = validated(BaseRecipe, base_content, base_path, RecipeError, context=context)
+    content, context = read_toml(base_path, RecipeError), {"light": light}
+    base = validated(BaseRecipe, content, base_path, RecipeError, context=context)
     missing = [f"size.{size}" for size in get_args(Size) if size not in base.size]
-    missing += [
-        f"default_size.{track}" for track in get_args(Track) if track not in base.default_size
-    ]
+    tracks = get_args(Track)
+    missing += [f"default_size.{track}" for track in tracks if track not in base.default_size]
     if missing:
         raise RecipeError("\n".join(f"{base_path}: {key}: missing" for key in missing))
     content = read_toml(path, RecipeError)
@@ -245,14 +471,14 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
 
 def _unknown_names(content: Mapping[str, Any]) -> list[str]:
     language, listed = content.get("language"), content.get("treebanks")
-    if not isinstance(listed, list) or not all(isinstance(bank, str) for bank in listed):
-        listed = []  # the schema says so
+    # What is no name the schema says.
+    banks = [bank for bank in listed if isinstance(bank, str)] if isinstance(listed, list) else []
     mistakes = [
         f"treebanks: {unknown_name('treebank', bank, manifest_names())}"
-        for bank in listed
+        for bank in banks
         if not is_known(bank)
     ]
-    known = {bank: found for bank in listed if (found := language_of(bank)) is not None}
+    known = {bank: found for bank in banks if (found := language_of(bank)) is not None}
     if not isinstance(language, str) or language in known.values():
         return mistakes
     every = {*filter(None, map(language_of, manifest_names()))}
@@ -262,3 +488,24 @@ def _unknown_names(content: Mapping[str, Any]) -> list[str]:
         bank, other = next(iter(known.items()))
         mistakes.append(f"language: found {language!r}, but treebank {bank} is {other}")
     return mistakes
+
+
+def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
+    """Return path and text of a recipe below a folder, for a treebank that none names yet.
+
+    It is called as the language, or as the treebank. The variants of the base are those that fit
+    the treebank; nothing but positions for its ``longest`` sentence may have to be said.
+
+    Raises:
+        RecipeError: there are recipes of both names.
+    """
+    content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
+    sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
+    if longest + _ENDS > min(size["model"]["attention"]["max_positions"] for size in sizes):
+        content["model"] = {"max_positions": longest + _ENDS}
+    folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
+    taken = {path.stem for folder in folders for path in folder.glob("*.toml")}
+    for name in (language, treebank):
+        if name not in taken:
+            return top / "recipes" / f"{name}.toml", toml_text(content)
+    raise RecipeError(f"there is a recipe '{treebank}' already: choose another name (--name)")

@@ -6,6 +6,7 @@ Nothing of it is written by hand but the sentences that say what a table is of.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -74,6 +75,9 @@ _MANIFESTS = """\
 """
 
 
+_KEYS = "key | allowed | default | what it does"
+
+
 def configuration_page() -> str:
     """The page in Markdown."""
     return "\n".join(
@@ -85,23 +89,21 @@ def configuration_page() -> str:
             "`run.json` in the folder of a run has them resolved, with these keys:\n",
             _keys(RunConfig),
             _RECIPES,
-            *_sections({"A language": LanguageRecipe, "What all languages share": BaseRecipe}),
+            _section("A language", LanguageRecipe),
+            _section("What all languages share", BaseRecipe),
             _VARIANTS,
             _keys(Variant),
             "The variants of `recipes/base.toml`:\n",
-            _variants(base_recipe()),
+            _variants(),
             _MANIFESTS,
             _keys(Manifest, without=SourceFormat),
-            *_sections({"A split of a treebank: `[splits.NAME]`": Split}),
-            "There is one table for each of " + _names(Splits) + ".\n",
-            *_sections(
-                {
-                    "The rows of a table: `[splits.NAME.rows]`": SplitTable,
-                    "A second layer: `[dependencies]`": DependencyLayer,
-                    "Rules of attachment scores: `[attachment]`": Attachment,
-                    "Downloads: `[[fetch]]`": Fetch,
-                }
-            ),
+            _section("A split of a treebank: `[splits.NAME]`", Split),
+            f"There is one table for each of {_coded(Splits.model_fields)}.\n",
+            _section("The rows of a table: `[splits.NAME.rows]`", SplitTable),
+            _section("A second layer: `[dependencies]`", DependencyLayer, without=SourceFormat),
+            "It has `format` and its options too ([below](#formats-and-their-options)).\n",
+            _section("Rules of attachment scores: `[attachment]`", Attachment),
+            _section("Downloads: `[[fetch]]`", Fetch),
             "### Formats and their options\n",
             _formats(),
             "What the options mean; one that is not set has the default of the format:\n",
@@ -123,32 +125,32 @@ def _run_tables() -> Iterator[str]:
             yield f"{summary(own[-1].entry.owner)}\n"
         for names in dict.fromkeys(setting.kinds for setting in own):
             if {*names} != kinds:
-                keys = ", ".join(f"`{each.entry.name}`" for each in own if each.kinds == names)
+                keys = _coded(each.entry.name for each in own if each.kinds == names)
                 yield f"Of the kinds {' and '.join(f'`{kind}`' for kind in names)}: {keys}.\n"
         yield _table(
-            ("key", "short", "allowed", *get_args(Size), "what it does"), map(_setting_row, own)
+            f"key | short | allowed | {' | '.join(get_args(Size))} | what it does",
+            (
+                (
+                    f"`{each.entry.name}`",
+                    _coded(each.short),
+                    each.entry.allowed,
+                    *map(value_text, each.values.values()),
+                    each.entry.meaning,
+                )
+                for each in own
+            ),
         )
 
 
-def _setting_row(setting: Setting) -> tuple[str, ...]:
-    entry, values = setting.entry, (value_text(setting.values[size]) for size in get_args(Size))
-    short = ", ".join(f"`{key}`" for key in setting.short)
-    return (f"`{entry.name}`", short, entry.allowed, *values, entry.meaning)
-
-
-def _sections(models: dict[str, type[BaseModel]]) -> Iterator[str]:
-    for title, model in models.items():
-        yield f"### {title}\n\n{summary(model)}\n"
-        yield _keys(model, without=SourceFormat if model is DependencyLayer else None)
-        if model is DependencyLayer:
-            yield "It has `format` and its options too ([below](#formats-and-their-options)).\n"
+def _section(title: str, model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
+    return f"### {title}\n\n{summary(model)}\n\n{_keys(model, without)}"
 
 
 def _keys(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
     """A table of the keys of a model, or of those that another model does not have too."""
     other = without.model_fields if without else {}
     return _table(
-        ("key", "allowed", "default", "what it does"),
+        _KEYS,
         (
             (f"`{entry.name}`", entry.allowed, value_text(entry.default), entry.meaning)
             for entry in entries(model)
@@ -157,55 +159,53 @@ def _keys(model: type[BaseModel], without: type[BaseModel] | None = None) -> str
     )
 
 
-def _variants(base: BaseRecipe) -> str:
-    def settings(layer: SettingsLayer) -> str:
-        return "<br>".join(
+def _variants() -> str:
+    def settings(layer: SettingsLayer, before: str = "") -> str:
+        return before + "<br>".join(
             f"`{key} = {value_text(value).strip('`')}`" for key, value in changed_by(layer).items()
         )
 
     def row(name: str, variant: Variant) -> Iterator[str]:
-        inputs = ", ".join(f"`{one}`" for one in variant.inputs)
         yield f"`{name}`" + (f", like `{variant.like}`" if variant.like else "")
         yield f"`{variant.kind}`"
-        yield inputs or f"those of `{variant.like}`"
+        yield _coded(variant.inputs) or f"those of `{variant.like}`"
         yield "when named" if variant.optional else "always"
         texts = [settings(variant)]
-        texts += [f"{size}: {settings(layer)}" for size, layer in variant.size.items()]
-        texts += [f"track {track}: {settings(layer)}" for track, layer in variant.track.items()]
+        texts += [settings(layer, f"{size}: ") for size, layer in variant.size.items()]
+        texts += [settings(layer, f"track {track}: ") for track, layer in variant.track.items()]
         yield "<br>".join(filter(None, texts))
 
     return _table(
-        ("variant", "kind", "inputs", "trained", "settings of its own"),
-        (tuple(row(name, variant)) for name, variant in base.variants.items()),
+        "variant | kind | inputs | trained | settings of its own",
+        (row(name, variant) for name, variant in base_recipe().variants.items()),
     )
 
 
 def _formats() -> str:
-    def options(values: dict[str, Any]) -> str:
-        def text(name: str, default: Any) -> str:
-            if default is ...:
-                return f"`{name}` ({value_text(REQUIRED)})"
-            shown = value_text(None if default == "" else default)
-            return f"`{name}`" + ("" if shown == "not set" else f" ({shown})")
-
-        return ", ".join(text(name, default) for name, default in values.items())
+    def option(name: str, default: Any) -> str:
+        shown = value_text(REQUIRED if default is ... else None if default == "" else default)
+        return f"`{name}`" + ("" if shown == "not set" else f" ({shown})")
 
     return _table(
-        ("`format`", "what it is", "gives", "options, and their defaults"),
+        "`format` | what it is | gives | options, and their defaults",
         (
-            (f"`{form.name}`", form.title, form.yields, options(dict(form.options)))
-            for form in map(FORMATS.get, FORMATS.names())
+            (
+                f"`{one.name}`",
+                one.title,
+                one.yields,
+                ", ".join(starmap(option, one.options.items())),
+            )
+            for one in map(FORMATS.get, FORMATS.names())
         ),
     )
 
 
-def _names(model: type[BaseModel]) -> str:
-    return ", ".join(f"`{name}`" for name in model.model_fields)
+def _coded(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
-def _table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    names = list(header)
-    lines = [names, ["---"] * len(names), *rows]
+def _table(header: str, rows: Iterable[Iterable[str]]) -> str:
     # A bar ends a cell, also in code.
-    escaped = ([cell.replace("|", r"\|") for cell in line] for line in lines)
-    return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+    lines = [" | ".join(cell.replace("|", r"\|") for cell in row) for row in rows]
+    rule = " | ".join("---" for _ in header.split(" | "))
+    return "".join(f"| {line} |\n" for line in (header, rule, *lines))

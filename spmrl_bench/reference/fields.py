@@ -11,9 +11,11 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from pydantic import BaseModel
@@ -51,11 +53,6 @@ class Entry:
     meaning: str
     owner: type[BaseModel]
 
-    @property
-    def required(self) -> bool:
-        """Whether it must be given."""
-        return self.default is REQUIRED
-
 
 #: The default of a key that has none.
 REQUIRED = PydanticUndefined
@@ -65,12 +62,11 @@ def entries(model: type[BaseModel]) -> list[Entry]:
     """The keys of a model in the order of its fields, inherited ones first."""
     schema = model.model_json_schema()
     meanings: dict[str, tuple[str, type[BaseModel]]] = {}
-    for owner in reversed(model.__mro__):
-        if issubclass(owner, BaseModel) and owner is not BaseModel:
-            for name, text in _docstrings(owner).items():
-                # A class that only narrows an inherited key leaves its description alone.
-                inherited = meanings.get(name, ("", owner))[0]
-                meanings[name] = (text or inherited, owner)
+    for owner in reversed(model.__mro__[: model.__mro__.index(BaseModel)]):
+        for name, text in _docstrings(owner).items():
+            # A class that only narrows an inherited key leaves its description alone.
+            inherited = meanings.get(name, ("", owner))[0]
+            meanings[name] = (text or inherited, owner)
     return [
         Entry(
             name,
@@ -97,44 +93,32 @@ def value_text(value: Any) -> str:
 
 
 def allowed(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
-    """What a JSON schema allows, in words.
-
-    Args:
-        schema: of one value.
-        definitions: the schemas that it may refer to (``$defs``).
-    """
-    if "$ref" in schema:
-        return allowed(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    """What a JSON schema allows, in words; it may refer to ``definitions`` (``$defs``)."""
     if "anyOf" in schema:
         options = [one for one in schema["anyOf"] if one.get("type") != "null"]
         return ", or ".join(allowed(one, definitions) for one in options)
-    if "enum" in schema or "const" in schema:
-        return ", ".join(
-            f"`{toml_value(value)}`" for value in schema.get("enum", [schema.get("const")])
-        )
-    match schema.get("type"):
-        case "boolean":
+    match schema:
+        case {"$ref": place}:
+            return allowed(definitions[place.rpartition("/")[2]], definitions)
+        case {"enum": values}:
+            return ", ".join(f"`{toml_value(value)}`" for value in values)
+        case {"const": value}:
+            return f"`{toml_value(value)}`"
+        case {"type": "boolean"}:
             return "`true`, `false`"
-        case "integer":
-            return _bounded("whole number", schema)
-        case "number":
-            return _bounded("number", schema)
-        case "string":
+        case {"type": "string"}:
             return "text"
-        case "array" if "prefixItems" in schema:
-            items = [allowed(item, definitions) for item in schema["prefixItems"]]
-            return f"list of {len(items)}: {'; '.join(items)}"
-        case "array":
+        case {"type": "integer" | "number" as kind}:
+            bounds = [text.format(schema[key]) for key, text in _BOUNDS.items() if key in schema]
+            return ", ".join(["whole number" if kind == "integer" else "number", *bounds])
+        case {"type": "array", "prefixItems": items}:
+            return f"list of {len(items)}: {'; '.join(allowed(one, definitions) for one in items)}"
+        case {"type": "array"}:
             return f"list: {allowed(schema.get('items', {}), definitions)}"
-        case "object" if isinstance(schema.get("additionalProperties"), Mapping):
-            values = allowed(schema["additionalProperties"], definitions)
-            return values if values == "table" else f"table of {values}"
+        case {"type": "object", "additionalProperties": {} as values}:
+            inner = allowed(values, definitions)
+            return inner if inner == "table" else f"table of {inner}"
     return "table"
-
-
-def _bounded(what: str, schema: Mapping[str, Any]) -> str:
-    bounds = [text.format(schema[key]) for key, text in _BOUNDS.items() if key in schema]
-    return ", ".join([what, *bounds])
 
 
 def markdown(text: str) -> str:
@@ -154,28 +138,15 @@ def plain(text: str) -> str:
 @cache
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:
     """The keys that a class itself declares, with the string below each, or an empty one."""
-    if model.__qualname__ not in _classes(model.__module__):
-        return dict.fromkeys(model.__annotations__, "")  # made by a function, not by source
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    except OSError:  # made by a function, not by source
+        return dict.fromkeys(model.__annotations__, "")
     found = {}
-    body = _classes(model.__module__)[model.__qualname__].body
-    for statement, below in zip(body, [*body[1:], None], strict=True):
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+    for key, below in pairwise([*definition.body, None]):  # type: ignore[attr-defined]
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name):
             text = ""
             if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
                 text = str(below.value.value)
-            found[statement.target.id] = markdown(" ".join(text.split()))
-    return found
-
-
-@cache
-def _classes(module: str) -> dict[str, ast.ClassDef]:
-    """The classes of a module, by name; of one in another ``Outer.Inner``."""
-    found: dict[str, ast.ClassDef] = {}
-    source = inspect.getsource(__import__(module, fromlist=["*"]))
-    bodies = [("", ast.parse(source).body)]
-    for place, body in bodies:  # which grows meanwhile
-        for node in body:
-            if isinstance(node, ast.ClassDef):
-                found[place + node.name] = node
-                bodies.append((f"{place}{node.name}.", node.body))
+            found[key.target.id] = markdown(" ".join(text.split()))
     return found

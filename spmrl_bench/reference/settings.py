@@ -6,7 +6,7 @@ is that of ``recipes/base.toml`` where it has one, else the default of the class
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -14,7 +14,8 @@ from typing import Any, get_args
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.model_settings import all_parts
 from spmrl_bench.experiments.recipe import BaseRecipe, SettingsLayer, Size, load_recipe
-from spmrl_bench.parsers.config import ENCODERS, NeuralConfig, parts
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.config import ENCODERS, parts
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.reference.fields import Entry, entries
@@ -51,44 +52,40 @@ def base_recipe() -> BaseRecipe:
 
 def run_settings() -> list[Setting]:
     """Every setting of the kinds that can be trained: of the model by part, then of training."""
-    base, kinds = base_recipe(), trained_kinds()
     found: dict[str, tuple[Entry, list[str]]] = {}
+    kinds = trained_kinds()
     for name, kind in kinds.items():
-        config = kind.parser_class.Config
-        tables = parts(config)
-        # The variant decides what is read of a word.
-        entries_of = {
-            one.name: one for one in entries(config) if one.name not in (*tables, "inputs")
-        }
-        for table, part in tables.items():
-            entries_of |= {f"{table}.{one.name}": one for one in entries(part)}
-        for key, entry in entries_of.items():
+        for key, entry in _of_model(kind.parser_class.Config):
             found.setdefault(f"model.{key}", (entry, []))[1].append(name)
-    for name, part in parts(NeuralConfig).items():
-        if name in OPTIONAL:
-            use = Entry("use", "`true`, `false`", False, "Whether the parser has one.", part)
-            found[f"model.{name}.use"] = (
-                use,
-                found[f"model.{name}.{next(iter(part.model_fields))}"][1],
-            )
-    encoder = found["model.encoder"][0]
-    names = ", ".join(f"`{name}`" for name in ENCODERS.names())
-    found["model.encoder"] = (
-        replace(encoder, allowed=names, default="attention"),
-        found["model.encoder"][1],
-    )
     found |= {f"train.{one.name}": (one, [*kinds]) for one in entries(TrainConfig)}
+    base = base_recipe()
     given = {size: changed_by(base.size[size]) for size in get_args(Size)}
-    order = sorted(found, key=lambda key: (key.startswith("train."), key.count(".") > 1))
-    return [
+    settings = [
         Setting(
             key,
-            found[key][0],
-            tuple(found[key][1]),
-            {size: values.get(key, found[key][0].default) for size, values in given.items()},
+            entry,
+            tuple(names),
+            {size: values.get(key, entry.default) for size, values in given.items()},
         )
-        for key in order
+        for key, (entry, names) in found.items()
     ]
+    return sorted(settings, key=lambda one: (one.key.startswith("train."), one.key.count(".") > 1))
+
+
+def _of_model(config: type[ParserConfig]) -> Iterator[tuple[str, Entry]]:
+    """The settings that a recipe can give; the inputs are the variant's affair."""
+    tables = parts(config)
+    for entry in entries(config):
+        if entry.name == "encoder":
+            names = ", ".join(f"`{name}`" for name in ENCODERS.names())
+            yield entry.name, replace(entry, allowed=names, default="attention")
+        elif entry.name not in (*tables, "inputs"):
+            yield entry.name, entry
+    for table, part in tables.items():
+        yield from ((f"{table}.{entry.name}", entry) for entry in entries(part))
+        if table in OPTIONAL:
+            use = Entry("use", "`true`, `false`", False, "Whether the parser has one.", part)
+            yield f"{table}.use", use
 
 
 def settings_named(names: Sequence[str]) -> list[Setting]:
@@ -98,31 +95,22 @@ def settings_named(names: Sequence[str]) -> list[Setting]:
     Raises:
         RecipeError: no key is or begins like one of the names.
     """
-    known = {setting.key: setting for setting in run_settings()}
+    known = run_settings()
     chosen: dict[str, Setting] = {}
     for name in names:
-        found = [
-            key
-            for key, one in known.items()
-            if name in (key, key.partition(".")[2])
-            or name in one.short
-            or f"model.{name}" in one.short
-        ]
-        found = found or [key for key in known if key.startswith(name)]
+        called = {name, f"model.{name}", f"train.{name}"}
+        found = [one for one in known if not called.isdisjoint((one.key, *one.short))]
+        found = found or [one for one in known if one.key.startswith(name)]
         if not found:
-            every = dict.fromkeys([*known, *(key for one in known.values() for key in one.short)])
+            every = {key: None for one in known for key in (one.key, *one.short)}
             near = get_close_matches(name, every, cutoff=0.7)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise RecipeError(f"unknown setting '{name}'.{hint} 'spmrl-bench settings' lists all")
-        chosen |= {key: known[key] for key in found}
+        chosen |= {one.key: one for one in found}
     return list(chosen.values())
 
 
 def changed_by(layer: SettingsLayer) -> dict[str, Any]:
     """What a layer of a recipe sets, by key."""
     model = dotted(in_tables(layer.model, all_parts()))
-    train = layer.train.model_dump(exclude_unset=True)
-    return {
-        **{f"model.{key}": value for key, value in model.items()},
-        **{f"train.{key}": value for key, value in train.items()},
-    }
+    return dotted({"model": model, "train": layer.train.model_dump(exclude_unset=True)})

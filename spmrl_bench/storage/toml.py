@@ -13,9 +13,9 @@ import reprlib
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
 from spmrl_bench.errors import SpmrlError
@@ -108,6 +108,22 @@ def toml_value(value: Any) -> str:
 
 def _key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else toml_value(name)
+
+
+def optional_fields(model: type[BaseModel]) -> dict[str, Any]:
+    """The fields of a model with their checks, none required, for :func:`strict_model`."""
+    fields = {}
+    for name, field in model.model_fields.items():
+        checked: Any = field.annotation
+        for check in field.metadata:
+            checked = Annotated[checked, check]
+        fields[name] = (checked | None, None)
+    return fields
+
+
+def strict_model(name: str, fields: Mapping[str, Any]) -> Any:
+    """A model with these fields and no others."""
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
 
 
 def validated(

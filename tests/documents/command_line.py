@@ -15,12 +15,11 @@ import typer
 
 from spmrl_bench.analysis.definition import study_names
 from spmrl_bench.cli import app
-from spmrl_bench.experiments.model_settings import check_model
+from spmrl_bench.experiments.model_settings import read_overrides
 from spmrl_bench.experiments.recipe import TrainLayer, load_recipe
 from spmrl_bench.experiments.search_plan import probes, read_space
 from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm
-from spmrl_bench.storage.toml import parsed_toml
 from spmrl_bench.treebanks.catalogue import is_known
 from tests.conftest import PATIENCE
 from tests.documents.blocks import ROOT, Command
@@ -145,14 +144,6 @@ def _check_setting(pair: str) -> None:
     key, equals, text = pair.partition("=")
     assert equals, pair
     assert any(key in (setting.key, *setting.short) for setting in settings_named([key]))
-    section, *tables, name = key.split(".")
-    try:
-        value: Any = parsed_toml(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        value = text
-    if section == "train":
-        TrainLayer(**{name: value})
-    else:
-        for table in (name, *reversed(tables)):
-            value = {table: value}
-        check_model(value)
+    _, train, mistakes = read_overrides({key: text})
+    assert not mistakes
+    TrainLayer(**train)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
@@ -38,36 +36,21 @@ from tests.builders import cli
 MODELS: tuple[type[BaseModel], ...] = (
     *(kind.parser_class.Config for kind in trained_kinds().values()),
     *all_parts().values(),
-    TrainConfig,
-    RunConfig,
-    BaseRecipe,
-    LanguageRecipe,
-    Variant,
-    Manifest,
-    Splits,
-    Split,
-    SplitTable,
-    DependencyLayer,
-    Attachment,
-    Fetch,
+    *(TrainConfig, RunConfig, BaseRecipe, LanguageRecipe, Variant, Manifest, Splits, Split),
+    *(SplitTable, DependencyLayer, Attachment, Fetch),
 )
 PAGE = configuration_page()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_key_has_a_meaning(model: type[BaseModel]) -> None:
+def test_every_key_has_a_meaning_and_is_on_the_page(model: type[BaseModel]) -> None:
     found = entries(model)
     assert [entry.name for entry in found] == list(model.model_fields)
     for entry in found:
         assert re.fullmatch(r"[A-Z`].*\.", entry.meaning), f"{model.__name__}.{entry.name}"
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
-def test_every_key_is_on_the_page(model: type[BaseModel]) -> None:
-    for name in model.model_fields:
         # The variant decides the inputs; parts and splits have tables of their own.
-        if name != "inputs" and name not in all_parts() and model is not Splits:
-            assert f"| `{name}` |" in PAGE, name
+        if entry.name not in ("inputs", *all_parts()) and model is not Splits:
+            assert f"| `{entry.name}` |" in PAGE, entry.name
 
 
 def test_tables_are_whole() -> None:
@@ -78,20 +61,15 @@ def test_tables_are_whole() -> None:
 
 def test_values_are_those_of_runs() -> None:
     """Without a variant's own settings, what the reference states is what a run gets."""
-    stated = {setting.key: setting for setting in run_settings()}
+    stated = {setting.key: setting.values for setting in run_settings()}
+    of_run = {"treebank": "any", "track": "spmrl", "fingerprints": {"constituents": ""}}
     for size in ("published", "small"):
-        config = load_recipe("english").resolve(
-            treebank="any",
-            track="spmrl",
-            fingerprints={"constituents": ""},
-            variant="charlstm-tag",  # inputs, not a variant with settings of its own
-            size=size,
-        )
+        # Inputs, not a variant with settings of its own.
+        config = load_recipe("english").resolve(**of_run, variant="charlstm-tag", size=size)
         model = leaves(config.model.model_dump())
         resolved = {f"model.{key}": value for key, value in model.items() if key != "inputs"}
         resolved |= {f"train.{key}": value for key, value in config.train}
-        for key, value in resolved.items():
-            assert stated[key].values[size] == value, (size, key)
+        assert {key: stated[key][size] for key in resolved} == resolved
 
 
 def test_kinds_of_a_setting() -> None:
@@ -104,9 +82,7 @@ def test_kinds_of_a_setting() -> None:
 
 
 def test_variants_of_the_base_are_listed() -> None:
-    root = Path(__file__).resolve().parents[2]
-    base = tomllib.loads((root / "recipes" / "base.toml").read_text(encoding="utf-8"))
-    for name in base["variants"]:
+    for name in load_recipe("english").base.variants:
         assert re.search(rf"^\| `{name}`[ ,]", PAGE, re.MULTILINE), name
     (row,) = re.findall(r"^\| `bilstm` .*", PAGE, re.MULTILINE)
     for text in ('`model.encoder = "lstm"`', "track mini: `train.max_epochs = 16`"):
@@ -127,14 +103,16 @@ def test_settings_are_found_by_key_name_and_beginning() -> None:
 
 
 def test_the_command_tells_values_and_meaning() -> None:
-    result = cli("settings", "d_label_hidden")
-    assert result.stdout == (
-        "model.scorer.d_hidden\n"
-        "    short: model.d_label_hidden\n"
-        "    allowed: whole number, at least 1\n"
-        "    published: 250; small: 128\n"
-        "    kinds of parsers: chart, joint\n"
-        "    Width of the hidden layer.\n"
+    assert (
+        cli("settings", "d_label_hidden").stdout
+        == """\
+model.scorer.d_hidden
+    short: model.d_label_hidden
+    allowed: whole number, at least 1
+    published: 250; small: 128
+    kinds of parsers: chart, joint
+    Width of the hidden layer.
+"""
     )
     listed = cli("settings").stdout.splitlines()
     assert len(listed) == len(run_settings()) + 2

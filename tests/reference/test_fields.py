@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from spmrl_bench.reference.fields import (
@@ -58,7 +57,7 @@ def test_entries_say_all_of_a_key() -> None:
     found = {entry.name: entry for entry in entries(Outer)}
     assert list(found) == ["names", "size", "rate", "kind", "inner"]
     assert found["size"].allowed == "whole number, at least 2, at most 8, a multiple of 2"
-    assert (found["size"].required, found["rate"].required) == (True, False)
+    assert found["size"].default is REQUIRED
     assert found["size"].meaning == "How large it is, in `words`."
     assert (found["rate"].meaning, found["rate"].default) == ("", None)
     assert found["kind"].meaning == "Which it is; `spmrl_bench.nn` knows."
@@ -66,52 +65,36 @@ def test_entries_say_all_of_a_key() -> None:
     # What a class narrows keeps its description.
     assert (found["names"].meaning, found["names"].owner) == ("Some names.", Outer)
     assert found["names"].default == ["a"]
+    (generic,) = entries(Numbers)
+    assert (generic.meaning, generic.allowed) == ("The first.", "whole number")
 
 
-def test_keys_of_generic_models_have_their_descriptions() -> None:
-    (entry,) = entries(Numbers)
-    assert (entry.meaning, entry.allowed) == ("The first.", "whole number")
+def test_what_is_allowed_in_words() -> None:
+    annotations: dict[str, list[Any]] = {
+        "`true`, `false`": [bool],
+        "text": [str],
+        "number, above 0, below 1": [Annotated[float, Field(gt=0, lt=1)] | None],
+        '`"a"`, `2`': [Literal["a", 2]],
+        '`"a"`': [Literal["a"]],
+        "list: text": [list[str]],
+        "list: whole number": [tuple[int, ...]],
+        "list of 2: whole number; text": [tuple[int, str]],
+        "table of whole number": [dict[str, int]],
+        "table": [dict[str, Inner], Inner, Any],
+        "list: text, or text": [list[str] | str],
+    }
+    for expected, own in annotations.items():
+        for annotation in own:
+            schema = TypeAdapter(annotation).json_schema()
+            assert allowed(schema, schema.get("$defs", {})) == expected
 
 
-@pytest.mark.parametrize(
-    ("annotation", "expected"),
-    [
-        (bool, "`true`, `false`"),
-        (str, "text"),
-        (Annotated[float, Field(gt=0, lt=1)] | None, "number, above 0, below 1"),
-        (Literal["a", 2], '`"a"`, `2`'),
-        (list[str], "list: text"),
-        (tuple[int, ...], "list: whole number"),
-        (tuple[int, str], "list of 2: whole number; text"),
-        (dict[str, int], "table of whole number"),
-        (dict[str, Inner], "table"),
-        (list[str] | str, "list: text, or text"),
-        (Inner, "table"),
-        (Any, "table"),
-    ],
-)
-def test_what_is_allowed_in_words(annotation: Any, expected: str) -> None:
-    schema = TypeAdapter(annotation).json_schema()
-    assert allowed(schema, schema.get("$defs", {})) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (REQUIRED, "required"),
-        (None, "not set"),
-        ((), "not set"),
-        (False, "`false`"),
-        (0, "`0`"),
-        (1e-9, "`1e-9`"),
-        ("sum", '`"sum"`'),
-        ((0.9, 0.98), "`[0.9, 0.98]`"),
-        ({"a": "ä"}, '`{ a = "ä" }`'),
-        (Inner(), "not set"),
-    ],
-)
-def test_values_are_written_as_in_toml(value: object, expected: str) -> None:
-    assert value_text(value) == expected
+def test_values_are_written_as_in_toml() -> None:
+    for value in (None, (), Inner()):
+        assert value_text(value) == "not set"
+    assert value_text(REQUIRED) == "required"
+    written = [value_text(value) for value in (False, 0, 1e-9, "sum", (0.9, 0.98), {"a": "ä"})]
+    assert written == ["`false`", "`0`", "`1e-9`", '`"sum"`', "`[0.9, 0.98]`", '`{ a = "ä" }`']
 
 
 def test_marks_of_docstrings() -> None:
