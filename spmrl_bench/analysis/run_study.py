@@ -24,7 +24,7 @@ from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.base import LOCAL, Backend
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.training.schedule import Progress

@@ -41,7 +41,7 @@ def parse_into(
     from spmrl_bench.bulk.state import STATE
     from spmrl_bench.packages.located import located
     from spmrl_bench.parsing.models import trained_transforms
-    from spmrl_bench.process.executors.base import executor_for, parse_backend
+    from spmrl_bench.process.executors.backend import executor_for, parse_backend
     from spmrl_bench.process.executors.local import LocalExecutor
     from spmrl_bench.training.report import messages
 

@@ -85,7 +85,7 @@ def leaderboard(
     from spmrl_bench.leaderboard.formats import Document, to_markdown
     from spmrl_bench.leaderboard.gathered import gather
     from spmrl_bench.leaderboard.verdicts import verdict_table, verdicts
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.environment import is_installed, version_of
     from spmrl_bench.systems.run import system_runs

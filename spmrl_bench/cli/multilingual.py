@@ -68,7 +68,7 @@ def multilingual(
     from spmrl_bench.experiments.train import train_and_evaluate
     from spmrl_bench.leaderboard.published import readable_published
     from spmrl_bench.leaderboard.track_tables import write_track
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     backend = parse_backend(on)
     work, absent = plan_track(

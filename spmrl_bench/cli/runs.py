@@ -80,7 +80,7 @@ def train(
         spmrl-bench train basque --system udpipe --minutes 10
     """
     from spmrl_bench.experiments.train import train_all
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     backend = parse_backend(on)
     work = _runs(
@@ -158,7 +158,7 @@ def evaluate(
     from spmrl_bench.experiments.score import KnownRecords, evaluate_all
     from spmrl_bench.leaderboard.markdown import results_markdown
     from spmrl_bench.leaderboard.published import readable_published
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     backend = parse_backend(on)
     if system is not None and ensemble:

@@ -107,7 +107,7 @@ def search(
     check_choice("pruner", pruner, PRUNERS)
     check_choice("sampler", sampler, SAMPLERS)
     require_optuna()
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
     from spmrl_bench.search.plan import plan_search
     from spmrl_bench.search.run_search import run_search
 

@@ -79,7 +79,7 @@ def study(
     from spmrl_bench.analysis.study_table import study_document, write_study
     from spmrl_bench.analysis.trials import plan_study
     from spmrl_bench.leaderboard.formats import to_markdown
-    from spmrl_bench.process.executors.base import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where = parse_backend(on)
     work = plan_study(

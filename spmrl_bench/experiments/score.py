@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -43,7 +44,8 @@ from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.ensemble import combine
 from spmrl_bench.parsers.registry import baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.base import LOCAL, Backend, Unit, executor_for, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import sign
@@ -242,6 +244,11 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
         CheckpointError: a run is not trained to its end, or with other settings.
         RecipeError: an ensemble of a single run.
     """
+    if ensemble and max(Counter(run.variant for run in group).values()) < 2:
+        raise RecipeError(
+            "an ensemble needs two runs of a variant at least: train and score several seeds, "
+            "for instance with --seeds 5"
+        )
     scores: dict[str, list[float]] = {}
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
@@ -249,11 +256,6 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
     if ensemble:
         members = [run for run in group if run.variant == best]
-        if len(members) < 2:
-            raise RecipeError(
-                "an ensemble needs two runs of a variant at least: train and score several seeds, "
-                "for instance with --seeds 5"
-            )
         entries.append((Ensemble(members), True))  # type: ignore[arg-type]
     return entries
 

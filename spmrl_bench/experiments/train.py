@@ -48,14 +48,8 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.process.devices import cards
-from spmrl_bench.process.executors.base import (
-    LOCAL,
-    Backend,
-    Outcome,
-    Unit,
-    executor_for,
-    run_units,
-)
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import LAST

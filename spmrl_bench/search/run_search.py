@@ -26,15 +26,8 @@ from spmrl_bench.experiments.run_folder import final_progress, run_lock
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.searched import Search, SearchTrial, TrialState, minutes_text
 from spmrl_bench.nn.device import choose_device
-from spmrl_bench.process.executors.base import (
-    LOCAL,
-    Backend,
-    Executor,
-    Outcome,
-    Unit,
-    executor_for,
-    run_units,
-)
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import Executor, Outcome, Unit, run_units
 from spmrl_bench.process.signals import interrupt, on_signals
 from spmrl_bench.search.document import SearchDocument, read_search, write_search
 from spmrl_bench.search.journal import Journal, Trial, mend, require_optuna

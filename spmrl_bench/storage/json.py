@@ -46,8 +46,8 @@ def parse_json(data: bytes, *, wide: bool = False) -> Any:
     # like one in a string; only characters of ASCII that are written as numbers can hide that.
     lost = b"\\u00" in data or _keys(data) != _keys(to_json(value))
     if lost or _LARGE_NUMBER.search(data):
-        bounded = {} if wide else {"parse_int": _whole}
-        json.loads(data, object_pairs_hook=_object, parse_float=_finite, **bounded)
+        whole = None if wide else _whole
+        json.loads(data, object_pairs_hook=_object, parse_float=_finite, parse_int=whole)
     return value
 
 

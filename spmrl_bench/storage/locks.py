@@ -169,8 +169,10 @@ def _read(lock: Path) -> tuple[Owner, float] | None:
         if time.monotonic() > deadline:
             # Its machine was lost while it was written; nothing but its age is known.
             since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
-            names = {"machine": "unknown", "pid": 0, "birth": "", "token": str(touched)}
-            return Owner.model_construct(since=since, **names), touched / 1e9
+            unknown = Owner.model_construct(
+                machine="unknown", pid=0, birth="", since=since, token=str(touched)
+            )
+            return unknown, touched / 1e9
         time.sleep(0.01)
 
 

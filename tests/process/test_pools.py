@@ -1,7 +1,9 @@
-"""Pools of processes end, whatever the thread that looks after them does."""
+"""Processes that share a machine end, whatever looks after them does, and without a word."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from multiprocessing import active_children
 
@@ -23,3 +25,34 @@ def test_no_process_of_a_pool_is_left(stumbles: bool, monkeypatch: pytest.Monkey
     end_pool(pool, before)
     assert not started & set(active_children())
     assert not any(process.is_alive() for process in started)
+
+
+CODE = """
+from spmrl_bench.process.pools import worker_pool
+from joblib.externals.loky.backend import resource_tracker
+
+pool = worker_pool(1, 1)
+assert pool.submit(abs, -3).result() == 3
+# As after an interrupt between the removal of a name and the note of it.
+resource_tracker.register("/loky-0-removed", "semlock")
+pool.shutdown(kill_workers=True)
+"""
+
+
+def test_names_that_were_not_cleaned_up_in_time_are_no_users_business() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", CODE], check=True, capture_output=True, text=True, timeout=300
+    )
+    assert (ended.stdout, ended.stderr) == ("", "")
+
+
+def test_peak_memory_is_that_of_the_process_in_bytes() -> None:
+    """Not that of the process which started it."""
+    held = bytearray(1 << 28)  # a quarter of a gigabyte
+    code = "from spmrl_bench.process.pools import peak_memory_bytes\nprint(peak_memory_bytes())"
+    small, large = (
+        int(subprocess.check_output([sys.executable, "-c", extra + code]))
+        for extra in ("", "held = bytearray(1 << 28)\n")
+    )
+    del held
+    assert large - small == pytest.approx(1 << 28, rel=0.1)

@@ -12,22 +12,14 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol
 
-from spmrl_bench.errors import (
-    RecipeError,
-    RunCancelledError,
-    RunOwnedError,
-    TrainingError,
-    unknown_name,
-)
+from spmrl_bench.errors import RunCancelledError, RunOwnedError, TrainingError
 from spmrl_bench.process.signals import Interrupted, on_signals
-from spmrl_bench.storage.paths import home
-from spmrl_bench.storage.toml import read_toml, validated
 
 #: How often a unit is started again that was lost, or was stopped by a preemptible executor.
 RESTARTS = {"lost": 3, "stopped": 100}
@@ -76,12 +68,12 @@ class Outcome(NamedTuple):
     status: Status
     error: Exception | None = None
 
-    @classmethod
-    def of(cls, unit: Unit, error: Exception | None) -> Outcome:
-        """That of a function that has returned, or has raised an error."""
-        if error is None:
-            return cls(unit, "done")
-        return cls(unit, "locked" if isinstance(error, RunOwnedError) else "failed", error)
+
+def status_of(error: Exception | None) -> Status:
+    """How a function has ended that has returned, or has raised an error."""
+    if error is None:
+        return "done"
+    return "locked" if isinstance(error, RunOwnedError) else "failed"
 
 
 class Executor(Protocol):
@@ -226,98 +218,3 @@ def run_units(
     if signals and (broken_off or waiting or later or (next_unit and next_unit())):
         raise Interrupted(signals[0])
     return [outcome for outcome in over if outcome.error is not None]
-
-
-# ``--on BACKEND`` -----------------------------------------------------------------------------
-
-
-#: What ``--on`` takes, for messages.
-BACKENDS = ("local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
-
-CONFIG = "config.toml"
-
-
-@dataclass(frozen=True)
-class Backend:
-    """Where units are done: on this machine, on a Dask cluster, or as jobs of SLURM.
-
-    Attributes:
-        address: of a Dask scheduler.
-        settings: of SLURM.
-    """
-
-    kind: Literal["local", "dask", "slurm"] = "local"
-    address: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is this machine, so that it is decided here how much goes on at once."""
-        return self.kind == "local"
-
-
-LOCAL = Backend()
-
-
-def parse_backend(text: str | None) -> Backend:
-    """What ``--on`` says; without it, this machine.
-
-    The settings of SLURM are those of the section ``slurm`` in ``config.toml`` of the user's own
-    folder, and what stands behind a colon changes them.
-
-    Raises:
-        RecipeError: it says nothing that is known, or ``config.toml`` is wrong.
-    """
-    if text is None or text == "local":
-        return LOCAL
-    if text == "dask":
-        raise RecipeError(
-            "--on dask: say where its scheduler is, --on dask://HOST:PORT; 'dask scheduler' starts "
-            "one. Side by side on this machine, runs are trained with --jobs"
-        )
-    for scheme in ("dask://", "tcp://", "tls://"):
-        if text.startswith(scheme) and text != scheme:
-            address = text.removeprefix("dask://")
-            return Backend("dask", address if "://" in address else f"tcp://{address}")
-    kind, _, changes = text.partition(":")
-    if kind != "slurm":
-        raise RecipeError(f"--on: {unknown_name('place to work', text, BACKENDS)}")
-    path = home() / CONFIG
-    settings = read_toml(path, RecipeError).get("slurm", {}) if path.exists() else {}
-    if not isinstance(settings, dict):
-        raise RecipeError(f"{path}: slurm is {settings!r}; expected a section, [slurm]")
-    for pair in filter(None, changes.split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise RecipeError(f"--on {text}: '{pair}' is not KEY=VALUE, such as partition=gpu")
-        settings[key.strip()] = value.strip()
-    return Backend("slurm", settings=settings)
-
-
-def executor_for(
-    backend: Backend, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
-) -> Executor:
-    """What does units there.
-
-    Args:
-        jobs: how many at once on this machine; one at a time is done in this process.
-        device: as of training.
-        shared: a folder that all machines share.
-        log: shows a line.
-
-    Raises:
-        SpmrlError: it is not to be had.
-    """
-    if backend.kind == "dask":
-        from spmrl_bench.process.executors.dask import DaskExecutor
-
-        return DaskExecutor(backend.address, shared, device=device, log=log)
-    if backend.kind == "slurm":
-        from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
-
-        place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
-        settings = validated(SlurmSettings, backend.settings, place, RecipeError)
-        return SlurmExecutor(settings, shared / ".slurm", device, log)
-    from spmrl_bench.process.executors.local import InProcess, LocalExecutor
-
-    return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)

@@ -96,12 +96,10 @@ class DaskExecutor:
 
     @property
     def capacity(self) -> int:
-        """As many units as there are workers."""
         self._look()
         return len(self._threads)
 
     def start(self, unit: Unit) -> str:
-        """Give a unit to a worker that has none."""
         busy = {given.worker for given in self._given}
         worker = next(address for address in self._threads if address not in busy)
         with self._answering():
@@ -115,7 +113,6 @@ class DaskExecutor:
         return f"on worker {_short(worker)}"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
-        """The units whose workers have answered or are gone."""
         if not self._given:
             return []
         self._news.wait(seconds)
@@ -126,12 +123,10 @@ class DaskExecutor:
         return [outcome for _, outcome in ends if outcome is not None]
 
     def ask_to_stop(self) -> None:
-        """Tell the workers to ask what they have in work."""
         with suppress(SpmrlError):  # then they are gone
             self._run(_ask, self._token)
 
     def close(self) -> None:
-        """End what is left."""
         if self._given:
             with suppress(SpmrlError):
                 self._run(_kill, self._token)
@@ -140,7 +135,6 @@ class DaskExecutor:
         self._sign.unlink(missing_ok=True)
 
     def _outcome(self, given: _Given) -> Outcome | None:
-        """How a unit has ended; None if it has not."""
         unit, worker, future = given
         status = future.status
         if status == "pending" and worker in self._threads:

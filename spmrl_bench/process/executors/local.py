@@ -27,7 +27,7 @@ from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.process.devices import cards, device_of_job
-from spmrl_bench.process.executors.base import Outcome, Unit
+from spmrl_bench.process.executors.base import Outcome, Unit, status_of
 from spmrl_bench.process.pools import (
     available_threads,
     end_with_parent,
@@ -49,22 +49,19 @@ class InProcess:
     capacity = 1
 
     def __init__(self, device: str = "auto") -> None:
-        """Units compute on a device."""
         self._device = device
         self._outcomes: list[Outcome] = []
 
     def start(self, unit: Unit) -> None:
-        """Do a unit; it speaks for itself."""
         error = None
         try:
             with on_signals(interrupt, signal.SIGINT, signal.SIGTERM):
                 unit.function(*unit.arguments, device=self._device, console=None)
         except Exception as problem:
             error = problem
-        self._outcomes.append(Outcome.of(unit, error))
+        self._outcomes.append(Outcome(unit, status_of(error), error))
 
     def outcomes(self, seconds: float) -> list[Outcome]:
-        """That of the unit that was done."""
         found, self._outcomes = self._outcomes, []
         return found
 
@@ -76,16 +73,14 @@ class InProcess:
 
 
 class LocalExecutor:
-    """Processes of joblib; each has its share of the threads.
+    """Processes of joblib, so many at once; each has its share of the threads.
 
-    Whoever tells one of them to stop is a person. Where there are several graphics cards and
-    ``device`` names none of them, they take turns.
+    Where there are several graphics cards and ``device`` names none of them, they take turns.
     """
 
     preemptible = False
 
     def __init__(self, jobs: int, device: str = "auto") -> None:
-        """So many units at once."""
         self.capacity = jobs
         self._device = device
         self._cards = cards()
@@ -93,14 +88,12 @@ class LocalExecutor:
         self._jobs: dict[Job, int] = {}  # with a number that no other has at the same time
 
     def start(self, unit: Unit) -> str:
-        """Start a process for a unit; says on which graphics card, where there are several."""
         number = min({*range(self.capacity)} - {*self._jobs.values()})
         device = device_of_job(number, self._device, self._cards)
         self._jobs[start_job(unit, device, self._threads)] = number
         return f"on {device}" if device != self._device else ""
 
     def outcomes(self, seconds: float) -> list[Outcome]:
-        """The units whose processes have answered or are gone."""
         futures = {job.future: job for job in self._jobs}
         over = [futures[each] for each in wait(futures, seconds, FIRST_COMPLETED).done]
         for job in over:
@@ -108,12 +101,10 @@ class LocalExecutor:
         return [job.outcome() for job in over]
 
     def ask_to_stop(self) -> None:
-        """SIGTERM to every process."""
         for job in self._jobs:
             job.process.terminate()
 
     def close(self) -> None:
-        """SIGKILL to every process that is left."""
         for job in self._jobs:
             job.kill()
         for job in self._jobs:
@@ -150,7 +141,7 @@ class Job:
                 how += " (is there enough memory? Fewer --jobs or --workers need less)"
             return Outcome(self.unit, "lost", TrainingError(f"its process {how}"))
         if error is None or isinstance(error, Exception):
-            return Outcome.of(self.unit, error)
+            return Outcome(self.unit, status_of(error), error)
         return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))
 
 

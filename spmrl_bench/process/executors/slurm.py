@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
 
-from spmrl_bench.errors import RunOwnedError, SpmrlError, TrainingError, remedy
-from spmrl_bench.process.executors.base import Outcome, Status, Unit
+from spmrl_bench.errors import SpmrlError, TrainingError, remedy
+from spmrl_bench.process.executors.base import Outcome, Status, Unit, status_of
 from spmrl_bench.process.executors.local import perform
 from spmrl_bench.process.pools import interrupts_blocked
 from spmrl_bench.process.signals import interrupt
@@ -54,21 +54,11 @@ PATIENCE, ONE_ANSWER = 600.0, 60.0
 _REMIND, _AGAIN = 30.0, 60.0
 _PROGRAMS = ("sbatch", "srun", "squeue", "scancel")
 
-# States after which a job is not gone on with, and what each means to a user.
-_NEVER_BEGAN = "CANCELLED before it began"
+# States after which a job is not gone on with, with two that SLURM does not name so.
+_NEVER_BEGAN, _UNLISTED = "CANCELLED before it began", "no longer listed"
 _ENDS = {
-    "BOOT_FAIL": "had a node that did not start",
-    "CANCELLED": "was cancelled",
-    _NEVER_BEGAN: "was cancelled before it began",
-    "COMPLETED": "ended",
-    "DEADLINE": "came to its deadline",
-    "FAILED": "ended with an error",
-    "NODE_FAIL": "lost its node",
-    "OUT_OF_MEMORY": "ran out of memory (memory_gb)",
-    "PREEMPTED": "made room for another",
-    "REVOKED": "was revoked",
-    "TIMEOUT": "ran out of its time (minutes)",
-    "UNLISTED": "is no longer listed",
+    *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
+    *("PREEMPTED", "REVOKED", "TIMEOUT", _NEVER_BEGAN, _UNLISTED),
 }
 
 # Of a log that is shown: lines, and the bytes where they are looked for.
@@ -195,20 +185,13 @@ class SlurmExecutor:
 
     @property
     def capacity(self) -> int:
-        """As many as may be queued."""
         return self._settings.queued
 
     def start(self, unit: Unit) -> str:
-        """Take a unit; it is handed over with others at the next look."""
-        self._collected.append(unit)
+        self._collected.append(unit)  # it is handed over with others at the next look
         return "as a job of SLURM"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
-        """The units whose jobs have ended; SLURM is asked every few seconds at most.
-
-        Raises:
-            SpmrlError: SLURM takes no job, or has not answered for too long.
-        """
         if (wait := self._next_look - time.monotonic()) > 0:
             time.sleep(min(wait, seconds))
             return []
@@ -229,17 +212,14 @@ class SlurmExecutor:
         return found
 
     def ask_to_stop(self) -> None:
-        """SIGTERM to jobs that run; those that wait are cancelled."""
         self._next_reminder = self._next_look = 0.0
 
     def close(self) -> None:
-        """Have all jobs cancelled that are left; they get SIGTERM, and some seconds to save."""
         if self._works:
-            self._scancel()
+            self._scancel()  # they get SIGTERM, and some seconds to save
         self._works, self._collected = [], []
 
     def _ended_jobs(self, now: float) -> list[Outcome]:
-        """The units whose jobs have ended."""
         states = self._states(now)
         if states is None:
             return []
@@ -252,7 +232,7 @@ class SlurmExecutor:
         for work in list(self._works):
             job = work.job
             answer = _answer_of(job) if job.paths.result_pickle in files else None
-            state = states.get(job.job_id, "UNLISTED")
+            state = states.get(job.job_id, _UNLISTED)
             if (answer := self._judged(work, answer, state, now)) is not None:
                 self._works.remove(work)
                 if answer[0] not in ("failed", "lost"):
@@ -261,7 +241,6 @@ class SlurmExecutor:
         return found
 
     def _judged(self, work: _Work, answer: Answer | None, state: str, now: float) -> Answer | None:
-        """How a unit has ended, if it has, by its job's answer and state."""
         if state not in _ENDS:
             work.missed = None
             # SLURM itself begins one again that was told to make room; and a unit that is to be
@@ -272,9 +251,9 @@ class SlurmExecutor:
         work.missed = work.missed or now
         if state != _NEVER_BEGAN and now - work.missed < self.grace:
             return None
-        problem = f"SLURM job {work.job.job_id} {_ENDS[state]}"
+        problem = f"SLURM job {work.job.job_id} is {state}"
         if state != _NEVER_BEGAN:
-            problem += f" and left no result; {_end_of_log(work.job)}"
+            problem += f", without a result; {_end_of_log(work.job)}"
         made_room = self._next_reminder is not None or state == "PREEMPTED"
         return "stopped" if made_room else "lost", TrainingError(problem)
 
@@ -356,7 +335,7 @@ class SlurmExecutor:
                 self._refused = True
                 self._log(f"{reason}: it is tried again every {_AGAIN:.0f} seconds")
             return locked
-        self._refused = False
+        self._refused, self._answered = False, now
         self._works += map(_Work, self._collected, jobs)
         self._collected = []
         return locked
@@ -392,10 +371,10 @@ def _answer_of(job: Job) -> Answer:
     except Exception as error:
         return "failed", TrainingError(f"{path}: the result cannot be read: {error}")
     if outcome == "success":
-        status, error = answer
-        return status, error
-    problem = str(answer).strip().rpartition("\n")[2]
-    return "failed", TrainingError(f"its job did not begin: {problem}; {_end_of_log(job)}")
+        status, problem = answer
+        return status, problem
+    last = str(answer).strip().rpartition("\n")[2]
+    return "failed", TrainingError(f"its job did not begin: {last}; {_end_of_log(job)}")
 
 
 def _end_of_log(job: Job) -> str:
@@ -450,13 +429,10 @@ def do_unit(pickled: bytes, device: str, threads: int) -> Answer:
         for path in (result, result.with_name(f"{result.name}.save_tmp")):
             path.unlink(missing_ok=True)
         perform(pickle.loads(pickled), device, threads)
-    except RunOwnedError as error:
-        return "locked", error
-    except SpmrlError as error:
-        return "failed", error
     except Exception as error:
-        error.add_note("".join(traceback.format_exception(error)))  # it is not sent otherwise
-        return "failed", error
+        if not isinstance(error, SpmrlError):  # a defect, whose traceback is not sent otherwise
+            error.add_note("".join(traceback.format_exception(error)))
+        return status_of(error), error
     except (KeyboardInterrupt, SystemExit):
         why = "came near its time limit" if near_the_end else "was told to stop"
         return "stopped", TrainingError(f"its job {why}")

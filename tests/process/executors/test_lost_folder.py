@@ -17,7 +17,7 @@ import pytest
 
 from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.train import train_all
-from spmrl_bench.process.executors.base import Backend
+from spmrl_bench.process.executors.backend import Backend
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 from tests.process.executors.observing import ROOT

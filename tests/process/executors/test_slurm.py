@@ -156,11 +156,11 @@ def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
 @pytest.mark.parametrize(
     ("row", "how", "problem"),
     [
-        (None, "lost", "is no longer listed and left no result; it has no log"),
-        ("TIMEOUT|10:00", "lost", "ran out of its time (minutes) and left no result"),
-        ("NODE_FAIL|10:00", "lost", "lost its node and left no result"),
-        ("PREEMPTED|10:00", "stopped", "made room for another and left no result"),
-        ("CANCELLED|10:00", "lost", "was cancelled and left no result"),
+        (None, "lost", "no longer listed, without a result; it has no log"),
+        ("TIMEOUT|10:00", "lost", "TIMEOUT, without a result"),
+        ("NODE_FAIL|10:00", "lost", "NODE_FAIL, without a result"),
+        ("PREEMPTED|10:00", "stopped", "PREEMPTED, without a result"),
+        ("CANCELLED|10:00", "lost", "CANCELLED, without a result"),
     ],
 )
 def test_a_job_that_is_over_without_a_result(
@@ -173,7 +173,9 @@ def test_a_job_that_is_over_without_a_result(
     executor.says(*([] if row is None else [f"77|{row}"]))
     begun = time.monotonic()
     ended = one(executor)
-    assert (ended.status, f"SLURM job 77 {problem}" in str(ended.error)) == (how, True), ended.error
+    assert (ended.status, f"SLURM job 77 is {problem}" in str(ended.error)) == (how, True), (
+        ended.error
+    )
     assert time.monotonic() - begun >= SlurmExecutor.grace  # a slow file system
 
 
@@ -185,7 +187,7 @@ def test_a_job_that_never_began_has_no_result_to_wait_for(played: Path) -> None:
     ended = one(executor)
     assert time.monotonic() - begun < SlurmExecutor.grace
     assert ended.status == "lost"
-    assert "SLURM job 77 was cancelled before it began" in str(ended.error)
+    assert "SLURM job 77 is CANCELLED before it began" in str(ended.error)
 
 
 def test_a_result_that_is_late_is_waited_for(played: Path) -> None:

@@ -82,7 +82,7 @@ def test_units_end_in_their_own_ways(tmp_path: Path) -> None:
     executor.close()
     lost = found.pop("die")
     assert lost.status == "lost"
-    assert "ended with an error and left no result; its log " in str(lost.error)
+    assert "is FAILED, without a result; its log " in str(lost.error)
     assert "Killed" in str(lost.error)
     assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
         "note": ("done", "None"),
@@ -199,7 +199,7 @@ def test_those_that_run_and_those_that_wait_can_be_asked_to_stop(tmp_path: Path)
     executor.close()
     assert {each.status for each in found.values()} == {"stopped"}
     assert str(found["a"].error) == "its job was told to stop"
-    assert str(found["b"].error).endswith("was cancelled before it began")
+    assert str(found["b"].error).endswith("is CANCELLED before it began")
     wait_for_an_empty_queue()
 
 

@@ -1,0 +1,107 @@
+"""``--on BACKEND``: which executor does units of work.
+
+``local`` is this machine. ``dask://HOST:PORT`` is the cluster of workers whose scheduler is there;
+they see the folders that are seen here. ``slurm`` is the batch system that this machine can hand
+jobs to; its settings are those of the section ``slurm`` in ``config.toml`` of the user's own
+folder, and what stands behind a colon changes them: ``slurm:partition=gpu,gpus=1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from spmrl_bench.errors import RecipeError, unknown_name
+from spmrl_bench.process.executors.base import Executor
+from spmrl_bench.storage.paths import home
+from spmrl_bench.storage.toml import read_toml, validated
+
+#: What ``--on`` takes, for messages.
+BACKENDS = ("local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
+
+CONFIG = "config.toml"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where units are done: on this machine, on a Dask cluster, or as jobs of SLURM.
+
+    Attributes:
+        address: of a Dask scheduler.
+        settings: of SLURM.
+    """
+
+    kind: Literal["local", "dask", "slurm"] = "local"
+    address: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is this machine, so that it is decided here how much goes on at once."""
+        return self.kind == "local"
+
+
+LOCAL = Backend()
+
+
+def parse_backend(text: str | None) -> Backend:
+    """What ``--on`` says; without it, this machine.
+
+    Raises:
+        RecipeError: it says nothing that is known, or ``config.toml`` is wrong.
+    """
+    if text is None or text == "local":
+        return LOCAL
+    if text == "dask":
+        raise RecipeError(
+            "--on dask: say where its scheduler is, --on dask://HOST:PORT; 'dask scheduler' starts "
+            "one. Side by side on this machine, runs are trained with --jobs"
+        )
+    for scheme in ("dask://", "tcp://", "tls://"):
+        if text.startswith(scheme) and text != scheme:
+            address = text.removeprefix("dask://")
+            return Backend("dask", address if "://" in address else f"tcp://{address}")
+    kind, _, changes = text.partition(":")
+    if kind != "slurm":
+        raise RecipeError(f"--on: {unknown_name('place to work', text, BACKENDS)}")
+    path = home() / CONFIG
+    settings = read_toml(path, RecipeError).get("slurm", {}) if path.exists() else {}
+    if not isinstance(settings, dict):
+        raise RecipeError(f"{path}: slurm is {settings!r}; expected a section, [slurm]")
+    for pair in filter(None, changes.split(",")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise RecipeError(f"--on {text}: '{pair}' is not KEY=VALUE, such as partition=gpu")
+        settings[key.strip()] = value.strip()
+    return Backend("slurm", settings=settings)
+
+
+def executor_for(
+    backend: Backend, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
+) -> Executor:
+    """What does units there.
+
+    Args:
+        jobs: how many at once on this machine; one at a time is done in this process.
+        device: as of training.
+        shared: a folder that all machines share.
+        log: shows a line.
+
+    Raises:
+        SpmrlError: it is not to be had.
+    """
+    if backend.kind == "dask":
+        from spmrl_bench.process.executors.dask import DaskExecutor
+
+        return DaskExecutor(backend.address, shared, device=device, log=log)
+    if backend.kind == "slurm":
+        from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
+
+        place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
+        settings = validated(SlurmSettings, backend.settings, place, RecipeError)
+        return SlurmExecutor(settings, shared / ".slurm", device, log)
+    from spmrl_bench.process.executors.local import InProcess, LocalExecutor
+
+    return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)
