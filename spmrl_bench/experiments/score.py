@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -243,6 +244,11 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
         CheckpointError: a run is not trained to its end, or with other settings.
         RecipeError: an ensemble of a single run.
     """
+    if ensemble and max(Counter(run.variant for run in group).values()) < 2:
+        raise RecipeError(
+            "an ensemble needs two runs of a variant at least: train and score several seeds, "
+            "for instance with --seeds 5"
+        )
     scores: dict[str, list[float]] = {}
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
@@ -250,11 +256,6 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
     if ensemble:
         members = [run for run in group if run.variant == best]
-        if len(members) < 2:
-            raise RecipeError(
-                "an ensemble needs two runs of a variant at least: train and score several seeds, "
-                "for instance with --seeds 5"
-            )
         entries.append((Ensemble(members), True))  # type: ignore[arg-type]
     return entries
 
