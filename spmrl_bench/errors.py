@@ -100,10 +100,6 @@ class RunOwnedError(SpmrlError):
     """Another process is training in the run folder."""
 
 
-class RunCancelledError(SpmrlError):
-    """Somebody has cancelled the run; what it had done is saved."""
-
-
 class PretrainedError(SpmrlError):
     """A pre-trained file or folder is missing, broken or does not fit."""
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol
 
-from spmrl_bench.errors import RunCancelledError, RunOwnedError, TrainingError
+from spmrl_bench.errors import RunOwnedError, TrainingError
 from spmrl_bench.process.signals import Interrupted, on_signals
 
 #: How often a unit is started again that was lost, or was stopped by a preemptible executor.
@@ -176,8 +176,7 @@ def run_units(
         left = len(over) < len(units)
         if outcome.error and (left or next_unit):  # else it is told by whoever asked for it alone
             line = str(outcome.error).partition("\n")[0]
-            cancelled = isinstance(outcome.error, RunCancelledError)
-            log(line if cancelled else f"{outcome.unit.title}: FAILED, {line}")
+            log(f"{outcome.unit.title}: FAILED, {line}")
         on_end(outcome)
         if left:
             log(f"{len(over)} of {len(units)} done")

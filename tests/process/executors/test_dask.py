@@ -14,6 +14,8 @@ from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.base import Unit, run_units
