@@ -7,8 +7,8 @@ Where this process dies of a sudden, the system (Linux) ends the command itself.
 
 from __future__ import annotations
 
-import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spmrl_bench.errors import TrainingError
+from spmrl_bench.systems import watcher as watching
 
 #: Seconds between asking a command to end and ending it.
 GRACE = 20.0
@@ -35,7 +36,6 @@ _THREADS = (
 _OURS = ("PYTHONPATH", "PYTHONHOME")
 _GLANCE = 0.05  # seconds between two looks at a command
 _LAST = 3  # lines of a log that an error shows
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -61,60 +61,44 @@ def run(command: Sequence[str], log: Path, *, threads: int, seconds: float | Non
     environment = {key: value for key, value in os.environ.items() if key not in _OURS}
     environment |= dict.fromkeys(_THREADS, str(threads))
     environment |= {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
+    if shutil.which(command[0]) is None:
+        raise TrainingError(f"{command[0]}: cannot be run: no such program")
     begun = time.monotonic()
-    with log.open("ab") as out:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
-                env=environment,
-            )
-        except OSError as error:
-            raise TrainingError(f"{command[0]}: cannot be run: {error.strerror}") from None
     limit = begun + seconds if seconds else float("inf")
-    ended = None
+    watcher = subprocess.Popen(
+        [sys.executable, "-I", watching.__file__, str(log), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C of a terminal is not for it
+        preexec_fn=watching.end_with_parent,
+        env=environment,
+        text=True,
+    )
+    assert watcher.stdout is not None
+    group = int(watcher.stdout.readline())
     try:
-        while (ended := _ended(process)) is None and time.monotonic() < limit:
+        while watcher.poll() is None and time.monotonic() < limit:
             time.sleep(_GLANCE)
-        out_of_time = ended is None
     finally:  # also when this process is asked to end
-        if ended is None:
-            _signal(process.pid, signal.SIGTERM)
-            force = time.monotonic() + GRACE
-            while (ended := _ended(process)) is None:
-                if time.monotonic() > force:
-                    _signal(process.pid, signal.SIGKILL)
-                time.sleep(_GLANCE)
+        out_of_time = watcher.poll() is None
+        if out_of_time:
+            _signal(group, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                watcher.wait(GRACE)
         took = time.monotonic() - begun
-        _signal(process.pid, signal.SIGKILL)  # what it has left behind
-    memory = ended[1]
-    if process.returncode and not out_of_time:
-        how = f"ended with status {process.returncode}"
-        if process.returncode < 0:
-            how = f"was ended by signal {-process.returncode}"
+        _signal(group, signal.SIGKILL)  # what it has left behind, too
+        watcher.wait()
+    status, memory = map(int, watcher.stdout.read().split())
+    if status and not out_of_time:
+        how = f"ended with status {status}"
+        if status < 0:
+            how = f"was ended by signal {-status}"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST:]
         end = "\n".join(f"  {line[:300]}" for line in lines)
         raise TrainingError(f"{' '.join(command)}\n{how}; its log, {log}, ends\n{end}")
     return Cost(took, memory, out_of_time)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> tuple[int, int] | None:
-    """Return status and largest memory of a process that has ended."""
-    pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-    if not pid:
-        return None
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process.returncode, usage.ru_maxrss * 1024
-
-
 def _signal(group: int, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

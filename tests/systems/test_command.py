@@ -93,7 +93,7 @@ def test_it_ends_with_an_interrupt_and_with_the_program() -> None:
 
 
 def test_one_that_fails_or_is_not_there() -> None:
-    with pytest.raises(TrainingError, match="no-such-program: cannot be run: No such file"):
+    with pytest.raises(TrainingError, match="no-such-program: cannot be run: no such program"):
         run(["no-such-program"], Path("log"), threads=1)
     code = "print('one\\ntwo\\nthree\\nfour'); raise SystemExit(3)"
     with pytest.raises(TrainingError, match=r"(?s)ended with status 3.*two\n  three\n  four$"):

@@ -268,7 +268,7 @@ def test_a_command_ends_with_the_program(tmp_path: Path) -> None:
 
 
 def test_a_command_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="no-such-program: cannot be run: No such file"):
+    with pytest.raises(TrainingError, match="no-such-program: cannot be run: no such program"):
         run_command(["no-such-program"], tmp_path / "log", threads=1)
 
 
