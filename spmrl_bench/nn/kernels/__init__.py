@@ -21,6 +21,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn
 
 import torch
@@ -31,6 +32,7 @@ from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn.device import matmul_precision
 from spmrl_bench.nn.settings import Precision
 
+Backward = Callable[[Tensor], Sequence[Tensor | None]]
 Kernel = Literal["encoder", "recurrent", "decoder"]
 #: What each kernel is for.
 KERNELS: dict[Kernel, str] = {
@@ -90,20 +92,23 @@ def refuse(tensor: Any, name: str, allowed: str) -> NoReturn:
 
 
 class CustomGradient(torch.autograd.Function):
-    """Apply ``work.forward(*inputs)``, whose gradients ``work.backward(gradient)`` gives."""
+    """Apply ``run(*inputs)``: a result, and what makes its gradient those of the inputs.
+
+    The latter must not hold the result, which holds it.
+    """
 
     @staticmethod
-    def forward(ctx: Any, work: Any, *inputs: Tensor) -> Tensor:
-        result: Tensor = work.forward(*inputs)
+    def forward(ctx: Any, run: Callable[..., tuple[Tensor, Backward]], *inputs: Tensor) -> Tensor:
+        result, back = run(*inputs)
         if any(ctx.needs_input_grad):
-            ctx.work = work
+            ctx.back = back
         return result
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = ctx.work.backward(gradient)
-        del ctx.work
+        gradients = ctx.back(gradient)
+        del ctx.back
         return None, *gradients
 
 

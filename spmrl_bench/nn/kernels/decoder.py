@@ -29,6 +29,7 @@ the state are turned to it. *bf16* arrays have the type of the factors of produc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -37,7 +38,7 @@ from torch import Tensor
 from torch.nn.functional import linear, pad
 
 from spmrl_bench.errors import ArrayError
-from spmrl_bench.nn.kernels import CustomGradient, check, load, refuse, rounded_rows
+from spmrl_bench.nn.kernels import Backward, CustomGradient, check, load, refuse, rounded_rows
 
 Weights = Sequence[Tensor]
 
@@ -97,8 +98,8 @@ def teacher_forced(
         weights += [of_input, base, _of_states(asked, of_state), bias.roll(size)]
     for weight in weights:
         check(weight, "a weight of the decoder", *weight.shape)
-    work = DecoderPass(gold, dtype, len(queries), stacked=pushed is not None)
-    found = CustomGradient.apply(work, words, asking, *weights)
+    run = partial(_run, gold, dtype, len(queries), pushed is not None)
+    found = CustomGradient.apply(run, words, asking, *weights)
     return found[:, :size], found[:, size:]
 
 
@@ -120,102 +121,83 @@ def _of_states(queries: Weights, weight: Tensor) -> Tensor:
     return torch.cat([*(query[:, :size] for query in queries), weight.roll(size, 0)])
 
 
-class DecoderPass:
-    """One way over all steps of known actions, and perhaps back."""
-
-    def __init__(
-        self, gold: GoldStates, dtype: torch.dtype, attentions: int, *, stacked: bool
-    ) -> None:
-        self.gold = gold
-        self.dtype = dtype
-        self.attentions = attentions
-        self.stacked = stacked
-        counts, going_on = gold.counts, [*gold.counts[1:], 0]
-        #: First row, states, and how many of their sentences take part in the next step.
-        self.steps = list(zip(accumulate(counts, initial=0), counts, going_on, strict=False))
-
-    @torch.autocast("cpu", enabled=False)  # the types are chosen here
-    def forward(self, *weights: Tensor) -> Tensor:
-        """States and contexts of all rows, side by side."""
-        words, keys, score, *rest = [weight.detach() for weight in weights]
-        pushed = rest.pop(0) if self.stacked else None
-        bases, biases = rest[1::4], rest[3::4]
-        self.of_inputs, self.of_states = (
-            [weight.to(self.dtype) for weight in rest[k::4]] for k in (0, 2)
+@torch.autocast("cpu", enabled=False)  # the types are chosen here
+def _run(
+    gold: GoldStates, dtype: torch.dtype, attentions: int, stacked: bool, *weights: Tensor
+) -> tuple[Tensor, Backward]:
+    """States and contexts of all rows, side by side."""
+    words, keys, score, *rest = [weight.detach() for weight in weights]
+    pushed = rest.pop(0) if stacked else None
+    bases, biases = rest[1::4], rest[3::4]
+    of_inputs, of_states = ([weight.to(dtype) for weight in rest[k::4]] for k in (0, 2))
+    kernel, rows, size = load("decoder"), len(bases[0]), len(biases[0]) // 3
+    counts, below = gold.counts, len(bases) - 1
+    bf16, threads = dtype != torch.float32, torch.get_num_threads()
+    # First row, states, and how many of their sentences take part in the next step.
+    steps = list(zip(accumulate(counts, initial=0), counts, [*counts[1:], 0], strict=False))
+    # How much attention asks with the state of each layer.
+    asked = [0] * below + [attentions * len(score)]
+    result = torch.empty(rows, size + attentions * words.shape[2])
+    attention = kernel.Attention(
+        bf16, attentions, keys.contiguous(), words.contiguous(), False, score.contiguous(), pushed,
+        gold.pushed, gold.removed, gold.context_factors, result, size, 1, threads,
+    )  # fmt: skip
+    results, factors = [None] * below + [result], gold.state_factors
+    cells = [
+        kernel.Cell(bf16, rows, bias, base.contiguous(), None, None, *others, threads)
+        for bias, base, *others in zip(
+            biases, bases, results, [*([None] * below if factors is None else factors), None],
+            asked, strict=True,
         )
-        gold, kernel, rows, size = self.gold, load("decoder"), len(bases[0]), len(biases[0]) // 3
-        below, bf16, threads = len(bases) - 1, self.dtype != torch.float32, torch.get_num_threads()
-        #: How much attention asks with the state of each layer.
-        self.asked = [0] * below + [self.attentions * len(score)]
-        result = torch.empty(rows, size + self.attentions * words.shape[2])
-        self.attention = kernel.Attention(
-            bf16, self.attentions, keys.contiguous(), words.contiguous(), False,
-            score.contiguous(), pushed, gold.pushed, gold.removed, gold.context_factors, result,
-            size, 1, threads,
-        )  # fmt: skip
-        # Of each layer and row: the state before, as products read it, and the layer's input.
-        before = [torch.empty(rows, size) for _ in bases]
-        self.before = [each.to(self.dtype) for each in before]  # the same where not bf16
-        for each in (*before, *self.before):
-            each[: gold.counts[0]] = 0
-        above = [torch.empty(rows, size, dtype=self.dtype) for _ in range(below)]
-        self.inputs = [self.attention.dropped, *above]
-        factors = [None] * below if gold.state_factors is None else gold.state_factors
-        self.cells = [
-            kernel.Cell(bf16, bias, base.contiguous(), None, own, own, *others, threads)
-            for bias, base, own, *others in zip(
-                biases, bases, before, self.before, [None] * below + [result], [*factors, None],
-                [*above, None], self.asked, strict=True,
-            )
-        ]  # fmt: skip
-        # Products of few rows read weights faster so.
-        of_states, of_inputs = (
-            [weight.t().contiguous() for weight in kind]
-            for kind in (self.of_states, self.of_inputs)
-        )
-        for at, count, going_on in self.steps:
-            own = slice(at, at + count)
-            pairs = zip(self.before, of_states, strict=True)
-            kept = [torch.mm(states[own], weight) for states, weight in pairs]
-            self.attention.attend(kept[-1], at, count)
-            layers = zip(self.cells, kept, self.inputs, of_inputs, strict=True)
-            for cell, of_state, inputs, weight in layers:
-                cell.step(of_state, torch.mm(inputs[own], weight), at, count, going_on)
-        return result
+    ]  # fmt: skip
+    # Of each layer and row, as products read them: the state before, and the layer's input.
+    before = [cell.low for cell in cells]
+    inputs = [attention.dropped, *(cell.inputs for cell in cells[:-1])]
+    # Products of few rows read weights faster so.
+    turned_states, turned_inputs = (
+        [weight.t().contiguous() for weight in kind] for kind in (of_states, of_inputs)
+    )
+    for at, count, going_on in steps:
+        own = slice(at, at + count)
+        pairs = zip(before, turned_states, strict=True)
+        kept = [torch.mm(each[own], weight) for each, weight in pairs]
+        attention.attend(kept[-1], at, count)
+        for cell, of_state, read, weight in zip(cells, kept, inputs, turned_inputs, strict=True):
+            cell.step(of_state, torch.mm(read[own], weight), at, count, going_on)
 
     @torch.autocast("cpu", enabled=False)
-    def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Gradients of what ``forward`` is given."""
-        gradient, first = gradient.contiguous(), self.gold.counts[0]
+    def back(gradient: Tensor) -> list[Tensor]:
+        gradient = gradient.contiguous()
         # Of each layer what leads to what is asked with its state (the last), and to its four sums.
-        d_sums = [cell.back(None, first) for cell in self.cells[:-1]]
-        d_sums.append(self.cells[-1].back(gradient, first))
-        self.attention.back(gradient, d_sums[-1])
-        size = self.before[0].shape[1]
-        pairs = list(zip(d_sums, self.asked, strict=True))
-        d_inputs = [each[:, asked + size :] for each, asked in pairs]
-        d_states = [each[:, : asked + 3 * size] for each, asked in pairs]
-        later: list[Tensor | None] = [None] * len(self.cells)
-        for at, count, going_on in reversed(self.steps):
-            own, below = slice(at, at + count), None
-            for layer in range(len(self.cells) - 1, -1, -1):
-                self.cells[layer].step_back(later[layer], below, at, count, going_on)
-                below = torch.mm(d_inputs[layer][own], self.of_inputs[layer])
-            self.attention.attend_back(below, at, count)
+        d_sums = [cell.back(None, counts[0]) for cell in cells[:-1]]
+        d_sums.append(cells[-1].back(gradient, counts[0]))
+        attention.back(gradient, d_sums[-1])
+        pairs = list(zip(d_sums, asked, strict=True))
+        d_inputs = [each[:, lead + size :] for each, lead in pairs]
+        d_states = [each[:, : lead + 3 * size] for each, lead in pairs]
+        later: list[Tensor | None] = [None] * len(cells)
+        for at, count, going_on in reversed(steps):
+            own, lower = slice(at, at + count), None
+            for layer in range(len(cells) - 1, -1, -1):
+                cells[layer].step_back(later[layer], lower, at, count, going_on)
+                lower = torch.mm(d_inputs[layer][own], of_inputs[layer])
+            attention.attend_back(lower, at, count)
             if at:
-                weights = zip(d_states, self.of_states, strict=True)
+                weights = zip(d_states, of_states, strict=True)
                 later = [torch.mm(each[own], weight) for each, weight in weights]
-        d_words, d_keys, *found = self.attention.spread(torch.tensor(self.gold.counts))
-        found = found if self.stacked else found[:1]
-        layers = zip(d_inputs, self.inputs, d_states, self.before, self.asked, strict=True)
-        for number, (d_input, inputs, d_state, before, asked) in enumerate(layers):
+        d_words, d_keys, *found = attention.spread(torch.tensor(counts))
+        found = found if stacked else found[:1]
+        layers = zip(d_inputs, inputs, d_states, before, asked, strict=True)
+        for number, (d_input, read, d_state, state, lead) in enumerate(layers):
             found += [
-                torch.mm(d_input.t(), inputs).float(),
+                torch.mm(d_input.t(), read).float(),
                 _total(d_input) if number else d_input.float(),
-                torch.mm(d_state.t(), before).float(),
-                _total(d_state[:, asked:]),
+                torch.mm(d_state.t(), state).float(),
+                _total(d_state[:, lead:]),
             ]
         return [d_words, d_keys, *found]
+
+    return result, back
 
 
 def _total(rows: Tensor) -> Tensor:
@@ -305,8 +287,6 @@ class BeamDecoder:
             before = [state.index_select(0, chosen) for state in self._after]
         else:
             before = [torch.zeros(rounded, size) for _ in self._biases]
-        self._after = [torch.zeros(rounded, size) for _ in before]
-        after_bf16 = [state.to(self._dtype) for state in self._after]  # the same where not bf16
         kept = [
             torch.mm(state.to(self._dtype), weight)[:count]
             for state, weight in zip(before, self._of_states, strict=True)
@@ -317,15 +297,18 @@ class BeamDecoder:
             bf16, self._attentions, self._keys, self._values, True, self._score, self._pushed,
             pushed.flatten(0, 1), removed.flatten(0, 1), None, read, 0, removed.shape[1], threads,
         ).attend(kept[-1], 0, count)  # fmt: skip
+        cells, which = list[Any](), pad(last, (0, rounded - count))
         for layer, of_state in enumerate(kept):
             if layer:
-                rows = torch.mm(after_bf16[layer - 1], self._of_inputs[layer - 1])[:count]
-            self._kernel.Cell(
-                bf16, self._biases[layer], self._bases[layer], None if layer else last,
-                before[layer][:count], self._after[layer][:count], after_bf16[layer][:count], None,
-                None, None, of_state.shape[1] - 3 * size, threads,
-            ).step(of_state, rows, 0, count, count)  # fmt: skip
-        hidden = torch.mm(after_bf16[-1], self._of_hidden).float()
+                rows = torch.mm(cells[-1].inputs, self._of_inputs[layer - 1])[:count]
+            cell = self._kernel.Cell(
+                bf16, rounded, self._biases[layer], self._bases[layer], None if layer else which,
+                before[layer], None, None, of_state.shape[1] - 3 * size, threads,
+            )  # fmt: skip
+            cell.step(of_state, rows, 0, count, count)
+            cells.append(cell)
+        self._after = [cell.states for cell in cells]
+        hidden = torch.mm(cells[-1].inputs, self._of_hidden).float()
         hidden[:count] += read[:, 3 * size :]
         hidden[:count] += self._hidden_table.index_select(0, last)
         scores: Tensor = self._scores(hidden.tanh_())
