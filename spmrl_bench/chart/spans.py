@@ -46,9 +46,8 @@ def best_labels(
 
     Args:
         scores: float32 [cells, labels - 1]; column c scores label c + 1.
-        gold: int32 [cells], the gold label of each cell, 0 where gold has no constituent; when
-            given, every label but the gold one gains 1 in its cell (the loss augmentation of
-            Kitaev & Klein 2018).
+        gold: int32 [cells], the gold label of each cell, 0 where gold has no constituent; every
+            other label gains 1 in its cell (the loss augmentation of Kitaev & Klein 2018).
     """
     if scores.ndim != 2 or scores.dtype != np.float32 or scores.shape[1] < 1:
         raise ArrayError(

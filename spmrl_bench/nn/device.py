@@ -30,11 +30,8 @@ _OURS = {str(most) for sizes in (REMEMBERED, IN_TRAINING) for most in sizes.valu
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device of a name: ``auto`` is CUDA when present, else the CPU.
-
-    Raises:
-        RecipeError: no such device, or one that this machine lacks.
-    """
+    """Return the device of a name; ``auto`` is CUDA if present, else the CPU. RecipeError where
+    this machine lacks it, or there is no such device."""
     if not re.fullmatch("auto|cpu|cuda(:(0|[1-9][0-9]?))?", name):
         raise RecipeError(f"unknown device '{name}'. Allowed: auto, cpu, cuda, cuda:N")
     there = cards()
@@ -53,10 +50,8 @@ def cards() -> int:
 
 
 def device_of_job(job: int, device: str, cards: int) -> str:
-    """Return the device of a job, from 0, among several that go on at once: the cards in turn.
-
-    A ``device`` that names a card, or the CPU, is that of all jobs.
-    """
+    """Return the device of a job, from 0, among several at once: the cards in turn, unless
+    ``device`` names one, or the CPU."""
     return f"cuda:{job % cards}" if device in ("auto", "cuda") and cards > 1 else device
 
 
@@ -73,9 +68,8 @@ def prepare_process(name: str, *, training: bool = False) -> torch.device:
 def keep_memory() -> bool:
     """Tell malloc to keep freed memory; true if it was told.
 
-    Every step of training frees and takes the same hundreds of megabytes. glibc hands large blocks
-    back to the system, which clears each page when it is used again. Other C libraries, and a
-    malloc that the environment has set up, are left alone.
+    Every step of training frees and takes the same hundreds of megabytes; what glibc hands back
+    to the system is cleared page by page when it is used again.
     """
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False
@@ -100,10 +94,9 @@ def _glibc(name: str, *arguments: int) -> int:
 
 
 def bound_caches(*, training: bool) -> None:
-    """Let no more sizes of products be remembered than is said above.
+    """Let no more sizes of products be remembered than is said above, before the first product.
 
-    Variables that the user has set, also by the older name of oneDNN's, are left alone. It is too
-    late once the process has multiplied with oneDNN.
+    The user may have set oneDNN's variable by its older name.
     """
     for name, most in (IN_TRAINING if training else REMEMBERED).items():
         # A process that trains may be the child of one that does not, or the other way round.

@@ -3,7 +3,7 @@
 
 Tensors of all steps have a row for each state; a call works on ``count`` of them from row ``at``
 on, and state ``k`` of these belongs to sentence ``k // each``. What is computed of a sentence does
-not depend on how many threads there are. The twin is the decoder's step in operations of torch.
+not depend on how many threads there are. All methods raise an ArrayError for what does not fit.
 """
 
 include "_tensors.pxi"
@@ -58,9 +58,6 @@ cdef class Attention(Steps):
 
     Attributes:
         dropped: bf16, like ``factors``, contexts times these; absent with ``summed``.
-
-    Raises:
-        ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
     cdef readonly object dropped
@@ -153,10 +150,9 @@ cdef class Attention(Steps):
         return count == 0
 
     def back(self, gradient, d_sums):
-        """Take what the way back needs, without ``summed`` and with one state for each sentence.
+        """Take the gradient of ``contexts``, without ``summed`` and where ``each`` is 1.
 
-        ``gradient``: that of ``contexts``; ``d_sums``: bf16 [rows, ..], whose first columns
-        receive the gradient of what was asked, [rows, layers width].
+        ``d_sums``: bf16 [rows, ..], whose first columns receive the gradient of what was asked.
         """
         cdef Py_ssize_t rows = self.rows, sentences = self.sentences, words = self.shape.words
         cdef Py_ssize_t width = self.shape.width, asking = self.shape.key_step
@@ -213,11 +209,8 @@ cdef class Attention(Steps):
         store(self.d_asks + row * asking, asking, self.bf16, self.d_sums, row * self.d_sums_step)
 
     def spread(self, counts):
-        """Return the gradients of values, keys, score and stacked, after the way back of all steps.
-
-        ``counts``: int64, the sentences of each step, never more than in the step before, which
-        make all rows.
-        """
+        """Return the gradients of values, keys, score and stacked, after the way back of all steps,
+        whose sentences ``counts``, int64, says."""
         cdef Py_ssize_t step, sentence, rows = 0, before = self.sentences
         cdef int threads = self.begin(0, min(self.rows, self.sentences))
         self.check_back()
@@ -334,8 +327,8 @@ cdef class Cell(Steps):
     def step(self, kept, read, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """One step of ``count`` states, of which the first ``going_on`` are handed on.
 
-        ``kept``: bf16 [count, ..], from column ``lead`` on the state's part of the sums without
-        its bias; ``read``: [count, ..], bf16 or float32, begins with the input's part.
+        ``kept``: bf16 [count, ..], from column ``lead`` on the state's part of the sums;
+        ``read``: [count, ..], bf16 or float32, begins with the input's part.
         """
         cdef int threads = self.start(at, count, going_on)
         cdef Py_ssize_t k
@@ -374,10 +367,10 @@ cdef class Cell(Steps):
         store(state, size, self.bf16, self.inputs_at, row * size)
 
     def back(self, above, Py_ssize_t sentences):
-        """Take what the way back needs: ``above``, like ``result``, its gradient, or absent.
+        """Take ``above``, the gradient of ``result``, or absent; no step has more sentences.
 
         Return bf16 [rows, lead + 4 size], which receives from column ``lead`` on the gradients of
-        the four sums; no step has more than ``sentences``.
+        the four sums.
         """
         within("sentences", sentences, 1, self.rows)
         if above is not None:
@@ -403,10 +396,9 @@ cdef class Cell(Steps):
         if self.carried == NULL:
             raise ArrayError("back must come first.")
         within("count", count, 0, self.sentences)
-        self.kept = NULL
+        self.kept = self.read = NULL
         if going_on:
             self.kept = address(later, self.dtype, going_on * self.size, "later")
-        self.read = NULL
         if below is not None:
             self.read = address(below, self.dtype, count * self.size, "below")
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
@@ -423,10 +415,9 @@ cdef class Cell(Steps):
             if self.factors != NULL:
                 multiply(size, added, self.factors + row * size, added)
             add_rows(size, own, added, own)
+        memset(added, 0, size * sizeof(float))
         if self.above != NULL:
             memcpy(added, self.above + row * self.result_step, size * sizeof(float))
-        else:
-            memset(added, 0, size * sizeof(float))
         gru_backward(
             size, self.gates + row * 4 * size, self.before + row * size, added, own, scratch
         )

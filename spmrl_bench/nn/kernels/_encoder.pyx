@@ -6,9 +6,8 @@ step, which takes longer than the products themselves. Each method here does at 
 together. Token vectors are stored halves first: ``[2, tokens, width]``, all content halves and
 then all position halves, so that both halves are contiguous matrices.
 
-All sums are float32 over several lanes, which is what lets a compiler vectorise them. Rows, and
-heads of attention, are divided among threads; the same number gives the same bits. The twins are
-the operations of torch of the encoder that is fused; they agree up to rounding.
+All sums are float32 over several lanes. Rows, and heads of attention, are divided among threads;
+the same number gives the same bits. All methods raise an ArrayError for what does not fit.
 """
 
 include "_tensors.pxi"
@@ -62,9 +61,6 @@ cdef class Batch(Memory):
         tokens: rows of all arrays; those behind the last sentence have the masks of the first, and
             are left alone by attention.
         keep: whether what norms are given is needed later; else they write over it.
-
-    Raises:
-        ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
     cdef bint keep
@@ -235,10 +231,7 @@ cdef class Batch(Memory):
     # The hidden layer of the feed-forward part ----------------------------------------------
 
     def relu_drop(self, hidden, bias, masks):
-        """``relu(hidden + bias) * mask`` in place; ``hidden`` is bf16, [2, tokens, width].
-
-        ``bias`` and ``masks`` are as in :meth:`norm`.
-        """
+        """``relu(hidden + bias) * mask`` in place; ``hidden`` is bf16, [2, tokens, width]."""
         cdef Py_ssize_t width = hidden.shape[2], row, side, at
         cdef void *rows = self.low(hidden, width, "hidden")
         cdef Given biases = floats(bias, 2 * width, "bias")

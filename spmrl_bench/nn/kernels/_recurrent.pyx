@@ -26,9 +26,6 @@ cdef class Cells(Memory):
     Attributes:
         states: bf16 ``[2, rows, size]``, which each step starts from; those of the first are zero.
         last: ``[2, sequences, size]``, of each sequence after its last step.
-
-    Raises:
-        ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
     cdef readonly object states, last

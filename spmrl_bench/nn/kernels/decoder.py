@@ -18,9 +18,9 @@ products of contexts with weights. But without dropout a product of a mean is th
 
     W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)
 
-So what the first recurrent layer, the hidden layer of the scores and the next layer of attention
-read of a context are computed of each word once, and attention takes means of these. What they read
-of the action before comes from tables. Left to each step are the products of states.
+So what all layers read of a context is computed of each word once, and attention takes means of
+that. What they read of the action before comes from tables. Left to each step are the products of
+states.
 
 The four sums of a GRU are in the order of :mod:`spmrl_bench.nn.kernels.recurrent`; the weights of
 the state are turned to it. *bf16* arrays have the type of the factors of products.
@@ -44,18 +44,16 @@ Weights = Sequence[Tensor]
 
 
 class GoldStates(NamedTuple):
-    """What is known of all steps before the first; no gradient leads to it."""
+    """What is known of all steps before the first; no gradient leads to it.
 
-    counts: list[int]
-    """Sentences that take part in each step, which never grow."""
-    pushed: Tensor
-    """float32 ``[rows, N]``, 1 for words that have been pushed on the stack."""
-    removed: Tensor
-    """bool ``[rows, N]``, for words that have been removed from it."""
-    context_factors: Tensor | None
-    """Dropout on what the first layer reads of the context, ``[rows, d_out]``."""
-    state_factors: Tensor | None
-    """Dropout on what each layer above reads, ``[layers - 1, rows, d_state]``."""
+    Dropout is on what the first layer reads of the context, and on what each layer above reads.
+    """
+
+    counts: list[int]  # of sentences that take part in each step
+    pushed: Tensor  # float32 [rows, N], 1 for words that have been pushed on the stack
+    removed: Tensor  # bool [rows, N], for words that have been removed from it
+    context_factors: Tensor | None  # [rows, d_out]
+    state_factors: Tensor | None  # [layers - 1, rows, d_state]
 
 
 def teacher_forced(
@@ -74,8 +72,7 @@ def teacher_forced(
         gold: of the steps.
         dtype: of the factors of products with weights.
         words, keys: of the sentences, the longest first, ``[B, N, ...]``.
-        score, pushed: of attention, ``[d_attention]``.
-        queries: of its layers.
+        score, pushed, queries: of attention, the first two ``[d_attention]``.
         cells: of each layer the weight of its input, what is added to that product, and the weight
             and bias of the state. The first reads the context; what is added has what it reads of
             the actions, ``[rows, 3 d_state]``.
@@ -104,11 +101,8 @@ def teacher_forced(
 
 
 def _asking_words(words: Tensor, keys: Tensor, queries: Weights, size: int) -> Tensor:
-    """Keys, and behind each what the layers of attention above ask more for having seen its word.
-
-    From ``[B, N, ...]``, and queries of a state of width ``size`` and then a context, to ``[B, N,
-    layers * d_attention]``.
-    """
+    """Keys, and behind each what the layers of attention above ask more for having seen its word,
+    ``[B, N, layers * d_attention]``. Queries are of a state of width ``size``, then a context."""
     if len(queries) == 1:
         return keys
     of_contexts = torch.cat([query[:, size:] for query in queries[1:]])
@@ -209,15 +203,10 @@ class BeamDecoder:
 
     @torch.no_grad()
     def __init__(self, decoder: Any, sources: tuple[Tensor, Tensor], dtype: torch.dtype) -> None:
-        """Prepare for words ``[B, N, d_words]`` and keys ``[B, N, d_attention]``.
-
-        The decoder is an ``ActionDecoder``; ``dtype`` is that of the factors of the large products.
-
-        Raises:
-            ArrayError: a weight, or what there is of the words, is not float32 on the CPU.
-        """
-        given = (("words", sources[0]), ("keys", sources[1]), *decoder.named_parameters())
-        for name, tensor in given:
+        """Prepare an ``ActionDecoder`` for words ``[B, N, d_words]`` and keys ``[B, N,
+        d_attention]``; ``dtype`` is that of the factors of the large products."""
+        given = zip(("words", "keys"), sources, strict=True)
+        for name, tensor in (*given, *decoder.named_parameters()):
             check(tensor, name, *tensor.shape)
         self._kernel, self._dtype = load("decoder"), dtype
         attention, (first, *above), hidden = decoder.attention, decoder.cells, decoder.hidden
@@ -269,9 +258,6 @@ class BeamDecoder:
             last: int64 ``[S]``, the action before; the number of actions at the first step.
             parents: int64 ``[S]``, which of the hypotheses of the step before each continues.
             stacks: what is on the stack and what has left it, ``[sentences, K, N]`` each.
-
-        Raises:
-            ArrayError: a tensor is of another type or size, or the action before does not exist.
         """
         pushed, removed = stacks
         count, size, bf16 = len(last), self._size, self._dtype != torch.float32

@@ -37,10 +37,8 @@ def encode(module: Any, content: Tensor, layout: Ragged) -> Tensor:
     """Return what ``module.stack(content, layout)`` computes, from ``[tokens, half]``.
 
     The module is an ``AttentionEncoder`` with factored layers and norms of torch. Weights that it
-    says stay as they are (``bf16_weights``) are rounded once.
-
-    Raises:
-        ArrayError: the content, the layout or a parameter is of a type or shape that does not fit.
+    says stay as they are (``bf16_weights``) are rounded once. ArrayError where something is of a
+    type or shape that does not fit.
     """
     places = module.positions.weight
     check(content, "content", len(layout.position), module.content_width)

@@ -25,15 +25,7 @@ from torch.nn.functional import pad
 
 from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import (
-    Backward,
-    CustomGradient,
-    check,
-    check_weight,
-    load,
-    refuse,
-    rounded_rows,
-)
+from spmrl_bench.nn.kernels import Backward, check, check_weight, refuse, rounded_rows
 
 RecurrentLayer = nn.LSTM | nn.GRU
 
@@ -50,11 +42,7 @@ class Steps:
     """
 
     def __init__(self, lengths: Tensor) -> None:
-        """Order sequences of these lengths, int64 ``[sequences]``, each at least 1.
-
-        Raises:
-            ArrayError: they are none, or others.
-        """
+        """Order sequences of these lengths, int64 ``[sequences]``, each at least 1."""
         if lengths.dtype != torch.int64 or lengths.dim() != 1 or not lengths.is_cpu:
             refuse(lengths, "lengths", "int64 [sequences] on the CPU")
         if not len(lengths) or not 1 <= int(lengths.min()) <= int(lengths.max()) < 1 << 40:
@@ -86,9 +74,6 @@ def states(
         steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
         every: whether the result is ``[items, 2 size]``, else ``[sequences, 2 size]``.
-
-    Raises:
-        ArrayError: the inputs or a weight are of another type or shape.
     """
     weights = [weight for each in layer.all_weights for weight in each]
     sums = (3 if isinstance(layer, nn.GRU) else 4) * layer.hidden_size
@@ -97,7 +82,7 @@ def states(
         check_weight(layer, weight, *shape)
     check(inputs, "inputs", len(steps.step), layer.input_size)
     run = partial(_run, isinstance(layer, nn.GRU), steps, dtype, every)
-    result: Tensor = CustomGradient.apply(run, inputs, *weights)
+    result: Tensor = kernels.CustomGradient.apply(run, inputs, *weights)
     return result
 
 
@@ -137,7 +122,7 @@ def _run(
         sums, weight = gates[side, :, own:], of_inputs[side].t()
         torch.addmm(biases[side][own:], read[side], weight, out=sums)
     bf16, threads = dtype != torch.float32, torch.get_num_threads()
-    cells = load("recurrent").Cells(gru, bf16, sequences, gates, threads)
+    cells = kernels.load("recurrent").Cells(gru, bf16, sequences, gates, threads)
     cells.states[:, real:] = 0
     turned = of_states.transpose(1, 2)
     for at, count, going_on in steps.walk:

@@ -76,9 +76,9 @@ class BiaffineScorer(nn.Module):
         return Projected(*self.dropout(rows, layout).split(self.widths, dim=1))
 
     def arc_scores(self, projected: Projected, layout: Ragged) -> Tensor:
-        """Scores ``[words, longest - 1]`` of all heads of each word, itself among them.
+        """Scores ``[words, longest - 1]`` of all heads, itself among them; column 0 is the root's.
 
-        Column 0 is that of the root; beyond the sentence there is minus infinity.
+        Beyond the sentence there is minus infinity.
         """
         dependent, head = projected.arc_dependent, projected.arc_head
         # Rectangles that are as large as those of other batches.
@@ -108,10 +108,7 @@ class BiaffineScorer(nn.Module):
 
 
 def choice_loss(scores: Tensor, right: Tensor) -> Tensor:
-    """Sum over words of the cross-entropy of the right head or legal relation, int64 ``[words]``.
-
-    As in the paper the word itself is one of its n + 1 heads, although no tree has such an arc.
-    """
+    """Sum over words of the cross-entropy of the right head, of all n + 1, or legal relation."""
     return functional.cross_entropy(scores, right, reduction="sum")
 
 
