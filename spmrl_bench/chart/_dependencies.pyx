@@ -151,8 +151,7 @@ cdef int spanning_tree(
         after[word] = -1  # the next word of the same component
         parts[ROW, word] = parts[FIRST, word] = parts[LAST, word] = <int32_t>word
         parts[ON_PATH, word] = 0
-    path[0] = 0
-    parts[ON_PATH, 0] = 1
+    path[0], parts[ON_PATH, 0] = 0, 1
     while True:
         last = path[depth - 1]
         at = parts[ROW, last]
@@ -166,14 +165,12 @@ cdef int spanning_tree(
         parts[DEPENDENT, last] = <int32_t>enters[at, best]
         source = component[best - 1]
         if not parts[ON_PATH, source]:
-            parts[ON_PATH, source] = 1
-            path[depth] = <int32_t>source
+            parts[ON_PATH, source], path[depth] = 1, <int32_t>source
             depth += 1
             continue
         new, target = count, at
         count += 1
-        parts[ROW, new] = <int32_t>target
-        parts[ON_PATH, new] = 1
+        parts[ROW, new], parts[ON_PATH, new] = <int32_t>target, 1
         top = values[target, best]
         for head in range(n + 1):
             values[target, head] -= top
@@ -199,8 +196,7 @@ cdef int spanning_tree(
         path[depth - 1] = <int32_t>new
 
     last = path[0]
-    parts[HEAD, last] = 0
-    parts[DEPENDENT, last] = <int32_t>enters[parts[ROW, last], 0]
+    parts[HEAD, last], parts[DEPENDENT, last] = 0, <int32_t>enters[parts[ROW, last], 0]
     for part in range(count):
         parts[ON_PATH, part] = 0  # now: entered by an arc of a component that it is part of
     for new in range(count - 1, -1, -1):
@@ -208,8 +204,7 @@ cdef int spanning_tree(
             continue
         word = parts[DEPENDENT, new]
         heads[word] = parts[HEAD, new]
-        part = word
-        while part != new:
-            parts[ON_PATH, part] = 1
-            part = parts[PARENT, part]
+        while word != new:
+            parts[ON_PATH, word] = 1
+            word = parts[PARENT, word]
     return 0

@@ -21,8 +21,7 @@ _KEEP = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 #: How many sizes of products are remembered, by the variable of the environment that says so:
 #: oneDNN keeps the machine code it made for a size, and torch what it asked oneDNN for, 300 kB
-#: each. Sizes are rounded where products are many (:func:`spmrl_bench.nn.kernels.rounded_rows`), so
-#: that those of a corpus are a few hundred.
+#: each. :func:`spmrl_bench.nn.kernels.rounded_rows` makes them a few hundred.
 REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 128, "LRU_CACHE_CAPACITY": 64}
 #: The same in training, where the sizes of a treebank's batches come again in each epoch.
 IN_TRAINING = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 512, "LRU_CACHE_CAPACITY": 256}
@@ -77,10 +76,7 @@ def keep_memory() -> bool:
 
 
 def trim_memory() -> None:
-    """Hand what malloc keeps and nobody uses back to the system; it takes some milliseconds.
-
-    Blocks of ever other sizes leave holes between those in use; over a stream of text they add up.
-    """
+    """Hand what malloc keeps and nobody uses, holes between blocks, back to the system."""
     _glibc("malloc_trim", 0)
 
 
@@ -117,9 +113,8 @@ def matmul_precision() -> str:
 def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Let oneDNN compute float32 products where MKL would be slow; true if it will.
 
-    MKL does not use the widest instructions of AMD's processors, where oneDNN is about twice as
-    fast. torch hands products to oneDNN under the precision "medium", which lets it round factors
-    to bfloat16 where the processor can; so this is done only if a product comes out as exact as
+    On AMD's processors oneDNN is about twice as fast. torch uses it under the precision "medium",
+    which lets it round factors to bfloat16; so this is done only if a product comes out as exact as
     before. No stopwatch decides: a resumed run computes what an uninterrupted one would.
     """
     try:

@@ -3,8 +3,7 @@
 A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
 one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
 come with their training counts, from which the probability of replacing a training word by UNK
-follows: ``1 / (1 + count)`` (Kitaev & Klein 2018). They come without a frequency cut-off, unless
-a parser asks for the most frequent ones alone; all others are UNK to it, wherever they occur.
+follows: ``1 / (1 + count)`` (Kitaev & Klein 2018).
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A head of label attention (Mrini et al. 2020, section 2) has one learned query vector, and what it
 finds in the sentence is added to every token. The heads are not mixed: each gives a token features
-of its own, so that one can tell which head said what about a span. With as many heads as a treebank
-has labels each may become that of a label.
+of its own, so that one can tell which head said what about a span.
 
 For head ``h`` with query ``q_h`` and matrices ``K_h`` and ``V_h`` over the tokens ``x_t``::
 

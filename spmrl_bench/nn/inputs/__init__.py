@@ -68,8 +68,7 @@ class Tokens:
 class LexicalInput(nn.Module):
     """One input; a class of its own defines :meth:`forward` and, if it reads forms, :meth:`codes`.
 
-    ``width`` is that of its vectors, and ``precision`` that of large products. ``assets`` is the
-    folder of a saved parser, with what :meth:`save_assets` wrote; None where none is loaded.
+    ``assets`` is the folder of a saved parser, with what :meth:`save_assets` wrote.
     """
 
     Config: ClassVar[type[InputSettings]]
@@ -114,8 +113,8 @@ class FormInput(LexicalInput):
     """An input whose vector depends on the form of a token alone."""
 
     shared: ClassVar[bool] = False
-    """Whether a vector is computed once for all tokens of a form in a whole batch, and kept from
-    one batch to the next while the weights are fixed. Worth it where it takes long."""
+    """Whether a vector is computed once for all tokens of a form in a batch, and kept from one
+    batch to the next while the weights are fixed."""
     dropout: SentenceDropout
     """Of the vectors of tokens."""
 

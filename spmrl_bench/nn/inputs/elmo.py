@@ -8,8 +8,7 @@ weights in HDF5 (:func:`_shapes`). Every matrix is applied to a row at its left.
 gate of a highway (``carry``) is open, 1, for the transformed and shut for the input. The rows of
 ``W_0`` are of input, then state, its columns of input gate, new cell, forget gate and output gate;
 its bias ``B`` is without the 1 that the forget gate gets on top. A character is a byte of a word
-in UTF-8, or one of five marks. (Programs that pad sentences give each character a number one
-higher and keep 0 for padding; here no token is padding.)
+in UTF-8, or one of five marks.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ from spmrl_bench.storage.toml import validated
 
 Array = NDArray[np.float32]
 
-#: Characters above the 256 bytes. A word is its bytes between two marks, filled up with padding;
-#: START and STOP of a sentence are words of one character of their own.
+#: Characters above the 256 bytes. A word is its bytes between two marks, then padding.
 SENTENCE_START, SENTENCE_STOP, WORD_START, WORD_STOP, PADDING = range(256, 261)
 CHARACTERS = 261
 

@@ -44,7 +44,6 @@ cdef class Attention(Steps):
     """All layers of attention of all states.
 
     Args:
-        layers: of attention.
         keys: ``[sentences, words, layers width]``, of each word its key, then what each layer
             above the first asks more for its weight in the layer below.
         values: ``[sentences, words, value_width]``, which all layers share; or with ``summed``
@@ -180,7 +179,7 @@ cdef class Attention(Steps):
         return 0
 
     def attend_back(self, d_dropped, Py_ssize_t at, Py_ssize_t count):
-        """The way back of :meth:`attend`; ``d_dropped``: bf16 [count, layers value_width]."""
+        """``d_dropped``: bf16 [count, layers value_width]."""
         cdef int threads = self.begin(at, count)
         cdef Py_ssize_t k
         self.check_back()
@@ -258,8 +257,7 @@ cdef class Cell(Steps):
         result: ``[rows, ..]``, whose first columns receive all new states; or absent. The caller
             keeps it as long as it calls :meth:`step`.
         factors: ``[rows, size]`` or absent.
-        lead: column at which the sums begin in what :meth:`step` is given and makes on its way
-            back.
+        lead: column at which the sums begin in what :meth:`step` is given and gives back.
 
     Attributes:
         states, low: ``[rows, size]``, of states that are handed on, and the same, bf16.
@@ -385,12 +383,8 @@ cdef class Cell(Steps):
         return d_sums
 
     def step_back(self, later, below, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
-        """The way back of :meth:`step`.
-
-        The gradient of a new state has up to three parts: ``later``, bf16 [going_on, size],
-        through the sums of the next step, absent where none goes on; that of ``result``; and
-        ``below``, bf16 [count, size] or absent, that of ``inputs``.
-        """
+        """Of the gradient of a new state, ``later``, bf16 [going_on, size], comes through the sums
+        of the next step, and ``below``, bf16 [count, size] or absent, from ``inputs``."""
         cdef int threads = self.start(at, count, going_on)
         cdef Py_ssize_t k
         if self.carried == NULL:

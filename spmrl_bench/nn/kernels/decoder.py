@@ -228,13 +228,10 @@ class BeamDecoder:
             pad(part.flatten(0, 1), (0, 0, 0, more)).unsqueeze(0)
             for part in (sources[0].to(dtype), sources[1])
         )
-        rounded = [query.to(dtype) for query in queries]
+        keys = _asking_words(words, keys, [query.to(dtype) for query in queries], size)
         self._values, self._keys = (
             found[0, : shape.numel()].unflatten(0, shape).contiguous()
-            for found in (
-                linear(words, of_layer.to(dtype)).float(),
-                _asking_words(words, keys, rounded, size),
-            )
+            for found in (linear(words, of_layer.to(dtype)).float(), keys)
         )
         # What comes of the states; products of few rows read weights faster so.
         of_states = [_of_states((), cell.weight_hh) for cell in decoder.cells[:-1]]

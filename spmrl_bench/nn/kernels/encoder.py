@@ -18,15 +18,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.errors import ArrayError
-from spmrl_bench.nn.kernels import (
-    Backward,
-    CustomGradient,
-    check,
-    check_weight,
-    load,
-    matmul_dtype,
-    rounded_rows,
-)
+from spmrl_bench.nn import kernels
+from spmrl_bench.nn.kernels import Backward, check, check_weight, rounded_rows
 from spmrl_bench.nn.ragged import Ragged
 
 #: From the gradient of a layer's result, whose second part is a branch's or absent.
@@ -55,7 +48,7 @@ def encode(module: Any, content: Tensor, layout: Ragged) -> Tensor:
     work = EncoderPass(module, layout, keep=needed)
     if needed:
         parameters = (places, *module.input_norm.parameters(), *module.layers.parameters())
-        halves = CustomGradient.apply(work.run, content, *parameters)
+        halves = kernels.CustomGradient.apply(work.run, content, *parameters)
     else:
         halves, _ = work.run(content)
     return torch.cat((halves[0], halves[1]), dim=1)
@@ -67,13 +60,13 @@ class EncoderPass:
     def __init__(self, module: Any, layout: Ragged, *, keep: bool) -> None:
         self.module = module
         self.keep = keep
-        self.dtype = matmul_dtype(module.precision)
+        self.dtype = kernels.matmul_dtype(module.precision)
         self.real = len(layout.position)
         # Rows beyond the real ones stay finite, belong to no sentence, and have gradient zero.
         self.tokens = rounded_rows(self.real, self.dtype)
         self.position = functional.pad(layout.position, (0, self.tokens - self.real))
         self.sentences = len(layout.lengths)
-        self.kernel, bf16 = load("encoder"), self.dtype != torch.float32
+        self.kernel, bf16 = kernels.load("encoder"), self.dtype != torch.float32
         threads = torch.get_num_threads()
         self.batch = self.kernel.Batch(layout.lengths, self.tokens, bf16, keep, threads)
         self.bf16_weights = {} if module.bf16_weights is None else module.bf16_weights
@@ -190,18 +183,13 @@ class EncoderPass:
         return masks
 
     def _norm(
-        self,
-        rows: Tensor,
-        norm: nn.LayerNorm,
-        branch: Tensor | None = None,
-        bias: Tensor | None = None,
-        masks: Tensor | None = None,
+        self, rows: Tensor, norm: nn.LayerNorm, *added: Tensor
     ) -> tuple[Tensor, Tensor, Callable[..., Any]]:
-        """Layer norm of ``rows``, with a branch added first: in float32, and bf16.
+        """Layer norm of ``rows``, with a branch, its bias and masks added first: float32, and bf16.
 
         The way back turns the gradients of the rows into those before, as the kernel does.
         """
-        weight = norm.weight
+        weight, (branch, bias, masks) = norm.weight, added or (None, None, None)
         for each in norm.parameters():
             check_weight(self.module, each, 2 * rows.shape[2])
         result, low, z, stats = self.batch.norm(
