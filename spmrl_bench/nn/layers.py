@@ -81,11 +81,8 @@ LINEAR: Mapping[Matrices, type[FactoredLinear] | type[FullLinear]] = {
 
 
 def init_heads(linear: Linear, heads: int, d_kv: int, *, back: bool = False) -> None:
-    """Draw an attention's map to heads, or back from them, Xavier normal.
-
-    The fans are those of whole ``[heads, inputs, outputs]`` tensors, whose heads and features all
-    count, so that attention starts near zero (the released code).
-    """
+    """Draw an attention's map to heads, or back from them, Xavier normal, with the fans of whole
+    ``[heads, inputs, outputs]`` tensors, so that attention starts near zero (the released code)."""
     kv = d_kv // linear.parts
     for weight in linear.parameters():
         width = weight.shape[0 if back else 1]

@@ -71,7 +71,6 @@ class SentenceDropout(nn.Module):
         self.p = p
 
     def forward(self, rows: Tensor, layout: Ragged) -> Tensor:
-        """``[tokens, features]`` to the same shape; the identity outside training."""
         if not self.training or self.p == 0:
             return rows
         keep = 1 - self.p

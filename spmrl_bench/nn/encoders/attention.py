@@ -103,10 +103,9 @@ class Heads(nn.Module):
 class AttentionHeads(Heads):
     """The heads of self-attention, each of which has a query for every token of a sentence.
 
-    For head ``h`` the weight of token ``j`` at token ``i`` is
-    ``softmax_j(q_i . k_j / sqrt(d_kv))``, or with ``sqrt(d_model)`` in the released code. With
-    factored maps queries, keys and values have two halves, so that ``q_i . k_j`` is
-    ``q_i^c . k_j^c + q_i^p . k_j^p``, and the same weights average both halves of the values.
+    The weight of token ``j`` at token ``i`` is ``softmax_j(q_i . k_j / sqrt(d_kv))``. With factored
+    maps ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``, and the same weights average both
+    halves of the values.
     """
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:

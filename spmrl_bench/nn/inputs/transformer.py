@@ -7,9 +7,8 @@ and all of it is trained with the parser, unless the encoder is frozen. Unlike i
 form is split by itself (they join ``n't`` to the word before it as ``don 't``), and typographic
 quotes and dashes stay, which current vocabularies have.
 
-The library only warns of weights that are missing or do not fit and then makes them up, takes a
-tokenizer without words, downloads whatever a name on the hub stands for today, and draws progress
-bars. Here a folder is read whole or not at all, and silently.
+The library only warns of weights that are missing or do not fit and then makes them up, and
+downloads whatever a name stands for today. Here a folder is read whole or not at all, and silently.
 """
 
 from __future__ import annotations
@@ -190,10 +189,9 @@ class Transformer(LexicalInput):
 class Subwords:
     """The tokenizer of an encoder: from word forms to sub-words.
 
-    A form is split as in the middle of a sentence, after a space, by which byte-level BPE and
-    sentencepiece mark the beginning of a word. One of which nothing is left (a zero-width
-    character, say) becomes the unknown token. One that reads like a special token (``[SEP]``) is
-    split like any other; pieces that are special tokens still become the unknown token.
+    A form is split as in the middle of a sentence, after a space. One of which nothing is left (a
+    zero-width character, say) becomes the unknown token. One that reads like a special token
+    (``[SEP]``) is split like any other; pieces that are special tokens become the unknown token.
 
     START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
     ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is

@@ -3,24 +3,18 @@
 A step of some thirty states is many small operations, most of them on words that attention does not
 see, and products of so few rows take as long as their weights take to read. So here attention, of
 all its layers, and a recurrent layer are one call of the kernel ``_decoder`` each. What a layer of
-attention asks with the context ``c`` of the one below, ``W c``, is the mean of the ``W h_t`` of the
-words, which are products outside of the steps; only what is asked with the state is one of the
-step, together with the cell's own product of that state. Arrays have a row for each state, into
-which a step writes what the next one reads, and in the type that products read.
+attention asks with the context of the one below is the mean of products of the words, which are
+made outside of the steps. Arrays have a row for each state, into which a step writes what the next
+one reads, and in the type that products read.
 
 In training all actions are known. What runs back through the states is computed step by step; the
 gradients of the weights and of the words are one product each over all steps. Rows are ordered step
 by step; within a step, sentence by sentence, the longest first, and those that are done take part
 no longer.
 
-A beam of K asks ``2 n K`` times for a sentence of ``n`` words, and most of the arithmetic would be
-products of contexts with weights. But without dropout a product of a mean is the mean of products::
-
-    W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)
-
-So what all layers read of a context is computed of each word once, and attention takes means of
-that. What they read of the action before comes from tables. Left to each step are the products of
-states.
+In a beam, without dropout, ``W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)``: what all layers
+read of a context is computed of each word once, and attention takes means of that. What they read
+of the action before comes from tables. Left to each step are the products of states.
 
 The four sums of a GRU are in the order of :mod:`spmrl_bench.nn.kernels.recurrent`; the weights of
 the state are turned to it. *bf16* arrays have the type of the factors of products.

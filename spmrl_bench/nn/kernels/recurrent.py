@@ -1,8 +1,7 @@
 """Bidirectional LSTMs and GRUs over sequences of unequal length on the CPU: all or last states.
 
-The same functions as torch's LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU
-(Cho et al. 2014; the reset gate weighs the state after its product, not before) over a packed
-sequence, forwards and backwards. Torch slices the packed sequence at every step, and the gradient
+The same functions as torch's LSTM and GRU (Cho et al. 2014; the reset gate weighs the state after
+its product, not before) over a packed sequence. Torch slices that at every step, and the gradient
 of each slice is an array as large as the whole. Here both directions walk through the sequences
 at once, longest first; each step is one batched product and one call of the kernel
 ``_recurrent``, and the gradients of the weights are one product over all steps.

@@ -33,7 +33,7 @@ BLOCK = 512
 
 
 class Projected(NamedTuple):
-    """The four vectors of each token, ``[tokens, d_arc]`` and ``[tokens, d_relation]``."""
+    """The four vectors of each token, ``[tokens, d_arc]`` or ``[tokens, d_relation]``."""
 
     arc_dependent: Tensor
     arc_head: Tensor
@@ -42,14 +42,10 @@ class Projected(NamedTuple):
 
 
 class BiaffineScorer(nn.Module):
-    """Scores of arcs and relations.
-
-    Attributes:
-        legal: bool ``[2, relations]``, which relations an arc may have, at least one: in row 0
-            one between two words, in row 1 one from the root; saved with the weights.
-    """
+    """Scores of arcs and relations."""
 
     legal: Tensor
+    """bool ``[2, relations]``, at least one that an arc may have: between words, from the root."""
 
     def __init__(self, config: Any, d_model: int, legal: Tensor) -> None:
         super().__init__()
