@@ -80,8 +80,7 @@ cdef inline Py_ssize_t join_at(
     for k in range(first, end):
         value = charts[before, i, k] + charts[after, k + gap, j]
         if value > top:
-            top = value
-            found = k
+            top, found = value, k
     return found
 
 
@@ -99,28 +98,24 @@ cdef int projective_tree(
     for word in range(n):
         value = charts[LEFT, 0, word] + charts[RIGHT, word, n - 1] + arcs[word * (n + 1)]
         if value > most:
-            most = value
-            top = word
+            most, top = value, word
     heads[top] = 0
     # Parts that wait lie side by side, and those of one word are not kept: at most n - 1.
     waiting = push(stack, waiting, 0, top, 0)
     waiting = push(stack, waiting, top, n - 1, 1)
     while waiting > 0:
         waiting -= 1
-        i = stack[waiting, 0]
-        j = stack[waiting, 1]
+        i, j = stack[waiting, 0], stack[waiting, 1]
         if stack[waiting, 2]:  # its head is i
             k = join_at(charts, ARC_RIGHT, i, i + 1, RIGHT, j, j + 1, 0)
             heads[k] = <int32_t>i + 1
             waiting = push(stack, waiting, k, j, 1)
-            low = i
-            high = k
+            low, high = i, k
         else:
             k = join_at(charts, LEFT, i, i, ARC_LEFT, j, j, 0)
             heads[k] = <int32_t>j + 1
             waiting = push(stack, waiting, i, k, 0)
-            low = k
-            high = j
+            low, high = k, j
         k = join_at(charts, RIGHT, low, low, LEFT, high, high, 1)
         waiting = push(stack, waiting, low, k, 1)
         waiting = push(stack, waiting, k + 1, high, 0)
@@ -133,9 +128,7 @@ cdef inline Py_ssize_t push(
     """Let a complete part of several words wait; how many wait then."""
     if i == j:
         return waiting
-    stack[waiting, 0] = <int32_t>i
-    stack[waiting, 1] = <int32_t>j
-    stack[waiting, 2] = headed_left
+    stack[waiting, 0], stack[waiting, 1], stack[waiting, 2] = <int32_t>i, <int32_t>j, headed_left
     return waiting + 1
 
 
@@ -158,38 +151,31 @@ cdef int spanning_tree(
         after[word] = -1  # the next word of the same component
         parts[ROW, word] = parts[FIRST, word] = parts[LAST, word] = <int32_t>word
         parts[ON_PATH, word] = 0
-    path[0] = 0
-    parts[ON_PATH, 0] = 1
+    path[0], parts[ON_PATH, 0] = 0, 1
     while True:
         last = path[depth - 1]
         at = parts[ROW, last]
-        best = 0
-        top = NO_SCORE
+        best, top = 0, NO_SCORE
         for head in range(1, n + 1):
             if values[at, head] > top:
-                top = values[at, head]
-                best = head
+                top, best = values[at, head], head
         if best == 0:
             break  # no word is left outside
         parts[HEAD, last] = <int32_t>best
         parts[DEPENDENT, last] = <int32_t>enters[at, best]
         source = component[best - 1]
         if not parts[ON_PATH, source]:
-            parts[ON_PATH, source] = 1
-            path[depth] = <int32_t>source
+            parts[ON_PATH, source], path[depth] = 1, <int32_t>source
             depth += 1
             continue
-        new = count
+        new, target = count, at
         count += 1
-        target = at
-        parts[ROW, new] = <int32_t>target
-        parts[ON_PATH, new] = 1
+        parts[ROW, new], parts[ON_PATH, new] = <int32_t>target, 1
         top = values[target, best]
         for head in range(n + 1):
             values[target, head] -= top
         parts[PARENT, last] = <int32_t>new
-        parts[FIRST, new] = parts[FIRST, last]
-        parts[LAST, new] = parts[LAST, last]
+        parts[FIRST, new], parts[LAST, new] = parts[FIRST, last], parts[LAST, last]
         part = last
         while part != source:
             depth -= 1
@@ -210,8 +196,7 @@ cdef int spanning_tree(
         path[depth - 1] = <int32_t>new
 
     last = path[0]
-    parts[HEAD, last] = 0
-    parts[DEPENDENT, last] = <int32_t>enters[parts[ROW, last], 0]
+    parts[HEAD, last], parts[DEPENDENT, last] = 0, <int32_t>enters[parts[ROW, last], 0]
     for part in range(count):
         parts[ON_PATH, part] = 0  # now: entered by an arc of a component that it is part of
     for new in range(count - 1, -1, -1):
@@ -219,8 +204,7 @@ cdef int spanning_tree(
             continue
         word = parts[DEPENDENT, new]
         heads[word] = parts[HEAD, new]
-        part = word
-        while part != new:
-            parts[ON_PATH, part] = 1
-            part = parts[PARENT, part]
+        while word != new:
+            parts[ON_PATH, word] = 1
+            word = parts[PARENT, word]
     return 0

@@ -66,40 +66,33 @@ cdef double best_structure(
     for w in range(n):
         score = chart[(n - 1) * n + w] + loss + arcs[w * (n + 1)]
         if score > top:
-            top = score
-            root = w
+            top, root = score, w
     best = top + 0.0  # turns a negative zero into zero
     heads[root] = 0
     push(stack[0], 0, n, root, True)
     for node in range(2 * n - 1):
         waiting -= 1
-        i = stack[waiting, 0]
-        j = stack[waiting, 1]
-        head = stack[waiting, 2]
-        required = stack[waiting, 3]
+        i, j = stack[waiting, 0], stack[waiting, 1]
+        head, required = stack[waiting, 2], stack[waiting, 3]
         cell = cell_of(n, i, j)
         cells[node] = first_cell + cell
         labelled[node] = required or values[cell] > 0
         if j - i == 1:
             continue
-        split = i + 1
-        top = NO_SCORE
+        split, top = i + 1, NO_SCORE
         for k in range(i + 1, j):
             score = chart[cell_of(n, i, k) * n + head] + chart[cell_of(n, k, j) * n + head]
             if score > top:
-                top = score
-                split = k
+                top, split = score, k
         dependent_left = head >= split
         left, right = (i, split) if dependent_left else (split, j)
         cell = cell_of(n, left, right)
         loss = min(values[cell], 0.0)  # one word has no choice
-        dependent = left
-        top = NO_SCORE
+        dependent, top = left, NO_SCORE
         for d in range(left, right):
             score = chart[cell * n + d] + loss + arcs[d * (n + 1) + head + 1]
             if score > top:
-                top = score
-                dependent = d
+                top, dependent = score, d
         heads[dependent] = <int32_t>head + 1
         push(
             stack[waiting], split, j, head if dependent_left else dependent,
@@ -116,7 +109,4 @@ cdef double best_structure(
 cdef inline void push(
     int32_t[::1] place, Py_ssize_t i, Py_ssize_t j, Py_ssize_t head, bint required
 ) noexcept nogil:
-    place[0] = <int32_t>i
-    place[1] = <int32_t>j
-    place[2] = <int32_t>head
-    place[3] = required
+    place[0], place[1], place[2], place[3] = <int32_t>i, <int32_t>j, <int32_t>head, required

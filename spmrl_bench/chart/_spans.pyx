@@ -52,27 +52,21 @@ cdef double best_tree(
     for cell in range(values.shape[0]):
         inside[cell] = values[cell]
     fill_spans(&inside[0], &tops[0], n)
-    stack[0, 0] = 0
-    stack[0, 1] = <int32_t>n
+    stack[0, 0], stack[0, 1] = 0, <int32_t>n
     for node in range(2 * n - 1):
         waiting -= 1
-        i = stack[waiting, 0]
-        j = stack[waiting, 1]
+        i, j = stack[waiting, 0], stack[waiting, 1]
         row = i * n - i * (i - 1) // 2 - i - 1  # cell of [i, k) is row + k
         cells[node] = first + row + j
         if j - i > 1:
-            split = i + 1
-            top = NO_SCORE
+            split, top = i + 1, NO_SCORE
             right = row + n - i - 1 + j  # cell of [k, j), for k from i + 1 on
             for k in range(i + 1, j):
                 value = inside[row + k] + inside[right]
                 right += n - k - 1
                 if value > top:
-                    top = value
-                    split = k
-            stack[waiting, 0] = <int32_t>split
-            stack[waiting, 1] = <int32_t>j
-            stack[waiting + 1, 0] = <int32_t>i
-            stack[waiting + 1, 1] = <int32_t>split
+                    top, split = value, k
+            stack[waiting, 0], stack[waiting, 1] = <int32_t>split, <int32_t>j
+            stack[waiting + 1, 0], stack[waiting + 1, 1] = <int32_t>i, <int32_t>split
             waiting += 2
     return inside[n - 1] + 0.0  # turns a negative zero into zero

@@ -25,8 +25,7 @@ LARGEST = 1e300
 
 
 def cell_index(i: Integers, j: Integers, n: Integers) -> Integers:
-    """Return the index of span [i, j) among the cells of its sentence of ``n`` words; numbers, or
-    arrays that broadcast."""
+    """Return the index of span [i, j) among the cells of its sentence of ``n`` words."""
     return i * n - i * (i - 1) // 2 + (j - i - 1)
 
 
@@ -67,7 +66,7 @@ def cell_spans(
 
 
 def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, ..., counts[0] - 1, 0, 1, ..., counts[1] - 1, and so on, flat."""
+    """Return 0, ..., counts[0] - 1, 0, ..., counts[1] - 1, and so on."""
     first = starts(counts)
     return np.arange(first[-1]) - np.repeat(first[:-1], counts)
 
@@ -102,9 +101,9 @@ def checked_lengths(lengths: ArrayLike) -> NDArray[np.int32]:
 
 
 def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the scores of cells as float64 [cells], none of them beyond :data:`LARGEST`."""
-    array: NDArray[np.float64]
-    array = checked("values", values, np.float64, int(cell_offsets(lengths)[-1]))
+    """Return the scores of cells as float64 [cells], none beyond :data:`LARGEST`."""
+    size = int(cell_offsets(lengths)[-1])
+    array: NDArray[np.float64] = checked("values", values, np.float64, size)
     for cell in _too_large(array):
         sentence, i, j = (int(place[cell]) for place in cell_spans(lengths))
         _refuse(f"values[{cell}] (sentence {sentence}, span [{i}, {j}))", array[cell])

@@ -52,7 +52,7 @@ def decode_dependencies(
     Args:
         arcs: float64 or float32 [sum of n(n + 1)], packed as in :mod:`spmrl_bench.chart.arrays`.
             The score of a word as its own head may be anything. Sums are double.
-        lengths, threads: as of :func:`spmrl_bench.chart.decode_spans`.
+        lengths, threads: as of :func:`spmrl_bench.chart.spans.decode_spans`.
         projective: whether only trees without crossing arcs are searched.
 
     Returns:
@@ -112,18 +112,11 @@ def _projective_heads(arcs: Scores) -> list[int]:
         i, j, headed_left = waiting.pop()
         if i == j:
             continue
-        if headed_left:
-            k = i + 1 + int(right_at[i, j - i])
-            heads[k] = i + 1
-            waiting.append((k, j, True))
-            low, high = i, k
-        else:
-            k = i + int(left_at[i, j - i])
-            heads[k] = j + 1
-            waiting.append((i, k, False))
-            low, high = k, j
+        k = i + (1 + int(right_at[i, j - i]) if headed_left else int(left_at[i, j - i]))
+        heads[k] = 1 + (i if headed_left else j)
+        part, low, high = ((k, j), i, k) if headed_left else ((i, k), k, j)
         split = low + int(joined_at[low, high - low])
-        waiting += [(low, split, True), (split + 1, high, False)]
+        waiting += [(*part, headed_left), (low, split, True), (split + 1, high, False)]
     return heads
 
 

@@ -24,17 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.chart import kernels
-from spmrl_bench.chart.arrays import (
-    arc_offsets,
-    cell_index,
-    cell_offsets,
-    checked_arcs,
-    checked_lengths,
-    checked_values,
-    node_offsets,
-    starts,
-)
+from spmrl_bench.chart import arrays, kernels
 
 Scores = NDArray[np.float64]
 #: A span, its head word and whether it must have a label.
@@ -62,19 +52,20 @@ def decode_joint(
 
     The score is the sum of the values of all nodes that have a label and of the n arcs, one of
     which comes from the root. The full sentence must have a label, and so must a dependent part of
-    more than one word. A sentence of n words takes time in proportion to n^4, and its chart 4 n^3
-    bytes: 17 megabytes for 160 words, 110 for 300. Each thread needs one chart.
+    more than one word. A sentence of n words takes time in proportion to n^4, and each thread's
+    chart 4 n^3 bytes: 17 megabytes for 160 words, 110 for 300.
 
     Args:
         values: float64 [cells], the largest score of a label of the cell other than the empty one.
             Weights of spans and arcs have been multiplied in.
-        arcs: as of :func:`spmrl_bench.chart.decode_dependencies`.
-        lengths, threads: as of :func:`spmrl_bench.chart.decode_spans`.
+        arcs: as of :func:`spmrl_bench.chart.dependencies.decode_dependencies`.
+        lengths, threads: as of :func:`spmrl_bench.chart.spans.decode_spans`.
     """
-    words = checked_lengths(lengths)
-    inside = checked_values(values, words)
-    table = checked_arcs(arcs, words)
-    offsets = cell_offsets(words), arc_offsets(words), node_offsets(words), starts(words)
+    words = arrays.checked_lengths(lengths)
+    inside = arrays.checked_values(values, words)
+    table = arrays.checked_arcs(arcs, words)
+    runs = arrays.cell_offsets, arrays.arc_offsets, arrays.node_offsets, arrays.starts
+    offsets = [of_runs(words) for of_runs in runs]
     count = int(offsets[2][-1])
     cells, labelled = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.bool_)
     heads, best = np.empty(int(offsets[3][-1]), dtype=np.int32), np.empty(len(words))
@@ -105,7 +96,7 @@ def _decode(values: Scores, arcs: Scores) -> tuple[float, list[int], list[bool],
     waiting: list[_Node] = [(0, n, root, True)]
     while waiting:
         i, j, head, required = waiting.pop()
-        cell = cell_index(i, j, n)
+        cell = arrays.cell_index(i, j, n)
         cells.append(cell)
         labelled.append(required or bool(values[cell] > 0))
         if j > i + 1:
@@ -121,7 +112,7 @@ def _fill_chart(values: Scores, arcs: Scores) -> Scores:
     chart = np.zeros((n + 1, n + 1, n))
     for i in range(n - 1, -1, -1):
         for j in range(i + 1, n + 1):
-            value = values[cell_index(i, j, n)]
+            value = values[arrays.cell_index(i, j, n)]
             words = chart[i, j]
             if j > i + 1:
                 words[i:j] = (chart[i, i + 1 : j, i:j] + chart[i + 1 : j, j, i:j]).max(axis=0)
@@ -140,7 +131,7 @@ def _best_parts(
     n = chart.shape[2]
     split = i + 1 + int((chart[i, i + 1 : j, head] + chart[i + 1 : j, j, head]).argmax())
     left, right = (i, split) if head >= split else (split, j)
-    loss = min(values[cell_index(left, right, n)], 0.0)  # one word has no choice
+    loss = min(values[arrays.cell_index(left, right, n)], 0.0)  # one word has no choice
     scores = chart[left, right, left:right] + loss + arcs[left:right, head + 1]
     dependent = left + int(scores.argmax())
     if head >= split:

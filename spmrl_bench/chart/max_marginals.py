@@ -24,20 +24,17 @@ from spmrl_bench.chart.arrays import cell_offsets, cell_spans, checked_lengths, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaxMarginals:
-    """The best trees with each span of a batch of B sentences."""
+    """The best trees with each span of a batch of B sentences of these lengths."""
 
     best: NDArray[np.float64]
     """[B] score of the best tree of each sentence."""
     with_span: NDArray[np.float64]
     """[cells] score of the best tree that has a node there, packed as the values were."""
     lengths: NDArray[np.int32]
-    """[B] words of each sentence."""
 
     def without(self, sentence: int, start: int, end: int) -> float:
-        """Score of the best tree of a sentence that has no node over a span.
-
-        Minus infinity where every tree has one: over a single word and over all words.
-        """
+        """Score of the best tree of a sentence that has no node over a span; minus infinity where
+        every tree has one, over a single word and over all words."""
         i, j = cell_spans(self.lengths[sentence : sentence + 1])[1:]
         first = int(cell_offsets(self.lengths)[sentence])
         crossing = ((i < start) & (start < j) & (j < end)) | ((start < i) & (i < end) & (end < j))
@@ -46,12 +43,7 @@ class MaxMarginals:
 
 
 def max_marginals(values: ArrayLike, lengths: ArrayLike) -> MaxMarginals:
-    """Return the score of the best tree with each span.
-
-    Args:
-        values: float64 or float32 [cells], what a node over each span adds to a tree.
-        lengths: integers [B], words of each sentence.
-    """
+    """Return the best trees with each span, where a node over it adds its value [cells]."""
     words = checked_lengths(lengths)
     table = checked_values(values, words)
     if not len(words):

@@ -15,15 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spmrl_bench.chart import kernels
-from spmrl_bench.chart.arrays import (
-    cell_index,
-    cell_offsets,
-    checked,
-    checked_lengths,
-    checked_values,
-    node_offsets,
-)
+from spmrl_bench.chart import arrays, kernels
 from spmrl_bench.errors import ArrayError
 
 
@@ -46,9 +38,8 @@ def best_labels(
 
     Args:
         scores: float32 [cells, labels - 1]; column c scores label c + 1.
-        gold: int32 [cells], the gold label of each cell, 0 where gold has no constituent; when
-            given, every label but the gold one gains 1 in its cell (the loss augmentation of
-            Kitaev & Klein 2018).
+        gold: int32 [cells], the gold label of each cell, 0 where gold has no constituent; every
+            other label gains 1 in its cell (the loss augmentation of Kitaev & Klein 2018).
     """
     if scores.ndim != 2 or scores.dtype != np.float32 or scores.shape[1] < 1:
         raise ArrayError(
@@ -59,7 +50,7 @@ def best_labels(
     if gold is None:
         column = scores.argmax(axis=1)
         return scores[row, column].astype(np.float64), column.astype(np.int32) + 1
-    gold = checked("gold", gold, np.int32, len(scores))
+    gold = arrays.checked("gold", gold, np.int32, len(scores))
     if gold.size and (gold.min() < 0 or gold.max() > scores.shape[1]):
         cell = int(((gold < 0) | (gold > scores.shape[1])).argmax())
         raise ArrayError(f"gold[{cell}] is {gold[cell]}; labels are 0..{scores.shape[1]}.")
@@ -94,13 +85,13 @@ def decode_spans(
         gold: integers [cells] as for :func:`best_labels`, where the empty label is to gain 1 too.
         threads: how many share the sentences; the result does not depend on it.
     """
-    words = checked_lengths(lengths)
-    table = checked_values(values, words)
-    best = checked("labels", labels, np.int32, len(table))
-    offsets, nodes = cell_offsets(words), node_offsets(words)
+    words = arrays.checked_lengths(lengths)
+    table = arrays.checked_values(values, words)
+    best = arrays.checked("labels", labels, np.int32, len(table))
+    offsets, nodes = arrays.cell_offsets(words), arrays.node_offsets(words)
     empty = np.zeros(len(table))
     if gold is not None:
-        empty[checked("gold", gold, np.int32, len(table)) != 0] = 1
+        empty[arrays.checked("gold", gold, np.int32, len(table)) != 0] = 1
     empty[offsets[:-1] + words - 1] = -np.inf
     cells, scores = np.empty(int(nodes[-1]), dtype=np.int64), np.empty(len(words))
     kernel, inside = kernels.load("_spans"), np.maximum(empty, table)
@@ -126,7 +117,7 @@ def _best_splits(values: NDArray[np.float64], n: int) -> tuple[float, NDArray[np
     splits = np.zeros((n, n + 1), dtype=np.int32)
     for i in range(n - 1, -1, -1):
         for j in range(i + 1, n + 1):
-            inside = values[cell_index(i, j, n)]
+            inside = values[arrays.cell_index(i, j, n)]
             if j > i + 1:
                 sums = by_left[i, i + 1 : j] + by_right[j, i + 1 : j]
                 k = int(sums.argmax())
@@ -141,7 +132,7 @@ def _tree_cells(splits: NDArray[np.int32], n: int) -> NDArray[np.int64]:
     waiting = [(0, n)]
     for node in range(2 * n - 1):
         i, j = waiting.pop()
-        cells[node] = cell_index(i, j, n)
+        cells[node] = arrays.cell_index(i, j, n)
         if j > i + 1:
             k = int(splits[i, j])
             waiting += [(k, j), (i, k)]

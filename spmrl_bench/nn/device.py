@@ -22,8 +22,7 @@ _KEEP = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))
 
 #: How many sizes of products are remembered, by the variable of the environment that says so:
 #: oneDNN keeps the machine code it made for a size, and torch what it asked oneDNN for, 300 kB
-#: each. Sizes are rounded where products are many (:func:`spmrl_bench.nn.kernels.rounded_rows`), so
-#: that those of a corpus are a few hundred.
+#: each. :func:`spmrl_bench.nn.kernels.rounded_rows` makes them a few hundred.
 REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 128, "LRU_CACHE_CAPACITY": 64}
 #: The same in training, where the sizes of a treebank's batches come again in each epoch.
 IN_TRAINING = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": 512, "LRU_CACHE_CAPACITY": 256}
@@ -31,11 +30,8 @@ _OURS = {str(most) for sizes in (REMEMBERED, IN_TRAINING) for most in sizes.valu
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device of a name: ``auto`` is CUDA when present, else the CPU.
-
-    Raises:
-        RecipeError: no such device, or one that this machine lacks.
-    """
+    """Return the device of a name; ``auto`` is CUDA if present, else the CPU. RecipeError where
+    this machine lacks it, or there is no such device."""
     if not re.fullmatch("auto|cpu|cuda(:(0|[1-9][0-9]?))?", name):
         raise RecipeError(f"unknown device '{name}'. Allowed: auto, cpu, cuda, cuda:N")
     there = cards()
@@ -61,9 +57,8 @@ def prepare_process(name: str, *, training: bool = False) -> torch.device:
 def keep_memory() -> bool:
     """Tell malloc to keep freed memory; true if it was told.
 
-    Every step of training frees and takes the same hundreds of megabytes. glibc hands large blocks
-    back to the system, which clears each page when it is used again. Other C libraries, and a
-    malloc that the environment has set up, are left alone.
+    Every step of training frees and takes the same hundreds of megabytes; what glibc hands back
+    to the system is cleared page by page when it is used again.
     """
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False
@@ -71,10 +66,7 @@ def keep_memory() -> bool:
 
 
 def trim_memory() -> None:
-    """Hand what malloc keeps and nobody uses back to the system; it takes some milliseconds.
-
-    Blocks of ever other sizes leave holes between those in use; over a stream of text they add up.
-    """
+    """Hand what malloc keeps and nobody uses, holes between blocks, back to the system."""
     _glibc("malloc_trim", 0)
 
 
@@ -88,10 +80,9 @@ def _glibc(name: str, *arguments: int) -> int:
 
 
 def bound_caches(*, training: bool) -> None:
-    """Let no more sizes of products be remembered than is said above.
+    """Let no more sizes of products be remembered than is said above, before the first product.
 
-    Variables that the user has set, also by the older name of oneDNN's, are left alone. It is too
-    late once the process has multiplied with oneDNN.
+    The user may have set oneDNN's variable by its older name.
     """
     for name, most in (IN_TRAINING if training else REMEMBERED).items():
         # A process that trains may be the child of one that does not, or the other way round.
@@ -112,9 +103,8 @@ def matmul_precision() -> str:
 def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Let oneDNN compute float32 products where MKL would be slow; true if it will.
 
-    MKL does not use the widest instructions of AMD's processors, where oneDNN is about twice as
-    fast. torch hands products to oneDNN under the precision "medium", which lets it round factors
-    to bfloat16 where the processor can; so this is done only if a product comes out as exact as
+    On AMD's processors oneDNN is about twice as fast. torch uses it under the precision "medium",
+    which lets it round factors to bfloat16; so this is done only if a product comes out as exact as
     before. No stopwatch decides: a resumed run computes what an uninterrupted one would.
     """
     try:

@@ -26,9 +26,8 @@ def initialise(
 ) -> None:
     """Draw the weights of a module anew, in place; nothing if ``usual``.
 
-    Each matrix is drawn with its own rows and columns, the gates of an LSTM or GRU one by one;
-    of more than two axes the last two count. Rows of an embedding that are zero stay so, biases
-    become zero. Other vectors stay as they are, and the parameters ``kept``.
+    Each matrix has its own rows and columns, of more than two axes the last two. Rows of an
+    embedding that are zero stay so, biases become zero; other vectors stay, and what is ``kept``.
     """
     if rule == "usual":
         return

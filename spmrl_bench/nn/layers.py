@@ -59,7 +59,7 @@ class FactoredLinear(nn.Module):
 
 
 class FullLinear(nn.Linear):
-    """One matrix over all features, by the same methods."""
+    """One matrix over all features."""
 
     parts = 1
 
@@ -81,11 +81,8 @@ LINEAR: Mapping[Matrices, type[FactoredLinear] | type[FullLinear]] = {
 
 
 def init_heads(linear: Linear, heads: int, d_kv: int, *, back: bool = False) -> None:
-    """Draw an attention's map to heads, or back from them, Xavier normal.
-
-    The fans are those of whole ``[heads, inputs, outputs]`` tensors, whose heads and features all
-    count, so that attention starts near zero (the released code).
-    """
+    """Draw an attention's map to heads, or back from them, Xavier normal, with the fans of whole
+    ``[heads, inputs, outputs]`` tensors, so that attention starts near zero (the released code)."""
     kv = d_kv // linear.parts
     for weight in linear.parameters():
         width = weight.shape[0 if back else 1]
@@ -93,10 +90,7 @@ def init_heads(linear: Linear, heads: int, d_kv: int, *, back: bool = False) -> 
 
 
 class ReleasedLayerNorm(nn.LayerNorm):
-    """``(x - mean) / (s + 0.001) * weight + bias``, ``s`` the unbiased standard deviation.
-
-    Of the code released with Kitaev & Klein 2018; weights trained with it work with no other norm.
-    """
+    """``(x - mean) / (s + 0.001) * weight + bias``, ``s`` the unbiased standard deviation."""
 
     def __init__(self, width: int) -> None:
         if width < 2:
@@ -104,7 +98,6 @@ class ReleasedLayerNorm(nn.LayerNorm):
         super().__init__(width, eps=1e-3)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """``[tokens, width]`` to the same shape, in the numbers of the weights."""
         rows = rows.to(self.weight.dtype)
         centred = rows - rows.mean(dim=-1, keepdim=True)
         # Unlike that of torch.std, the gradient of a norm is finite where all features are equal.
@@ -121,10 +114,7 @@ class SinusoidalPositions(nn.Module):
     """The table of Vaswani et al. 2017 (section 3.5), without parameters and not saved.
 
     Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
-    cosine of the same angle.
-
-    Raises:
-        RecipeError: it would be too large.
+    cosine.
     """
 
     weight: Tensor
@@ -143,5 +133,4 @@ class SinusoidalPositions(nn.Module):
         )
 
     def forward(self, places: Tensor) -> Tensor:
-        """int64 ``[tokens]`` to ``[tokens, width]``."""
         return functional.embedding(places, self.weight)

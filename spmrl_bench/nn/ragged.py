@@ -18,23 +18,18 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Ragged:
-    """How the rows of a ``[tokens, ...]`` tensor divide into sentences.
-
-    Attributes:
-        lengths: int64 ``[sentences]``, tokens of each sentence.
-        sentence: int64 ``[tokens]``, the sentence of each row.
-        position: int64 ``[tokens]``, 0-based place of each row in its sentence.
-        longest: tokens of the longest sentence.
-    """
+    """How the rows of a ``[tokens, ...]`` tensor divide into sentences; indices are int64."""
 
     lengths: Tensor
+    """``[sentences]``, tokens of each."""
     sentence: Tensor
+    """``[tokens]``, that of each row."""
     position: Tensor
+    """``[tokens]``, place of each row in its sentence, from 0."""
     longest: int
 
     @classmethod
     def of(cls, lengths: NDArray[np.int64], device: torch.device) -> Ragged:
-        """The layout of sentences with these lengths, in this order."""
         sentence = np.repeat(np.arange(len(lengths)), lengths)
         position = np.arange(len(sentence)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         first, second, third = map(torch.from_numpy, (lengths, sentence, position))
@@ -76,7 +71,6 @@ class SentenceDropout(nn.Module):
         self.p = p
 
     def forward(self, rows: Tensor, layout: Ragged) -> Tensor:
-        """``[tokens, features]`` to the same shape; the identity outside training."""
         if not self.training or self.p == 0:
             return rows
         keep = 1 - self.p

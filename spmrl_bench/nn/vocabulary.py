@@ -3,8 +3,7 @@
 A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
 one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
 come with their training counts, from which the probability of replacing a training word by UNK
-follows: ``1 / (1 + count)`` (Kitaev & Klein 2018). They come without a frequency cut-off, unless
-a parser asks for the most frequent ones alone; all others are UNK to it, wherever they occur.
+follows: ``1 / (1 + count)`` (Kitaev & Klein 2018).
 """
 
 from __future__ import annotations
@@ -47,6 +46,10 @@ class _Saved(BaseModel):
     projective: StrictBool = True
 
 
+def _numbered(entries: Iterable[Any], first: int = 0) -> dict[Any, int]:
+    return {entry: number for number, entry in enumerate(entries, first)}
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """Words with counts, characters, labels, tags and relations, in order of first appearance."""
@@ -63,34 +66,18 @@ class Vocabulary:
     projective: bool = True
     """Whether no arc of the training sentences crosses another."""
 
-    @cached_property
-    def word_ids(self) -> dict[str, int]:
-        return {word: k for k, word in enumerate(self.words, FIRST_WORD)}
-
-    @cached_property
-    def character_ids(self) -> dict[str, int]:
-        return {character: k for k, character in enumerate(self.characters, FIRST_CHAR)}
-
-    @cached_property
-    def label_ids(self) -> dict[Label, int]:
-        return {label: k for k, label in enumerate(self.labels)}
-
-    @cached_property
-    def tag_ids(self) -> dict[str, int]:
-        return {tag: k for k, tag in enumerate(self.tags, FIRST_TAG)}
-
-    @cached_property
-    def relation_ids(self) -> dict[str, int]:
-        return {name: k for k, name in enumerate(self.relations)}
+    word_ids = cached_property(lambda self: _numbered(self.words, FIRST_WORD))
+    character_ids = cached_property(lambda self: _numbered(self.characters, FIRST_CHAR))
+    label_ids = cached_property(lambda self: _numbered(self.labels))
+    tag_ids = cached_property(lambda self: _numbered(self.tags, FIRST_TAG))
+    relation_ids = cached_property(lambda self: _numbered(self.relations))
 
     @classmethod
     def of(
         cls, examples: Iterable[Parse], rows: Iterable[Iterable[LabeledSpan]] | None = None
     ) -> Vocabulary:
-        """Return the inventories of the training sentences, of those layers that they have.
-
-        ``rows`` are the labelled spans that are learnt, if not those of the trees.
-        """
+        """Return the inventories of training sentences; ``rows`` are their spans that are learnt,
+        if not those of the trees."""
         examples = list(examples)
         trees = [each.tree for each in examples if each.tree is not None]
         words = Counter(chain.from_iterable(each.words for each in examples))
@@ -151,9 +138,8 @@ class Vocabulary:
             raise ValueError("labels: the first is not the empty one")
         relations = [name for name, *_ in saved.relations]
         named = {"words": [word for word, _ in saved.words], "relations": relations}
-        for key in ("words", "characters", "labels", "tags", "relations"):
-            entries = named.get(key) or getattr(saved, key)
-            if len({*entries}) < len(entries):
+        for key, entries in (dict(saved) | named).items():
+            if key not in ("root", "projective") and len({*entries}) < len(entries):
                 twice = Counter(entries).most_common(1)[0][0]
                 raise ValueError(f"{key}: {twice!r:.80} is there twice")
         for name in filter(UNWRITABLE.search, relations):

@@ -7,14 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from tests.chart.batches import (
-    JointBatch,
-    joint_on,
-    of_sentence,
-    random_joint,
-    score_of,
-    spans_of,
-)
+from tests.chart.batches import JointBatch, joint_on, of_sentence, random_joint, score_of, spans_of
 from tests.chart.joint_enumeration import structures
 from tests.reliability.tally import Tally
 from tests.twins import assert_same_bits, kernels_of, needs

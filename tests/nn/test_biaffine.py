@@ -53,10 +53,8 @@ def tokens() -> Tensor:
 def all_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
     projected = module.project(tokens, LAYOUT)
     heads = torch.tensor(HEADS)
-    return (
-        module.arc_scores(projected, LAYOUT),
-        module.relation_scores(projected, LAYOUT, heads),
-    )
+    arcs = module.arc_scores(projected, LAYOUT)
+    return arcs, module.relation_scores(projected, LAYOUT, heads)
 
 
 def test_arc_scores_are_those_of_each_arc(scorer: BiaffineScorer, tokens: Tensor) -> None:

@@ -55,28 +55,6 @@ def test_attention_adds_both_products_before_one_softmax() -> None:
     np.testing.assert_allclose(array(found), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("side", [0, 1], ids=["content", "position"])
-def test_halves_meet_only_in_the_attention_weights(side: int) -> None:
-    """With uniform weights, a half of the output depends on the same half of the input."""
-    module, layout = attention(), layout_of(LENGTHS)
-    rows = rows_of(LENGTHS, 2 * WIDTH).requires_grad_()
-    half = slice(side * WIDTH, (side + 1) * WIDTH)
-    other = slice((1 - side) * WIDTH, (2 - side) * WIDTH)
-
-    def gradient() -> Tensor:
-        (found,) = torch.autograd.grad(run(module, rows, layout)[:, half].square().sum(), rows)
-        return found
-
-    assert gradient()[:, other].abs().max() > 1e-3  # through queries and keys
-    queries_and_keys = 2 * module.heads * module.d_kv // 2
-    with torch.no_grad():
-        for linear in (module.project.content, module.project.position):
-            linear.weight[:queries_and_keys] = 0
-    found = gradient()
-    assert found[:, half].abs().max() > 1e-3
-    assert not found[:, other].any()
-
-
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
     """Uniform weights over one-hot values make the masked weights themselves visible."""
     n, p = 6, 0.5

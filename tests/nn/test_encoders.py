@@ -103,20 +103,6 @@ def test_an_added_position_meets_the_content_before_the_first_layer(matrices: Ma
     torch.testing.assert_close(module(content - moved, layout), rows, atol=1e-12, rtol=0)
 
 
-@every
-def test_which_features_meet(position: str, matrices: Matrices) -> None:
-    """Of the maps, content reaches position only through full matrices or an added position."""
-    module = encoder(1, position=position, matrices=matrices)
-    each = module.layers[0]
-    rows = rows_of(D_MODEL).requires_grad_()
-    first, second = each.contract(each.expand(rows).relu()).chunk(2, dim=1)
-    (by_first,) = torch.autograd.grad(first.square().sum(), rows)
-    assert bool(by_first[:, D_MODEL // 2 :].any()) == (matrices == "full")
-    width = D_MODEL if position == "added" else D_MODEL // 2
-    assert module.positions.weight.shape[1] == module.content_width == width
-    assert second.shape == first.shape
-
-
 @pytest.mark.parametrize("form", get_args(Norm))
 @every
 def test_bfloat16_products_are_close(position: str, matrices: Matrices, form: Norm) -> None:

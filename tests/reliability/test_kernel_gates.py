@@ -56,8 +56,8 @@ CASES: dict[str, dict[str, str]] = {
         "spread": "counts:i3",
     },
     "decoder.Cell": {
-        "Cell": "bf16 bias:f15 base:f4,15 which:i3,0,2 before:f3,5 after:f3,5 after_bf16:b3,5 "
-        "result:f3,6 factors:f3,5 inputs:b3,5 lead=2 threads=2",
+        "Cell": "bf16 rows=3 bias:f15 base:f4,15 which:i3,0,2 before:f3,5 result:f3,6 "
+        "factors:f3,5 lead=2 threads=2",
         "step": "kept:b3,17 read:b3,15 at=0 count=3 going_on=2",
         "back": "above:f3,6 sentences=3",
         "step_back": "later:b2,5 below:b3,5 at=0 count=3 going_on=2",
@@ -109,7 +109,7 @@ def run(name: str, given: Arguments) -> None:
         found = getattr(kernel, method)(**chosen(method, words, given))
         for number, result in enumerate(found if isinstance(found, tuple) else [found]):
             given[f"{method} gave {number}"] = result
-    for name in ("states", "last", "dropped"):
+    for name in ("states", "low", "inputs", "last", "dropped"):
         given[name] = getattr(kernel, name, None)
 
 

@@ -40,8 +40,6 @@ class Encoder(nn.Module, ABC):
         matrices: those of its layers; None where content and position have no halves of their own.
         stack_block: width of a block of the features of the stack.
         max_tokens: of a sentence, START and STOP among them; None for any number.
-        attention_parts: of which it has attention weights.
-        label_attention: the layer on top; None for none.
     """
 
     Config: ClassVar[type[Settings]]
@@ -84,18 +82,12 @@ class Encoder(nn.Module, ABC):
         return rows
 
     def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
-        """Attention weights of each sentence of ``n`` tokens, ``[layers, heads, n, n]``.
-
-        UnsupportedError where it has none, or none of this part.
-        """
+        """Attention weights of each sentence, ``[layers, heads, n, n]``, or UnsupportedError."""
         raise self._no_attention()
 
     @contextmanager
     def limited(self, masks: Mapping[int, Any]) -> Iterator[None]:
-        """Within it the attention of these layers is masked, by layer, and that of no other.
-
-        UnsupportedError where there is no such layer, or a mask of what it does not keep apart.
-        """
+        """Within it the attention of these layers alone is masked, or UnsupportedError."""
         if masks:
             raise self._no_attention()
         yield

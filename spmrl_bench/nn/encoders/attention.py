@@ -51,18 +51,15 @@ EXEMPT = 2
 
 @dataclass(frozen=True, slots=True)
 class AttentionMask:
-    """What the attention of a layer may use.
-
-    Attributes:
-        content, position: whether this product of queries and keys counts.
-        window: largest distance of two tokens that see each other; None for any.
-        relaxed: whether the tokens at the ends of a sentence see all, and are seen by all.
-    """
+    """What the attention of a layer may use."""
 
     content: bool = True
     position: bool = True
+    """Whether this product of queries and keys counts."""
     window: int | None = None
+    """Largest distance of two tokens that see each other; None for any."""
     relaxed: bool = False
+    """Whether the tokens at the ends of a sentence see all, and are seen by all."""
 
     def __post_init__(self) -> None:
         if (self.window or 0) < 0:
@@ -94,7 +91,7 @@ OPEN = AttentionMask()
 
 
 class Heads(nn.Module):
-    """What heads of attention have, whatever their queries are of."""
+    """Heads of attention, whatever their queries are of."""
 
     def __init__(self, config: Any, d_model: int, heads: int) -> None:
         super().__init__()
@@ -106,10 +103,9 @@ class Heads(nn.Module):
 class AttentionHeads(Heads):
     """The heads of self-attention, each of which has a query for every token of a sentence.
 
-    For head ``h`` the weight of token ``j`` at token ``i`` is
-    ``softmax_j(q_i . k_j / sqrt(d_kv))``, or with ``sqrt(d_model)`` in the released code. With
-    factored maps queries, keys and values have two halves, so that ``q_i . k_j`` is
-    ``q_i^c . k_j^c + q_i^p . k_j^p``, and the same weights average both halves of the values.
+    The weight of token ``j`` at token ``i`` is ``softmax_j(q_i . k_j / sqrt(d_kv))``. With factored
+    maps ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``, and the same weights average both
+    halves of the values.
     """
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
@@ -119,10 +115,8 @@ class AttentionHeads(Heads):
     def contexts(
         self, rows: Tensor, layout: Ragged, mask: AttentionMask = OPEN, places: Tensor | None = None
     ) -> Tensor:
-        """What each head finds for each token, ``[tokens, heads, d_kv]``.
-
-        Queries and keys are of ``places`` if given, rows of the position table; full matrices only.
-        """
+        """What each head finds for each token, ``[tokens, heads, d_kv]``; queries and keys are of
+        ``places`` if given, rows of the position table."""
         query, key, value = self._padded(rows, layout, places)
         p = self.dropout if self.training else 0.0
         context = functional.scaled_dot_product_attention(
@@ -198,10 +192,9 @@ class AttentionEncoder(Encoder):
     """A stack of layers over content and position.
 
     A position concatenated, with factored matrices, makes the factored encoder (Kitaev & Klein
-    2018, section 4), one added, with full ones, the unfactored one (section 3). A learned table is
-    standard normal at first, as in the released code; START is place 0. In position-only layers
-    (section 3) queries and keys come from the rows of the table alone, as they are before they are
-    added to the content and normalised.
+    2018, section 4), one added, with full ones, the unfactored one (section 3). START is place 0.
+    In position-only layers (section 3) queries and keys come from the rows of the table alone, as
+    they are before they are added to the content and normalised.
     """
 
     class Config(Settings):
@@ -296,7 +289,7 @@ class AttentionEncoder(Encoder):
 
     @contextmanager
     def limited(self, masks: Mapping[int, AttentionMask]) -> Iterator[None]:
-        """Other layers see all; without any nothing changes."""
+        # Other layers see all; without any nothing changes.
         trained, numbers = self.masks, range(len(self.layers))
         for number, mask in masks.items():
             if number not in numbers:

@@ -2,8 +2,7 @@
 
 A head of label attention (Mrini et al. 2020, section 2) has one learned query vector, and what it
 finds in the sentence is added to every token. The heads are not mixed: each gives a token features
-of its own, so that one can tell which head said what about a span. With as many heads as a treebank
-has labels each may become that of a label.
+of its own, so that one can tell which head said what about a span.
 
 For head ``h`` with query ``q_h`` and matrices ``K_h`` and ``V_h`` over the tokens ``x_t``::
 
@@ -37,10 +36,7 @@ from spmrl_bench.nn.settings import Even, Positive, Rate, Settings
 
 
 class LabelHeads(Heads):
-    """Heads with one learned query vector each.
-
-    Factored maps have halves as in :class:`~spmrl_bench.nn.encoders.attention.AttentionHeads`.
-    """
+    """Heads with one learned query vector each."""
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
         super().__init__(config, d_model, heads)
@@ -119,11 +115,8 @@ class LabelAttention(nn.Module):
     """Label attention and a feed-forward layer, on top of an encoder's stack.
 
     Two switches lead to plain self-attention (section 4.3): query matrices, and outputs that are
-    added up, ``LayerNorm(x + O [c_1 ... c_heads])``.
-
-    Attributes:
-        d_out: width of its tokens.
-        d_block: width of a block of their features; None where these stay where they were.
+    added up, ``LayerNorm(x + O [c_1 ... c_heads])``. Its tokens are ``d_out`` wide, in blocks of
+    ``d_block``, None where features stay where they were.
     """
 
     class Config(Settings):
@@ -159,11 +152,8 @@ class LabelAttention(nn.Module):
         """As of the encoder ``attention``."""
 
         def problem(self, d_model: int, matrices: Matrices | None, heads: int | None) -> str:
-            """Return why label attention cannot be on an encoder, '' where it can.
-
-            ``matrices`` are of its layers, None where they mix content and position; ``heads`` is
-            None where nobody knows yet how many there would be.
-            """
+            """Return why label attention cannot be on an encoder, or ''; ``matrices`` are of its
+            layers, None where they mix content and position; ``heads`` None if not known yet."""
             if self.matrices == "factored" and matrices is None:
                 return (
                     "label attention with matrices = 'factored' keeps content and position apart, "
@@ -229,19 +219,13 @@ class LabelAttention(nn.Module):
         return found if self.feed_forward is None else self.feed_forward(found, layout)
 
     def features(self, rows: Tensor, layout: Ragged) -> Tensor:
-        """What each head gives each token, ``[tokens, heads, d_proj]``; if concatenated.
-
-        Without a feed-forward layer they are the encoded tokens, with one what it reads.
-        """
+        """What each head gives each token, ``[tokens, heads, d_proj]``; if concatenated."""
         added = self._reduced(self.heads.contexts(rows, layout), layout).to(rows.dtype)
         own = self.reduce(rows).to(rows.dtype)
         return self.norm(self._of_tokens(added, layout).add_(own[:, None]))
 
     def weights(self, rows: Tensor, layout: Ragged) -> list[Tensor]:
-        """Of each sentence how much each head takes of each token, ``[heads, n]``.
-
-        With query matrices ``[heads, n, n]``, for each token with its query.
-        """
+        """Weights of each sentence, ``[heads, n]``; ``[heads, n, n]`` with query matrices."""
         pairs = zip(self.heads.weights(rows, layout), layout.lengths.tolist(), strict=True)
         return [weights[..., :n][:, :n] for weights, n in pairs]
 

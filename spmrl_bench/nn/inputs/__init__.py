@@ -48,27 +48,27 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a batch, as lexical inputs read them; indices are int64 ``[tokens]``."""
+    """The tokens of a batch, START and STOP of sentences among them, as lexical inputs read them.
+
+    Attributes:
+        words, tags: int64 ``[tokens]``, in the vocabulary.
+        form_rows: int64 ``[tokens]``, in ``forms``.
+        forms: vectors of forms that have been computed already, ``[forms, width]``, by input.
+        codes: what the other inputs read, by input.
+    """
 
     layout: Ragged
-    """Which tokens form a sentence; START is the first of each and STOP the last."""
     words: Tensor
-    """In the vocabulary."""
     tags: Tensor
-    """In the vocabulary."""
     form_rows: Tensor
-    """In ``forms``."""
     forms: Mapping[str, Tensor] = field(default_factory=dict)
-    """Vectors of forms that have been computed already, ``[forms, width]``, by input."""
     codes: Mapping[str, Codes] = field(default_factory=dict)
-    """What the other inputs read, by input."""
 
 
 class LexicalInput(nn.Module):
     """One input; a class of its own defines :meth:`forward` and, if it reads forms, :meth:`codes`.
 
-    ``width`` is that of its vectors, and ``precision`` that of large products. ``assets`` is the
-    folder of a saved parser, with what :meth:`save_assets` wrote; None where none is loaded.
+    ``assets`` is the folder of a saved parser, with what :meth:`save_assets` wrote.
     """
 
     Config: ClassVar[type[InputSettings]]
@@ -91,7 +91,7 @@ class LexicalInput(nn.Module):
         return None
 
     def problem(self, lengths: NDArray[np.int64]) -> str:
-        """Return what is wrong with a sentence whose tokens have so many codes each, or ''."""
+        """Return what is wrong with a sentence of tokens with so many codes each, or ''."""
         return ""
 
     def start(self) -> None:
@@ -113,8 +113,8 @@ class FormInput(LexicalInput):
     """An input whose vector depends on the form of a token alone."""
 
     shared: ClassVar[bool] = False
-    """Whether a vector is computed once for all tokens of a form in a whole batch, and kept from
-    one batch to the next while the weights are fixed. Worth it where it takes long."""
+    """Whether a vector is computed once for all tokens of a form in a batch, and kept from one
+    batch to the next while the weights are fixed."""
     dropout: SentenceDropout
     """Of the vectors of tokens."""
 
@@ -222,10 +222,8 @@ class Frozen(nn.Module):
 
 
 def sub_batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
-    """Yield length-sorted groups of indices whose number times the longest is ``most`` at most.
-
-    To each length two are added, for marks at the ends. One that is longer is a group of its own.
-    """
+    """Yield length-sorted groups of indices whose number times the longest, of which each has two
+    marks more, is ``most`` at most. One that is longer is a group of its own."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     start = 0
     for end, index in enumerate(order):  # the newcomer is the longest of its group

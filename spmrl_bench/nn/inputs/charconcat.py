@@ -44,7 +44,7 @@ class CharConcat(CharacterInput):
         self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        """Return the first eight characters, then the last eight, of which the last comes first."""
+        """The first eight characters, then the last eight, of which the last comes first."""
         spelt = self.spelling(form, 2 * SIDE if self.config.boundaries == "copies" else 3)
         first = (spelt + [CHAR_WORD_STOP] * SIDE)[:SIDE]
         last = (spelt[::-1] + [CHAR_WORD_START] * SIDE)[:SIDE]

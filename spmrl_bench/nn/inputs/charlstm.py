@@ -78,11 +78,9 @@ class CharLSTM(CharacterInput):
         self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        """Return the characters of a form between the marks of its ends."""
         return np.array([CHAR_WORD_START, *self.spelling(form), CHAR_WORD_STOP], dtype=np.int64)
 
     def forms(self, codes: Codes) -> Tensor:
-        """Return the vectors of forms, ``[forms, width]``; padding is not read."""
         lengths = codes.lengths.cpu()
         if kernels.usable(self.embedding.weight, "recurrent"):
             steps = Steps(lengths)

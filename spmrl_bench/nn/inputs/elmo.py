@@ -8,8 +8,7 @@ weights in HDF5 (:func:`_shapes`). Every matrix is applied to a row at its left.
 gate of a highway (``carry``) is open, 1, for the transformed and shut for the input. The rows of
 ``W_0`` are of input, then state, its columns of input gate, new cell, forget gate and output gate;
 its bias ``B`` is without the 1 that the forget gate gets on top. A character is a byte of a word
-in UTF-8, or one of five marks. (Programs that pad sentences give each character a number one
-higher and keep 0 for padding; here no token is padding.)
+in UTF-8, or one of five marks.
 """
 
 from __future__ import annotations
@@ -38,8 +37,7 @@ from spmrl_bench.storage.toml import validated
 
 Array = NDArray[np.float32]
 
-#: Characters above the 256 bytes. A word is its bytes between two marks, filled up with padding;
-#: START and STOP of a sentence are words of one character of their own.
+#: Characters above the 256 bytes. A word is its bytes between two marks, then padding.
 SENTENCE_START, SENTENCE_STOP, WORD_START, WORD_STOP, PADDING = range(256, 261)
 CHARACTERS = 261
 
@@ -55,8 +53,6 @@ MOST_PACKED = 64
 
 
 class CharacterOptions(BaseModel):
-    """Of the embedding of characters."""
-
     dim: Positive
 
 
@@ -114,9 +110,7 @@ def read_elmo(
 ) -> tuple[ElmoOptions, dict[str, Array]]:
     """Return the sizes of a model, and its tensors by key as these say.
 
-    Raises:
-        PretrainedError: a file cannot be read, an option is missing or out of range, or the tensors
-            are not those that the options describe.
+    PretrainedError where a file cannot be read, or tensors are not those that the options describe.
     """
     place, path = Path(options_path), Path(weights_path)
     options = validated(ElmoOptions, read_json(place, PretrainedError), place, PretrainedError)
@@ -221,10 +215,7 @@ class BiLM(nn.Module):
             self.weights[key] = nn.Parameter(torch.from_numpy(array), requires_grad=False)
 
     def forward(self, codes: Codes, layout: Ragged) -> Tensor:
-        """Return ``[layers, tokens, width]``, the states of both directions side by side.
-
-        Those of the first layer are the vector of the form, twice.
-        """
+        """Return ``[layers, tokens, width]``: both directions; first the form's vector, twice."""
         rows = self.forms(codes.values, codes.lengths).index_select(0, codes.rows)
         counts = torch.bincount(layout.position).tolist()  # the same from either end
         behind = layout.lengths.index_select(0, layout.sentence) - 1 - layout.position
@@ -242,10 +233,9 @@ class BiLM(nn.Module):
         return torch.stack([torch.cat(pair, dim=1) for pair in found])
 
     def forms(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        """Return the vectors of forms, ``[forms, projection_dim]``, of :class:`Codes`.
+        """Return ``[forms, projection_dim]``.
 
-        A filter sees the whole width of a word, which padding fills up to a fixed number of
-        characters, so that padding takes part in the largest value of each filter.
+        Padding up to a fixed number of characters takes part in the largest value of a filter.
         """
         cnn = self.options.char_cnn
         widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
@@ -282,10 +272,10 @@ class BiLM(nn.Module):
         return torch.relu(together) if cnn.activation == "relu" else torch.tanh(together)
 
     def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
-        """States of one layer, ``[tokens, projection_dim]``, made of wider cells; both are clipped.
+        """States of one layer, ``[tokens, projection_dim]``, made of wider cells.
 
         ``rows``, its input, are the first tokens of all sentences, then the second of those that
-        have one, and so on; ``counts`` says how many have, never more than before.
+        have one, and so on; ``counts`` says how many.
         """
         options = self.options.lstm
         kernel, bias, projection = (self.weights[f"{cell}/{key}"] for key in ("W_0", "B", "W_P_0"))
@@ -343,7 +333,6 @@ class Elmo(LexicalInput):
             return {"weights": self.weights, "options": self.options}
 
     def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
-        """Read the language model; see :func:`read_elmo` for errors."""
         super().__init__(config, vocabulary, width, **options)
         model = BiLM(*read_elmo(config.options, config.weights))
         self.longest = model.options.char_cnn.max_characters_per_token
@@ -354,10 +343,7 @@ class Elmo(LexicalInput):
         self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        """Return the characters of a form between its marks; START and STOP are one each.
-
-        Too many bytes are cut off, even within a character in UTF-8, as in training.
-        """
+        # Too many bytes are cut off, even within a character in UTF-8, as in training.
         if isinstance(form, Boundary):
             inner = [SENTENCE_START if form is Boundary.START else SENTENCE_STOP]
         else:

@@ -52,11 +52,9 @@ class WordEmbedding(LexicalInput):
 
     @torch.no_grad()
     def start(self) -> None:
-        """Put the vectors of a file into the rows of the words that it has.
+        """Put the vectors of a file into the rows of its words.
 
-        A word without a vector of its own has that of its lower-cased form; one without either
-        keeps its random row, as UNK and the marks of a sentence's ends do. An error is raised for
-        vectors of another width too, and for a file that has none of the words.
+        A word without one has that of its lower-cased form, or keeps its random row.
         """
         if (path := self.config.vectors) is None:
             return

@@ -7,9 +7,8 @@ and all of it is trained with the parser, unless the encoder is frozen. Unlike i
 form is split by itself (they join ``n't`` to the word before it as ``don 't``), and typographic
 quotes and dashes stay, which current vocabularies have.
 
-The library only warns of weights that are missing or do not fit and then makes them up, takes a
-tokenizer without words, downloads whatever a name on the hub stands for today, and draws progress
-bars. Here a folder is read whole or not at all, and silently.
+The library only warns of weights that are missing or do not fit and then makes them up, and
+downloads whatever a name stands for today. Here a folder is read whole or not at all, and silently.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from torch.nn.modules.module import (
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.kernels import autocast
-from spmrl_bench.nn.ragged import SentenceDropout
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.files import check_regular
@@ -58,6 +57,7 @@ PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 # Kept by old files beside the weights, but computed today.
 _COMPUTED = "position_ids", "token_type_ids"
+_ANEW = "Copy all files of the tokenizer anew, tokenizer.json among them"
 _SAME = "Copy config.json, the weights and the tokenizer from one and the same encoder"
 # A vocabulary made of lower-cased text has next to no capitals.
 _CAPITALS = 0.05
@@ -66,7 +66,7 @@ _SPARE, _TENSOR = 1 << 20, 1000
 
 
 class Transformer(LexicalInput):
-    """A pretrained encoder over sub-words, and a linear map of the vectors of words."""
+    """The vectors of words, mapped to the width of the input."""
 
     class Config(InputSettings):
         """Settings of the input ``transformer``."""
@@ -97,10 +97,9 @@ class Transformer(LexicalInput):
         assets: Path | None = None,
         **options: Any,
     ) -> None:
-        """Read an encoder; an error is raised for what is missing, broken or does not fit.
+        """Read an encoder; a PretrainedError says what is missing, broken or does not fit.
 
-        With ``assets`` its configuration and tokenizer are those of the saved parser, which also
-        has trained weights; frozen ones are read again from where they were.
+        A saved parser has its configuration and tokenizer, and weights unless they are frozen.
         """
         super().__init__(config, vocabulary, width, assets=assets, **options)
         if assets is None or config.frozen:
@@ -155,39 +154,31 @@ class Transformer(LexicalInput):
         owner = torch.repeat_interleave(counts)
         within = torch.arange(len(owner), device=owner.device) - before[owner]
         widths = before[stops] + counts[stops] - before[starts]
-        longest = int(widths.max())
         column = before - before[starts][sentence]
         if self.subwords.start_last:
             column = (column - counts[starts][sentence]) % widths[sentence]
-        first = sentence * longest + column
-        cells = first[owner] + within
-
-        def rectangle(values: Tensor, filler: int = 0) -> Tensor:
-            flat = values.new_full((len(widths) * longest,), filler)
-            return flat.index_copy(0, cells, values).view(-1, longest)
-
+        inner = Ragged(widths, sentence[owner], column[owner] + within, int(widths.max()))
+        ids = inner.pad(codes.values[codes.rows[owner], within, None])[..., 0]
         given = {
-            "input_ids": rectangle(codes.values[codes.rows[owner], within], self.subwords.padding),
-            "attention_mask": rectangle(torch.ones_like(cells)),
+            "input_ids": ids.masked_fill(~inner.mask, self.subwords.padding),
+            "attention_mask": inner.mask.long(),
         }
         if any(self.subwords.types):
             start, word, stop = self.subwords.types
             types = torch.full_like(counts, word)
             types[starts], types[stops] = start, stop
-            given["token_type_ids"] = rectangle(types[owner])
-        with autocast(self.precision, cells.device):
-            states = self.encoder(**given, return_dict=True).last_hidden_state.flatten(end_dim=1)
+            given["token_type_ids"] = inner.pad(types[owner, None])[..., 0]
+        with autocast(self.precision, counts.device):
+            states = inner.unpad(self.encoder(**given, return_dict=True).last_hidden_state)
             if self.config.pooling == "mean":
-                each = states.index_select(0, cells).float()
-                words = torch.segment_reduce(each, "mean", lengths=counts)
+                words = torch.segment_reduce(states.float(), "mean", lengths=counts)
             else:
                 last = self.config.pooling == "last"
-                words = states.index_select(0, first + counts - 1 if last else first)
+                words = states.index_select(0, before + counts - 1 if last else before)
             words = self.projection(words)
         return self.dropout(words.to(self.projection.weight.dtype), layout)
 
     def save_assets(self, folder: Path) -> None:
-        """Write the configuration and the tokenizer into a folder of it."""
         kept = folder / ASSETS
         kept.mkdir(exist_ok=True)
         with _explained(f"{kept}: cannot be written", "Is there room on the disk?"):
@@ -198,15 +189,13 @@ class Transformer(LexicalInput):
 class Subwords:
     """The tokenizer of an encoder: from word forms to sub-words.
 
-    A form is split as in the middle of a sentence, after a space, by which byte-level BPE and
-    sentencepiece mark the beginning of a word. One of which nothing is left (a zero-width
-    character, say) becomes the unknown token. One that reads like a special token (``[SEP]``) is
-    split like any other; pieces that are special tokens still become the unknown token.
+    A form is split as in the middle of a sentence, after a space. One of which nothing is left (a
+    zero-width character, say) becomes the unknown token. One that reads like a special token
+    (``[SEP]``) is split like any other; pieces that are special tokens become the unknown token.
 
     START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
     ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is
-    ``<sep>`` and START is ``<cls>``, in a segment of its own, as in its training (which filled up
-    on the left; that makes no difference where positions are distances).
+    ``<sep>`` and START is ``<cls>``, in a segment of its own, as in its training.
 
     Attributes:
         padding, largest: id of what fills up, and the largest of all.
@@ -216,8 +205,7 @@ class Subwords:
 
     def __init__(self, folder: Path, padding: int | None) -> None:
         """Read the tokenizer of a folder; ``padding`` is the id that the encoder's config names."""
-        remedy = "Copy all files of the tokenizer anew, tokenizer.json among them"
-        with _explained(f"{folder}: its tokenizer cannot be used", remedy):
+        with _explained(f"{folder}: its tokenizer cannot be used", _ANEW):
             self.tokenizer = _from_folder("AutoTokenizer", folder)
             backend = self.tokenizer.backend_tokenizer
             backend.no_padding()
@@ -253,7 +241,7 @@ class Subwords:
         self._special = set(self.tokenizer.all_special_ids)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        """Return the ids of a form or of START or STOP, int64 ``[1 or more]``."""
+        """As of :meth:`LexicalInput.codes`."""
         if isinstance(form, Boundary):
             return np.array(self._ends[form], dtype=np.int64)
         backend = self.tokenizer.backend_tokenizer

@@ -7,12 +7,9 @@ without capitals; one without either has the zero vector, so that the other inpu
 START and STOP are no words of a text, and have learned vectors of the full width instead.
 
 A text file of word2vec begins with a line ``words width``, then has a line ``word number ...`` for
-each; one of GloVe lacks the first, and a word may contain spaces. A binary file of word2vec has the
-first line, then for each word its bytes, a space and its vector as little-endian float32; line
-feeds before a word are skipped.
-
-A file is binary if its name ends in ``.bin`` or ``.bin.gz``; all can be compressed with gzip,
-whatever they are called. A first line of two whole numbers is a header, empty lines say nothing.
+each; one of GloVe lacks the first, and a word may contain spaces. A binary file of word2vec, whose
+name ends in ``.bin`` or ``.bin.gz``, has the first line, then for each word its bytes, a space and
+its vector as little-endian float32. All can be compressed with gzip, whatever they are called.
 """
 
 from __future__ import annotations
@@ -61,7 +58,7 @@ UNKNOWN, START, STOP, FIRST_ROW = range(4)
 
 
 class StaticVectors(FormInput):
-    """A table that is not trained, a map that is, and dropout of the result in each sentence."""
+    """A table that is not trained, and a map that is."""
 
     class Config(InputSettings):
         """Settings of the input ``vectors``."""
@@ -77,7 +74,6 @@ class StaticVectors(FormInput):
     table: Tensor
 
     def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
-        """Read the vectors of a file; see :func:`read_word_vectors` for errors."""
         super().__init__(config, vocabulary, width, **options)
         words, matrix = read_word_vectors(config.file)
         self._codes = {word: code for code, word in enumerate(words, FIRST_ROW)}
@@ -102,13 +98,8 @@ class StaticVectors(FormInput):
 
 
 def read_word_vectors(path: str | PathLike[str]) -> tuple[list[str], NDArray[np.float32]]:
-    """Return the distinct words of a file of any of these formats, and ``[words, width]`` vectors.
-
-    All numbers are finite. Of several vectors of a word the first counts.
-
-    Raises:
-        PretrainedError: the file cannot be read, or a line, or a word of a binary file, is wrong.
-    """
+    """Return the distinct words of a file, and ``[words, width]`` finite vectors, or raise a
+    PretrainedError. Of several vectors of a word the first counts."""
     path = Path(path)
     try:
         with open_regular_file(path) as file:

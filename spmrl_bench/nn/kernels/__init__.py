@@ -2,9 +2,8 @@
 
 The layers of this package are written with operations of torch, which run anywhere and have
 gradients. On a CPU most of their time goes into moving memory between small operations, so there
-the compiled kernels ``_encoder``, ``_recurrent`` and ``_decoder`` do the same work in fewer passes,
-with gradients written by hand around them. Both ways agree up to rounding; the tests hold them
-against each other.
+compiled kernels do the same work in fewer passes, with gradients written by hand around them. Both
+ways agree up to rounding.
 
 With the precision ``bf16`` the products of the CharLSTM, of the encoder and of the decoder of
 actions take bfloat16 numbers, which many processors multiply several times as fast. Weights and
@@ -21,6 +20,7 @@ from __future__ import annotations
 import functools
 import importlib
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NoReturn
 
 import torch
@@ -31,6 +31,7 @@ from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn.device import matmul_precision
 from spmrl_bench.nn.settings import Precision
 
+Backward = Callable[[Tensor], Sequence[Tensor | None]]
 Kernel = Literal["encoder", "recurrent", "decoder"]
 #: What each kernel is for.
 KERNELS: dict[Kernel, str] = {
@@ -90,28 +91,28 @@ def refuse(tensor: Any, name: str, allowed: str) -> NoReturn:
 
 
 class CustomGradient(torch.autograd.Function):
-    """Apply ``work.forward(*inputs)``, whose gradients ``work.backward(gradient)`` gives."""
+    """Apply ``run(*inputs)``: a result, and what makes its gradient those of the inputs.
+
+    The latter must not hold the result, which holds it.
+    """
 
     @staticmethod
-    def forward(ctx: Any, work: Any, *inputs: Tensor) -> Tensor:
-        result: Tensor = work.forward(*inputs)
+    def forward(ctx: Any, run: Callable[..., tuple[Tensor, Backward]], *inputs: Tensor) -> Tensor:
+        result, back = run(*inputs)
         if any(ctx.needs_input_grad):
-            ctx.work = work
+            ctx.back = back
         return result
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        gradients = ctx.work.backward(gradient)
-        del ctx.work
+        gradients = ctx.back(gradient)
+        del ctx.back
         return None, *gradients
 
 
 def dropout_factors(shape: torch.Size, p: float) -> Tensor:
-    """Draw independent factors, 0 with probability ``p``, seeded by torch's generator.
-
-    ``bernoulli_`` draws one number after the other and takes ten times as long.
-    """
+    """Draw independent factors, 0 with probability ``p``, ten times as fast as ``bernoulli_``."""
     if (kernel := load("encoder")) is None:
         return torch.empty(shape).bernoulli_(1 - p).div_(1 - p)
     factors: Tensor = kernel.masks(int(torch.randint(2**62, ())), p, *shape)
@@ -136,9 +137,8 @@ def rounds_rows(dtype: torch.dtype) -> bool:
 def rounded_rows(count: int, dtype: torch.dtype) -> int:
     """Return so many rows that products of like size have the same: up to 1/16 more.
 
-    oneDNN makes machine code for each size of a product. It takes several times as long as the
-    product, and memory that is kept. MKL, which multiplies float32 numbers unless
-    :func:`spmrl_bench.nn.device.choose_products` has found oneDNN faster, does not.
+    oneDNN makes machine code for each size of a product, which takes several times as long as the
+    product, and keeps it; MKL, which else multiplies float32 numbers, does not.
     """
     if not rounds_rows(dtype):
         return count
@@ -147,9 +147,6 @@ def rounded_rows(count: int, dtype: torch.dtype) -> int:
 
 
 def with_rounded_rows(rows: Tensor) -> Tensor:
-    """Return ``rows``, and zeros behind them up to the number that :func:`rounded_rows` says.
-
-    Layers that work on each row alone give the same for it, and those beyond are cut off again.
-    """
+    """Return ``rows``, and zeros behind them up to the number that :func:`rounded_rows` says."""
     more = rounded_rows(len(rows), rows.dtype) - len(rows) if rows.device.type == "cpu" else 0
     return nn.functional.pad(rows, (0, 0, 0, more)) if more else rows

@@ -3,7 +3,7 @@
 
 Tensors of all steps have a row for each state; a call works on ``count`` of them from row ``at``
 on, and state ``k`` of these belongs to sentence ``k // each``. What is computed of a sentence does
-not depend on how many threads there are. The twin is the decoder's step in operations of torch.
+not depend on how many threads there are. All methods raise an ArrayError for what does not fit.
 """
 
 include "_tensors.pxi"
@@ -44,24 +44,19 @@ cdef class Attention(Steps):
     """All layers of attention of all states.
 
     Args:
-        layers: of attention.
         keys: ``[sentences, words, layers width]``, of each word its key, then what each layer
             above the first asks more for its weight in the layer below.
         values: ``[sentences, words, value_width]``, which all layers share; or with ``summed``
             ``[sentences, words, layers value_width]``, and then their contexts are summed.
         score, stacked: ``[width]``; ``stacked`` may be absent.
-        pushed, removed: ``[rows, words]``, the latter bool; to each state a word must be left.
+        pushed, removed: ``[rows, words]``, the latter bool; each state must have a word left.
         factors: ``[rows, layers value_width]`` or absent.
         contexts: ``[rows, ..]`` receives, from column ``start`` on, ``[layers, value_width]``, or
             with ``summed`` their sum. The caller keeps it as long as it calls :meth:`attend`.
         each: states of a sentence in a step.
-        threads: of steps of many states.
 
     Attributes:
         dropped: bf16, like ``factors``, contexts times these; absent with ``summed``.
-
-    Raises:
-        ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
     cdef readonly object dropped
@@ -154,10 +149,9 @@ cdef class Attention(Steps):
         return count == 0
 
     def back(self, gradient, d_sums):
-        """Take what the way back needs, without ``summed`` and with one state for each sentence.
+        """Take the gradient of ``contexts``, without ``summed`` and where ``each`` is 1.
 
-        ``gradient``: that of ``contexts``; ``d_sums``: bf16 [rows, ..], whose first columns
-        receive the gradient of what was asked, [rows, layers width].
+        ``d_sums``: bf16 [rows, ..], whose first columns receive the gradient of what was asked.
         """
         cdef Py_ssize_t rows = self.rows, sentences = self.sentences, words = self.shape.words
         cdef Py_ssize_t width = self.shape.width, asking = self.shape.key_step
@@ -185,7 +179,7 @@ cdef class Attention(Steps):
         return 0
 
     def attend_back(self, d_dropped, Py_ssize_t at, Py_ssize_t count):
-        """The way back of :meth:`attend`; ``d_dropped``: bf16 [count, layers value_width]."""
+        """``d_dropped``: bf16 [count, layers value_width]."""
         cdef int threads = self.begin(at, count)
         cdef Py_ssize_t k
         self.check_back()
@@ -214,11 +208,8 @@ cdef class Attention(Steps):
         store(self.d_asks + row * asking, asking, self.bf16, self.d_sums, row * self.d_sums_step)
 
     def spread(self, counts):
-        """Return the gradients of values, keys, score and stacked, after the way back of all steps.
-
-        ``counts``: int64, the sentences of each step, never more than in the step before, which
-        make all rows.
-        """
+        """Return the gradients of values, keys, score and stacked, after the way back of all steps,
+        whose sentences ``counts``, int64, says."""
         cdef Py_ssize_t step, sentence, rows = 0, before = self.sentences
         cdef int threads = self.begin(0, min(self.rows, self.sentences))
         self.check_back()
@@ -260,20 +251,20 @@ cdef class Cell(Steps):
         bias: ``[3 size]``, of the state's part of the sums (new, reset, update).
         base: added to the input's part (reset, update, new): ``[3 size]`` for all states; ``[rows,
             3 size]``; or with ``which``, int64 ``[rows]``, the rows of a table that it names.
-        before: ``[rows, size]``, the states before each step.
-        after, after_bf16: of new states, the latter bf16. If ``after`` is ``before`` they go to the
-            rows of the next step, else to those of their own.
+        before: ``[rows, size]``, the states before each step, and new ones get rows of their own;
+            or absent, and then those of the first step are zero, and new ones go to the rows of
+            the next step.
         result: ``[rows, ..]``, whose first columns receive all new states; or absent. The caller
             keeps it as long as it calls :meth:`step`.
-        factors, inputs: ``[rows, size]``: new states times ``factors`` (or absent) are put into
-            ``inputs``, which is bf16, or absent.
-        lead: column at which the sums begin in what :meth:`step` is given and makes on its way
-            back.
-        threads: of steps of many states.
+        factors: ``[rows, size]`` or absent.
+        lead: column at which the sums begin in what :meth:`step` is given and gives back.
 
-    Raises: as of :class:`Attention`.
+    Attributes:
+        states, low: ``[rows, size]``, of states that are handed on, and the same, bf16.
+        inputs: bf16 ``[rows, size]``, all new states, times ``factors``.
     """
 
+    cdef readonly object states, low, inputs
     cdef bint onward, read_bf16
     cdef Py_ssize_t size, base_step, result_step, lead, sentences, d_sums_step
     cdef Py_ssize_t count, going_on, kept_step, read_step  # of the step
@@ -282,22 +273,23 @@ cdef class Cell(Steps):
     cdef Floats gates  # [rows, 4 size], what ``gru_forward`` makes of the sums
     cdef Floats after, result
     cdef Floats carried  # to the state past the gates, of each sentence
-    cdef void *after_bf16
-    cdef void *inputs
+    cdef void *low_at
+    cdef void *inputs_at
     cdef void *d_sums
     cdef const void *kept  # of the step, or the gradient through the next one
     cdef const void *read  # of the step, or the gradient from the layer above
 
     def __cinit__(
-        self, bint bf16, bias, base, which, before, after, after_bf16, result, factors, inputs,
+        self, bint bf16, Py_ssize_t rows, bias, base, which, before, result, factors,
         Py_ssize_t lead, int threads,
     ):
-        cdef Py_ssize_t rows = before.shape[0], size = bias.numel() // 3, k
+        cdef Py_ssize_t size = bias.numel() // 3, k
         cdef Py_ssize_t base_rows = base.shape[0] if base.dim() == 2 else 1
         within("size", size, 1, INT32_MAX)
         within("lead", lead, 0, INT32_MAX)
-        self.prepare(bf16, threads, [bias, base, which, before, after, after_bf16, factors, inputs])
-        self.rows, self.size, self.lead, self.onward = rows, size, lead, after is before
+        within("rows", rows, 0, INT32_MAX)
+        self.prepare(bf16, threads, [bias, base, which, before, factors])
+        self.rows, self.size, self.lead, self.onward = rows, size, lead, before is None
         self.bias = floats(bias, 3 * size, "bias")
         self.base = floats(base, base_rows * 3 * size, "base")
         self.base_step = 3 * size if base.dim() == 2 else 0
@@ -307,17 +299,21 @@ cdef class Cell(Steps):
                 within("a number of which", self.which[k], 0, base_rows - 1)
         elif self.base_step:
             within("rows of base", base_rows, rows, rows)
-        self.gates = self.new(rows * 4 * size)
-        self.before = floats(before, rows * size, "before")
-        self.after = floats(after, rows * size, "after")
-        self.after_bf16 = address(after_bf16, self.dtype, rows * size, "after_bf16")
+        self.before = optional(before, rows * size, "before")
         if result is not None:
             self.result_step = result.shape[1]
             within("size", size, 1, self.result_step)
             self.result = floats(result, rows * self.result_step, "result")
         self.factors = optional(factors, rows * size, "factors")
-        if inputs is not None:
-            self.inputs = address(inputs, self.dtype, rows * size, "inputs")
+        self.gates = self.new(rows * 4 * size)
+        self.states = torch.zeros(rows, size)
+        self.low = self.states.to(self.dtype)  # the same where not bf16
+        self.inputs = torch.zeros(rows, size, dtype=self.dtype)
+        self.after = floats(self.states, rows * size, "states")
+        self.low_at = address(self.low, self.dtype, rows * size, "low")
+        self.inputs_at = address(self.inputs, self.dtype, rows * size, "inputs")
+        if self.onward:
+            self.before = self.after
         self.take_room(5 * size)
 
     cdef int start(self, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on) except -1:
@@ -329,8 +325,8 @@ cdef class Cell(Steps):
     def step(self, kept, read, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """One step of ``count`` states, of which the first ``going_on`` are handed on.
 
-        ``kept``: bf16 [count, ..], from column ``lead`` on the state's part of the sums without
-        its bias; ``read``: [count, ..], bf16 or float32, begins with the input's part.
+        ``kept``: bf16 [count, ..], from column ``lead`` on the state's part of the sums;
+        ``read``: [count, ..], bf16 or float32, begins with the input's part.
         """
         cdef int threads = self.start(at, count, going_on)
         cdef Py_ssize_t k
@@ -361,19 +357,18 @@ cdef class Cell(Steps):
         if k < self.going_on:
             memcpy(self.after + following * size, state, size * sizeof(float))
             if self.bf16:
-                store(state, size, True, self.after_bf16, following * size)
+                store(state, size, True, self.low_at, following * size)
         if self.result != NULL:
             memcpy(self.result + row * self.result_step, state, size * sizeof(float))
-        if self.inputs != NULL:
-            if self.factors != NULL:
-                multiply(size, state, self.factors + row * size, state)
-            store(state, size, self.bf16, self.inputs, row * size)
+        if self.factors != NULL:
+            multiply(size, state, self.factors + row * size, state)
+        store(state, size, self.bf16, self.inputs_at, row * size)
 
     def back(self, above, Py_ssize_t sentences):
-        """Take what the way back needs: ``above``, like ``result``, its gradient, or absent.
+        """Take ``above``, the gradient of ``result``, or absent; no step has more sentences.
 
         Return bf16 [rows, lead + 4 size], which receives from column ``lead`` on the gradients of
-        the four sums; no step has more than ``sentences``.
+        the four sums.
         """
         within("sentences", sentences, 1, self.rows)
         if above is not None:
@@ -388,21 +383,16 @@ cdef class Cell(Steps):
         return d_sums
 
     def step_back(self, later, below, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
-        """The way back of :meth:`step`.
-
-        The gradient of a new state has up to three parts: ``later``, bf16 [going_on, size],
-        through the sums of the next step, absent where none goes on; that of ``result``; and
-        ``below``, bf16 [count, size] or absent, that of ``inputs``.
-        """
+        """Of the gradient of a new state, ``later``, bf16 [going_on, size], comes through the sums
+        of the next step, and ``below``, bf16 [count, size] or absent, from ``inputs``."""
         cdef int threads = self.start(at, count, going_on)
         cdef Py_ssize_t k
         if self.carried == NULL:
             raise ArrayError("back must come first.")
         within("count", count, 0, self.sentences)
-        self.kept = NULL
+        self.kept = self.read = NULL
         if going_on:
             self.kept = address(later, self.dtype, going_on * self.size, "later")
-        self.read = NULL
         if below is not None:
             self.read = address(below, self.dtype, count * self.size, "below")
         for k in prange(count, nogil=True, num_threads=threads, schedule="static"):
@@ -419,10 +409,9 @@ cdef class Cell(Steps):
             if self.factors != NULL:
                 multiply(size, added, self.factors + row * size, added)
             add_rows(size, own, added, own)
+        memset(added, 0, size * sizeof(float))
         if self.above != NULL:
             memcpy(added, self.above + row * self.result_step, size * sizeof(float))
-        else:
-            memset(added, 0, size * sizeof(float))
         gru_backward(
             size, self.gates + row * 4 * size, self.before + row * size, added, own, scratch
         )

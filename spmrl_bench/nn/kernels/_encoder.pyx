@@ -2,13 +2,11 @@
 """The work of the encoder between its matrix products, in one pass over memory each.
 
 A layer made of small tensor operations reads and writes its activations about eighty times per
-step, which takes longer than the products themselves. Each method here does at once what belongs
-together. Token vectors are stored halves first: ``[2, tokens, width]``, all content halves and
-then all position halves, so that both halves are contiguous matrices.
+step, which takes longer than the products. Token vectors are stored halves first: ``[2, tokens,
+width]``, all content halves and then all position halves, both contiguous matrices.
 
-All sums are float32 over several lanes, which is what lets a compiler vectorise them. Rows, and
-heads of attention, are divided among threads; the same number gives the same bits. The twins are
-the operations of torch of the encoder that is fused; they agree up to rounding.
+All sums are float32 over several lanes. Rows, and heads of attention, are divided among threads;
+the same number gives the same bits. All methods raise an ArrayError for what does not fit.
 """
 
 include "_tensors.pxi"
@@ -62,9 +60,6 @@ cdef class Batch(Memory):
         tokens: rows of all arrays; those behind the last sentence have the masks of the first, and
             are left alone by attention.
         keep: whether what norms are given is needed later; else they write over it.
-
-    Raises:
-        ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
     cdef bint keep
@@ -235,10 +230,7 @@ cdef class Batch(Memory):
     # The hidden layer of the feed-forward part ----------------------------------------------
 
     def relu_drop(self, hidden, bias, masks):
-        """``relu(hidden + bias) * mask`` in place; ``hidden`` is bf16, [2, tokens, width].
-
-        ``bias`` and ``masks`` are as in :meth:`norm`.
-        """
+        """``relu(hidden + bias) * mask`` in place; ``hidden`` is bf16, [2, tokens, width]."""
         cdef Py_ssize_t width = hidden.shape[2], row, side, at
         cdef void *rows = self.low(hidden, width, "hidden")
         cdef Given biases = floats(bias, 2 * width, "bias")
@@ -290,22 +282,16 @@ cdef class Batch(Memory):
         """Return ``softmax(scale q k) v`` of each head with dropout on the weights.
 
         A head's vectors are two pieces of ``half`` values. ``packed``: bf16 [2, tokens, 3 heads
-        half], these three dimensions one after the other. The result is bf16 [2, tokens, heads
-        half], zero behind the sentences. Dropout factors are those of :func:`masks` for a tensor
-        ``[tokens, heads, longest]``, where ``longest`` is the length of the longest sentence, up to
-        a multiple of the lanes.
+        half]; the result is bf16 [2, tokens, heads half], zero behind the sentences. Dropout
+        factors are those of :func:`masks` for a tensor ``[tokens, heads, longest]``, the length of
+        the longest sentence up to a multiple of the lanes.
         """
-        return self.over_heads(packed, None, heads, scale, seed, p)
+        return self.attend_back(packed, None, heads, scale, seed, p)
 
     def attend_back(
         self, packed, d_context, Py_ssize_t heads, double scale, uint64_t seed, double p
     ):
-        """The gradient of ``packed`` from that of the context; weights are computed again."""
-        return self.over_heads(packed, d_context, heads, scale, seed, p)
-
-    cdef object over_heads(
-        self, packed, d_context, Py_ssize_t heads, double scale, uint64_t seed, double p
-    ):
+        """The gradient of ``packed`` from that of the context, or without it the context itself."""
         within("heads", heads, 1, INT32_MAX)
         self.heads, self.half = heads, packed.shape[2] // (3 * heads)
         within("half", self.half, 1, INT32_MAX)

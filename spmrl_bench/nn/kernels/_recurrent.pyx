@@ -26,9 +26,6 @@ cdef class Cells(Memory):
     Attributes:
         states: bf16 ``[2, rows, size]``, which each step starts from; those of the first are zero.
         last: ``[2, sequences, size]``, of each sequence after its last step.
-
-    Raises:
-        ArrayError: here and in all methods, a tensor or a number does not fit.
     """
 
     cdef readonly object states, last
@@ -73,11 +70,10 @@ cdef class Cells(Memory):
         return self.cell_ends + (side * self.sequences + k) * self.size
 
     def forward(self, more, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
-        """Activate the gates of rows ``at : at + count`` and hand the new states on.
+        """Activate the gates of rows ``at : at + count`` and hand the new states on: those of the
+        first ``going_on`` sequences to the rows of the next step, the others to their places.
 
-        ``more``, bf16 [2, count or more, 4 size] (3 size of a GRU) or absent, is added to the
-        first parts of the sums. The states of the first ``going_on`` sequences are written into
-        the rows of the next step, the others to the places of their sequences.
+        ``more``, bf16 [2, count or more, 4 size] (3 size of a GRU) or absent, is added to the sums.
         """
         cdef Py_ssize_t size = self.size, added = (3 if self.gru else 4) * size  # to the sums
         cdef Py_ssize_t item, side, k, row, read = 0

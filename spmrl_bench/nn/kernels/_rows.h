@@ -47,31 +47,23 @@ static inline float lane_total(const float *lanes) {
     return total;
 }
 
-CLONES static float row_sum(ptrdiff_t n, const float *a) {
+/* The sum of (a - mean) (b - mean), or without b of a - mean. */
+INLINED float lane_sum(ptrdiff_t n, const float *a, const float *b, float mean) {
     float lanes[LANES] = {0};
     ptrdiff_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) lanes[k] += a[i + k];
-    for (; i < n; i++) lanes[0] += a[i];
+        for (int k = 0; k < LANES; k++)
+            lanes[k] += (a[i + k] - mean) * (b ? b[i + k] - mean : 1.0f);
+    for (; i < n; i++) lanes[0] += (a[i] - mean) * (b ? b[i] - mean : 1.0f);
     return lane_total(lanes);
 }
 
-INLINED float dot(ptrdiff_t n, const float *a, const float *b) {
-    float lanes[LANES] = {0};
-    ptrdiff_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) lanes[k] += a[i + k] * b[i + k];
-    for (; i < n; i++) lanes[0] += a[i] * b[i];
-    return lane_total(lanes);
-}
+INLINED float dot(ptrdiff_t n, const float *a, const float *b) { return lane_sum(n, a, b, 0); }
+
+CLONES static float row_sum(ptrdiff_t n, const float *a) { return lane_sum(n, a, NULL, 0); }
 
 CLONES static float row_deviation(ptrdiff_t n, const float *a, float mean) {
-    float lanes[LANES] = {0};
-    ptrdiff_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) lanes[k] += (a[i + k] - mean) * (a[i + k] - mean);
-    for (; i < n; i++) lanes[0] += (a[i] - mean) * (a[i] - mean);
-    return lane_total(lanes);
+    return lane_sum(n, a, a, mean);
 }
 
 /* Squares that overflow give NaN, which is found at the end, and not 0, which is not. */

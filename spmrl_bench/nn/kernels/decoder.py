@@ -3,23 +3,17 @@
 A step of some thirty states is many small operations, most of them on words that attention does not
 see, and products of so few rows take as long as their weights take to read. So here attention, of
 all its layers, and a recurrent layer are one call of the kernel ``_decoder`` each. What a layer of
-attention asks with the context ``c`` of the one below, ``W c``, is the mean of the ``W h_t`` of the
-words, which are products outside of the steps; only what is asked with the state is one of the
-step, together with the cell's own product of that state. Arrays have a row for each state, into
-which a step writes what the next one reads, and in the type that products read.
+attention asks with the context of the one below is the mean of products of the words, which are
+made outside of the steps. Arrays have a row for each state, into which a step writes what the next
+one reads, and in the type that products read.
 
 In training all actions are known. What runs back through the states is computed step by step; the
 gradients of the weights and of the words are one product each over all steps. Rows are ordered step
 by step; within a step, sentence by sentence, the longest first, and those that are done take part
 no longer.
 
-A beam of K asks ``2 n K`` times for a sentence of ``n`` words, and most of the arithmetic would be
-products of contexts with weights. But without dropout a product of a mean is the mean of products::
-
-    W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)
-
-So what the first recurrent layer, the hidden layer of the scores and the next layer of attention
-read of a context are computed of each word once, and attention takes means of these. What they read
+In a beam, without dropout, ``W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)``: what all layers
+read of a context is computed of each word once, and attention takes means of that. What they read
 of the action before comes from tables. Left to each step are the products of states.
 
 The four sums of a GRU are in the order of :mod:`spmrl_bench.nn.kernels.recurrent`; the weights of
@@ -29,6 +23,7 @@ the state are turned to it. *bf16* arrays have the type of the factors of produc
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -37,24 +32,22 @@ from torch import Tensor
 from torch.nn.functional import linear, pad
 
 from spmrl_bench.errors import ArrayError
-from spmrl_bench.nn.kernels import CustomGradient, check, load, refuse, rounded_rows
+from spmrl_bench.nn.kernels import Backward, CustomGradient, check, load, refuse, rounded_rows
 
 Weights = Sequence[Tensor]
 
 
 class GoldStates(NamedTuple):
-    """What is known of all steps before the first; no gradient leads to it."""
+    """What is known of all steps before the first; no gradient leads to it.
 
-    counts: list[int]
-    """Sentences that take part in each step, which never grow."""
-    pushed: Tensor
-    """float32 ``[rows, N]``, 1 for words that have been pushed on the stack."""
-    removed: Tensor
-    """bool ``[rows, N]``, for words that have been removed from it."""
-    context_factors: Tensor | None
-    """Dropout on what the first layer reads of the context, ``[rows, d_out]``."""
-    state_factors: Tensor | None
-    """Dropout on what each layer above reads, ``[layers - 1, rows, d_state]``."""
+    Dropout is on what the first layer reads of the context, and on what each layer above reads.
+    """
+
+    counts: list[int]  # of sentences that take part in each step
+    pushed: Tensor  # float32 [rows, N], 1 for words that have been pushed on the stack
+    removed: Tensor  # bool [rows, N], for words that have been removed from it
+    context_factors: Tensor | None  # [rows, d_out]
+    state_factors: Tensor | None  # [layers - 1, rows, d_state]
 
 
 def teacher_forced(
@@ -73,8 +66,7 @@ def teacher_forced(
         gold: of the steps.
         dtype: of the factors of products with weights.
         words, keys: of the sentences, the longest first, ``[B, N, ...]``.
-        score, pushed: of attention, ``[d_attention]``.
-        queries: of its layers.
+        score, pushed, queries: of attention, the first two ``[d_attention]``.
         cells: of each layer the weight of its input, what is added to that product, and the weight
             and bias of the state. The first reads the context; what is added has what it reads of
             the actions, ``[rows, 3 d_state]``.
@@ -97,17 +89,14 @@ def teacher_forced(
         weights += [of_input, base, _of_states(asked, of_state), bias.roll(size)]
     for weight in weights:
         check(weight, "a weight of the decoder", *weight.shape)
-    work = DecoderPass(gold, dtype, len(queries), stacked=pushed is not None)
-    found = CustomGradient.apply(work, words, asking, *weights)
+    run = partial(_run, gold, dtype, len(queries), pushed is not None)
+    found = CustomGradient.apply(run, words, asking, *weights)
     return found[:, :size], found[:, size:]
 
 
 def _asking_words(words: Tensor, keys: Tensor, queries: Weights, size: int) -> Tensor:
-    """Keys, and behind each what the layers of attention above ask more for having seen its word.
-
-    From ``[B, N, ...]``, and queries of a state of width ``size`` and then a context, to ``[B, N,
-    layers * d_attention]``.
-    """
+    """Keys, and behind each what the layers of attention above ask more for having seen its word,
+    ``[B, N, layers * d_attention]``. Queries are of a state of width ``size``, then a context."""
     if len(queries) == 1:
         return keys
     of_contexts = torch.cat([query[:, size:] for query in queries[1:]])
@@ -120,102 +109,83 @@ def _of_states(queries: Weights, weight: Tensor) -> Tensor:
     return torch.cat([*(query[:, :size] for query in queries), weight.roll(size, 0)])
 
 
-class DecoderPass:
-    """One way over all steps of known actions, and perhaps back."""
-
-    def __init__(
-        self, gold: GoldStates, dtype: torch.dtype, attentions: int, *, stacked: bool
-    ) -> None:
-        self.gold = gold
-        self.dtype = dtype
-        self.attentions = attentions
-        self.stacked = stacked
-        counts, going_on = gold.counts, [*gold.counts[1:], 0]
-        #: First row, states, and how many of their sentences take part in the next step.
-        self.steps = list(zip(accumulate(counts, initial=0), counts, going_on, strict=False))
-
-    @torch.autocast("cpu", enabled=False)  # the types are chosen here
-    def forward(self, *weights: Tensor) -> Tensor:
-        """States and contexts of all rows, side by side."""
-        words, keys, score, *rest = [weight.detach() for weight in weights]
-        pushed = rest.pop(0) if self.stacked else None
-        bases, biases = rest[1::4], rest[3::4]
-        self.of_inputs, self.of_states = (
-            [weight.to(self.dtype) for weight in rest[k::4]] for k in (0, 2)
+@torch.autocast("cpu", enabled=False)  # the types are chosen here
+def _run(
+    gold: GoldStates, dtype: torch.dtype, attentions: int, stacked: bool, *weights: Tensor
+) -> tuple[Tensor, Backward]:
+    """States and contexts of all rows, side by side."""
+    words, keys, score, *rest = [weight.detach() for weight in weights]
+    pushed = rest.pop(0) if stacked else None
+    bases, biases = rest[1::4], rest[3::4]
+    of_inputs, of_states = ([weight.to(dtype) for weight in rest[k::4]] for k in (0, 2))
+    kernel, rows, size = load("decoder"), len(bases[0]), len(biases[0]) // 3
+    counts, below = gold.counts, len(bases) - 1
+    bf16, threads = dtype != torch.float32, torch.get_num_threads()
+    # First row, states, and how many of their sentences take part in the next step.
+    steps = list(zip(accumulate(counts, initial=0), counts, [*counts[1:], 0], strict=False))
+    # How much attention asks with the state of each layer.
+    asked = [0] * below + [attentions * len(score)]
+    result = torch.empty(rows, size + attentions * words.shape[2])
+    attention = kernel.Attention(
+        bf16, attentions, keys.contiguous(), words.contiguous(), False, score.contiguous(), pushed,
+        gold.pushed, gold.removed, gold.context_factors, result, size, 1, threads,
+    )  # fmt: skip
+    results, factors = [None] * below + [result], gold.state_factors
+    cells = [
+        kernel.Cell(bf16, rows, bias, base.contiguous(), None, None, *others, threads)
+        for bias, base, *others in zip(
+            biases, bases, results, [*([None] * below if factors is None else factors), None],
+            asked, strict=True,
         )
-        gold, kernel, rows, size = self.gold, load("decoder"), len(bases[0]), len(biases[0]) // 3
-        below, bf16, threads = len(bases) - 1, self.dtype != torch.float32, torch.get_num_threads()
-        #: How much attention asks with the state of each layer.
-        self.asked = [0] * below + [self.attentions * len(score)]
-        result = torch.empty(rows, size + self.attentions * words.shape[2])
-        self.attention = kernel.Attention(
-            bf16, self.attentions, keys.contiguous(), words.contiguous(), False,
-            score.contiguous(), pushed, gold.pushed, gold.removed, gold.context_factors, result,
-            size, 1, threads,
-        )  # fmt: skip
-        # Of each layer and row: the state before, as products read it, and the layer's input.
-        before = [torch.empty(rows, size) for _ in bases]
-        self.before = [each.to(self.dtype) for each in before]  # the same where not bf16
-        for each in (*before, *self.before):
-            each[: gold.counts[0]] = 0
-        above = [torch.empty(rows, size, dtype=self.dtype) for _ in range(below)]
-        self.inputs = [self.attention.dropped, *above]
-        factors = [None] * below if gold.state_factors is None else gold.state_factors
-        self.cells = [
-            kernel.Cell(bf16, bias, base.contiguous(), None, own, own, *others, threads)
-            for bias, base, own, *others in zip(
-                biases, bases, before, self.before, [None] * below + [result], [*factors, None],
-                [*above, None], self.asked, strict=True,
-            )
-        ]  # fmt: skip
-        # Products of few rows read weights faster so.
-        of_states, of_inputs = (
-            [weight.t().contiguous() for weight in kind]
-            for kind in (self.of_states, self.of_inputs)
-        )
-        for at, count, going_on in self.steps:
-            own = slice(at, at + count)
-            pairs = zip(self.before, of_states, strict=True)
-            kept = [torch.mm(states[own], weight) for states, weight in pairs]
-            self.attention.attend(kept[-1], at, count)
-            layers = zip(self.cells, kept, self.inputs, of_inputs, strict=True)
-            for cell, of_state, inputs, weight in layers:
-                cell.step(of_state, torch.mm(inputs[own], weight), at, count, going_on)
-        return result
+    ]  # fmt: skip
+    # Of each layer and row, as products read them: the state before, and the layer's input.
+    before = [cell.low for cell in cells]
+    inputs = [attention.dropped, *(cell.inputs for cell in cells[:-1])]
+    # Products of few rows read weights faster so.
+    turned_states, turned_inputs = (
+        [weight.t().contiguous() for weight in kind] for kind in (of_states, of_inputs)
+    )
+    for at, count, going_on in steps:
+        own = slice(at, at + count)
+        pairs = zip(before, turned_states, strict=True)
+        kept = [torch.mm(each[own], weight) for each, weight in pairs]
+        attention.attend(kept[-1], at, count)
+        for cell, of_state, read, weight in zip(cells, kept, inputs, turned_inputs, strict=True):
+            cell.step(of_state, torch.mm(read[own], weight), at, count, going_on)
 
     @torch.autocast("cpu", enabled=False)
-    def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Gradients of what ``forward`` is given."""
-        gradient, first = gradient.contiguous(), self.gold.counts[0]
+    def back(gradient: Tensor) -> list[Tensor]:
+        gradient = gradient.contiguous()
         # Of each layer what leads to what is asked with its state (the last), and to its four sums.
-        d_sums = [cell.back(None, first) for cell in self.cells[:-1]]
-        d_sums.append(self.cells[-1].back(gradient, first))
-        self.attention.back(gradient, d_sums[-1])
-        size = self.before[0].shape[1]
-        pairs = list(zip(d_sums, self.asked, strict=True))
-        d_inputs = [each[:, asked + size :] for each, asked in pairs]
-        d_states = [each[:, : asked + 3 * size] for each, asked in pairs]
-        later: list[Tensor | None] = [None] * len(self.cells)
-        for at, count, going_on in reversed(self.steps):
-            own, below = slice(at, at + count), None
-            for layer in range(len(self.cells) - 1, -1, -1):
-                self.cells[layer].step_back(later[layer], below, at, count, going_on)
-                below = torch.mm(d_inputs[layer][own], self.of_inputs[layer])
-            self.attention.attend_back(below, at, count)
+        d_sums = [cell.back(None, counts[0]) for cell in cells[:-1]]
+        d_sums.append(cells[-1].back(gradient, counts[0]))
+        attention.back(gradient, d_sums[-1])
+        pairs = list(zip(d_sums, asked, strict=True))
+        d_inputs = [each[:, lead + size :] for each, lead in pairs]
+        d_states = [each[:, : lead + 3 * size] for each, lead in pairs]
+        later: list[Tensor | None] = [None] * len(cells)
+        for at, count, going_on in reversed(steps):
+            own, lower = slice(at, at + count), None
+            for layer in range(len(cells) - 1, -1, -1):
+                cells[layer].step_back(later[layer], lower, at, count, going_on)
+                lower = torch.mm(d_inputs[layer][own], of_inputs[layer])
+            attention.attend_back(lower, at, count)
             if at:
-                weights = zip(d_states, self.of_states, strict=True)
+                weights = zip(d_states, of_states, strict=True)
                 later = [torch.mm(each[own], weight) for each, weight in weights]
-        d_words, d_keys, *found = self.attention.spread(torch.tensor(self.gold.counts))
-        found = found if self.stacked else found[:1]
-        layers = zip(d_inputs, self.inputs, d_states, self.before, self.asked, strict=True)
-        for number, (d_input, inputs, d_state, before, asked) in enumerate(layers):
+        d_words, d_keys, *found = attention.spread(torch.tensor(counts))
+        found = found if stacked else found[:1]
+        layers = zip(d_inputs, inputs, d_states, before, asked, strict=True)
+        for number, (d_input, read, d_state, state, lead) in enumerate(layers):
             found += [
-                torch.mm(d_input.t(), inputs).float(),
+                torch.mm(d_input.t(), read).float(),
                 _total(d_input) if number else d_input.float(),
-                torch.mm(d_state.t(), before).float(),
-                _total(d_state[:, asked:]),
+                torch.mm(d_state.t(), state).float(),
+                _total(d_state[:, lead:]),
             ]
         return [d_words, d_keys, *found]
+
+    return result, back
 
 
 def _total(rows: Tensor) -> Tensor:
@@ -227,15 +197,10 @@ class BeamDecoder:
 
     @torch.no_grad()
     def __init__(self, decoder: Any, sources: tuple[Tensor, Tensor], dtype: torch.dtype) -> None:
-        """Prepare for words ``[B, N, d_words]`` and keys ``[B, N, d_attention]``.
-
-        The decoder is an ``ActionDecoder``; ``dtype`` is that of the factors of the large products.
-
-        Raises:
-            ArrayError: a weight, or what there is of the words, is not float32 on the CPU.
-        """
-        given = (("words", sources[0]), ("keys", sources[1]), *decoder.named_parameters())
-        for name, tensor in given:
+        """Prepare an ``ActionDecoder`` for words ``[B, N, d_words]`` and keys ``[B, N,
+        d_attention]``; ``dtype`` is that of the factors of the large products."""
+        given = zip(("words", "keys"), sources, strict=True)
+        for name, tensor in (*given, *decoder.named_parameters()):
             check(tensor, name, *tensor.shape)
         self._kernel, self._dtype = load("decoder"), dtype
         attention, (first, *above), hidden = decoder.attention, decoder.cells, decoder.hidden
@@ -257,13 +222,10 @@ class BeamDecoder:
             pad(part.flatten(0, 1), (0, 0, 0, more)).unsqueeze(0)
             for part in (sources[0].to(dtype), sources[1])
         )
-        rounded = [query.to(dtype) for query in queries]
+        keys = _asking_words(words, keys, [query.to(dtype) for query in queries], size)
         self._values, self._keys = (
             found[0, : shape.numel()].unflatten(0, shape).contiguous()
-            for found in (
-                linear(words, of_layer.to(dtype)).float(),
-                _asking_words(words, keys, rounded, size),
-            )
+            for found in (linear(words, of_layer.to(dtype)).float(), keys)
         )
         # What comes of the states; products of few rows read weights faster so.
         of_states = [_of_states((), cell.weight_hh) for cell in decoder.cells[:-1]]
@@ -287,9 +249,6 @@ class BeamDecoder:
             last: int64 ``[S]``, the action before; the number of actions at the first step.
             parents: int64 ``[S]``, which of the hypotheses of the step before each continues.
             stacks: what is on the stack and what has left it, ``[sentences, K, N]`` each.
-
-        Raises:
-            ArrayError: a tensor is of another type or size, or the action before does not exist.
         """
         pushed, removed = stacks
         count, size, bf16 = len(last), self._size, self._dtype != torch.float32
@@ -305,8 +264,6 @@ class BeamDecoder:
             before = [state.index_select(0, chosen) for state in self._after]
         else:
             before = [torch.zeros(rounded, size) for _ in self._biases]
-        self._after = [torch.zeros(rounded, size) for _ in before]
-        after_bf16 = [state.to(self._dtype) for state in self._after]  # the same where not bf16
         kept = [
             torch.mm(state.to(self._dtype), weight)[:count]
             for state, weight in zip(before, self._of_states, strict=True)
@@ -317,15 +274,18 @@ class BeamDecoder:
             bf16, self._attentions, self._keys, self._values, True, self._score, self._pushed,
             pushed.flatten(0, 1), removed.flatten(0, 1), None, read, 0, removed.shape[1], threads,
         ).attend(kept[-1], 0, count)  # fmt: skip
+        cells, which = list[Any](), pad(last, (0, rounded - count))
         for layer, of_state in enumerate(kept):
             if layer:
-                rows = torch.mm(after_bf16[layer - 1], self._of_inputs[layer - 1])[:count]
-            self._kernel.Cell(
-                bf16, self._biases[layer], self._bases[layer], None if layer else last,
-                before[layer][:count], self._after[layer][:count], after_bf16[layer][:count], None,
-                None, None, of_state.shape[1] - 3 * size, threads,
-            ).step(of_state, rows, 0, count, count)  # fmt: skip
-        hidden = torch.mm(after_bf16[-1], self._of_hidden).float()
+                rows = torch.mm(cells[-1].inputs, self._of_inputs[layer - 1])[:count]
+            cell = self._kernel.Cell(
+                bf16, rounded, self._biases[layer], self._bases[layer], None if layer else which,
+                before[layer], None, None, of_state.shape[1] - 3 * size, threads,
+            )  # fmt: skip
+            cell.step(of_state, rows, 0, count, count)
+            cells.append(cell)
+        self._after = [cell.states for cell in cells]
+        hidden = torch.mm(cells[-1].inputs, self._of_hidden).float()
         hidden[:count] += read[:, 3 * size :]
         hidden[:count] += self._hidden_table.index_select(0, last)
         scores: Tensor = self._scores(hidden.tanh_())

@@ -1,8 +1,7 @@
 """Bidirectional LSTMs and GRUs over sequences of unequal length on the CPU: all or last states.
 
-The same functions as torch's LSTM (Hochreiter & Schmidhuber 1997, with forget gates) and GRU
-(Cho et al. 2014; the reset gate weighs the state after its product, not before) over a packed
-sequence, forwards and backwards. Torch slices the packed sequence at every step, and the gradient
+The same functions as torch's LSTM and GRU (Cho et al. 2014; the reset gate weighs the state after
+its product, not before) over a packed sequence. Torch slices that at every step, and the gradient
 of each slice is an array as large as the whole. Here both directions walk through the sequences
 at once, longest first; each step is one batched product and one call of the kernel
 ``_recurrent``, and the gradients of the weights are one product over all steps.
@@ -16,6 +15,8 @@ rows (``r``, ``z``, ``n``), and the state to the first three, which are those ro
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -23,7 +24,7 @@ from torch.nn.functional import pad
 
 from spmrl_bench.errors import ArrayError
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.kernels import CustomGradient, check, check_weight, load, refuse, rounded_rows
+from spmrl_bench.nn.kernels import Backward, check, check_weight, refuse, rounded_rows
 
 RecurrentLayer = nn.LSTM | nn.GRU
 
@@ -35,16 +36,12 @@ class Steps:
         order: int64 ``[sequences]``, the sequences from longest to shortest.
         step, sequence: int64 ``[items]``, place of each item in its sequence, and which that is.
         backward: int64 ``[items]``, where the item lies that the other direction reads then.
-        after: int64 ``[items]``, where the state after it is kept, see :class:`RecurrentPass`.
+        after: int64 ``[items]``, where the state after it is kept, see :func:`_run`.
         walk: of each step its first item, its sequences, and how many of these go on.
     """
 
     def __init__(self, lengths: Tensor) -> None:
-        """Order sequences of these lengths, int64 ``[sequences]``, each at least 1.
-
-        Raises:
-            ArrayError: they are none, or others.
-        """
+        """Order sequences of these lengths, int64 ``[sequences]``, each at least 1."""
         if lengths.dtype != torch.int64 or lengths.dim() != 1 or not lengths.is_cpu:
             refuse(lengths, "lengths", "int64 [sequences] on the CPU")
         if not len(lengths) or not 1 <= int(lengths.min()) <= int(lengths.max()) < 1 << 40:
@@ -76,9 +73,6 @@ def states(
         steps: of the sequences' lengths.
         dtype: of the factors of the matrix products.
         every: whether the result is ``[items, 2 size]``, else ``[sequences, 2 size]``.
-
-    Raises:
-        ArrayError: the inputs or a weight are of another type or shape.
     """
     weights = [weight for each in layer.all_weights for weight in each]
     sums = (3 if isinstance(layer, nn.GRU) else 4) * layer.hidden_size
@@ -86,113 +80,97 @@ def states(
     for weight, shape in zip(weights, 2 * shapes, strict=True):
         check_weight(layer, weight, *shape)
     check(inputs, "inputs", len(steps.step), layer.input_size)
-    work = RecurrentPass(layer, steps, dtype, every=every)
-    result: Tensor = CustomGradient.apply(work, inputs, *weights)
+    run = partial(_run, isinstance(layer, nn.GRU), steps, dtype, every)
+    result: Tensor = kernels.CustomGradient.apply(run, inputs, *weights)
     return result
 
 
-class RecurrentPass:
-    """One way over all steps and perhaps back; direction 0 is forward, 1 backward.
+@torch.autocast("cpu", enabled=False)  # the types are chosen here
+def _run(
+    gru: bool, steps: Steps, dtype: torch.dtype, every: bool, inputs: Tensor, *weights: Tensor
+) -> tuple[Tensor, Backward]:
+    """The states, from the inputs and the eight weights; direction 0 is forward, 1 backward.
 
     Every item has a row with the state that its step starts from, ``[2, items, size]``: a step
     writes the state after it into the row of the sequence's next item, or, after the last, into
     the row of the sequence in ``[2, sequences, size]``. In float32 there is also what a cell
     carries on: the memory of an LSTM, the state itself of a GRU.
     """
-
-    def __init__(
-        self, layer: RecurrentLayer, steps: Steps, dtype: torch.dtype, *, every: bool
-    ) -> None:
-        self.gru = isinstance(layer, nn.GRU)
-        self.steps = steps
-        self.dtype = dtype
-        self.every = every
-        # Columns of the four sums: those before ``own`` have the state's part alone, those from
-        # ``shared`` on the input's alone.
-        self.own = layer.hidden_size if self.gru else 0
-        self.shared = 4 * layer.hidden_size - self.own
-
-    @torch.autocast("cpu", enabled=False)  # the types are chosen here
-    def forward(self, inputs: Tensor, *weights: Tensor) -> Tensor:
-        """The states, from the inputs and the eight weights of both directions."""
-        dtype, size = self.dtype, weights[1].shape[1]
-        own, sequences = self.own, len(self.steps.order)
-        self.of_inputs = [weights[side].to(dtype) for side in (0, 4)]
-        self.of_states = torch.stack([weights[side].roll(own, 0).to(dtype) for side in (1, 5)])
-        biases = [
-            (pad(weights[side], (own, 0)) + pad(weights[side + 1].roll(own), (0, own))).to(dtype)
-            for side in (2, 6)
-        ]
-        self.real = len(inputs)
-        # The first step has the most sequences; a product of any step may read on that far.
-        beyond = sequences // 8 + 16 if kernels.rounds_rows(dtype) else 0
-        rows = rounded_rows(self.real + beyond, dtype)
-        rounded = torch.zeros(rows, inputs.shape[1], dtype=dtype)
-        rounded[: self.real] = inputs
-        mirrored = torch.zeros_like(rounded)
-        torch.index_select(rounded, 0, self.steps.backward, out=mirrored[: self.real])
-        self.inputs = [rounded, mirrored]
-        # Sums of the inputs' part first; each step adds the states' part and activates them.
-        self.gates = torch.empty(2, rows, 4 * size, dtype=dtype)
-        for side in range(2):
-            self.gates[side, :, :own] = biases[side][:own]
-            sums, weight = self.gates[side, :, own:], self.of_inputs[side].t()
-            torch.addmm(biases[side][own:], self.inputs[side], weight, out=sums)
-        bf16, threads = dtype != torch.float32, torch.get_num_threads()
-        self.cells = load("recurrent").Cells(self.gru, bf16, sequences, self.gates, threads)
-        self.states = self.cells.states
-        self.states[:, self.real :] = 0
-        turned = self.of_states.transpose(1, 2)
-        for at, count, going_on in self.steps.walk:
-            # The results of rows beyond ``count`` are not used.
-            read = self.states[:, at : at + rounded_rows(count, dtype)]
-            self.cells.forward(torch.bmm(read, turned) if at else None, at, count, going_on)
-        last = self.cells.last
-        if self.every:
-            kept = torch.cat((self.states[:, : self.real].float(), last), dim=1)
-            forward, backward = kept.index_select(1, self.steps.after)
-            # The two directions are mirror images, so the same places lead back.
-            return torch.cat((forward, backward.index_select(0, self.steps.backward)), dim=1)
+    size, sequences, real = weights[1].shape[1], len(steps.order), len(inputs)
+    # Columns of the four sums: those before ``own`` have the state's part alone, those from
+    # ``shared`` on the input's alone.
+    own = size if gru else 0
+    shared = 4 * size - own
+    of_inputs = [weights[side].to(dtype) for side in (0, 4)]
+    of_states = torch.stack([weights[side].roll(own, 0).to(dtype) for side in (1, 5)])
+    biases = [
+        (pad(weights[side], (own, 0)) + pad(weights[side + 1].roll(own), (0, own))).to(dtype)
+        for side in (2, 6)
+    ]
+    # The first step has the most sequences; a product of any step may read on that far.
+    beyond = sequences // 8 + 16 if kernels.rounds_rows(dtype) else 0
+    rounded = torch.zeros(rounded_rows(real + beyond, dtype), inputs.shape[1], dtype=dtype)
+    rounded[:real] = inputs
+    mirrored = torch.zeros_like(rounded)
+    torch.index_select(rounded, 0, steps.backward, out=mirrored[:real])
+    read = rounded, mirrored
+    # Sums of the inputs' part first; each step adds the states' part and activates them.
+    gates = torch.empty(2, len(rounded), 4 * size, dtype=dtype)
+    for side in range(2):
+        gates[side, :, :own] = biases[side][:own]
+        sums, weight = gates[side, :, own:], of_inputs[side].t()
+        torch.addmm(biases[side][own:], read[side], weight, out=sums)
+    bf16, threads = dtype != torch.float32, torch.get_num_threads()
+    cells = kernels.load("recurrent").Cells(gru, bf16, sequences, gates, threads)
+    cells.states[:, real:] = 0
+    turned = of_states.transpose(1, 2)
+    for at, count, going_on in steps.walk:
+        # The results of rows beyond ``count`` are not used.
+        before = cells.states[:, at : at + rounded_rows(count, dtype)]
+        cells.forward(torch.bmm(before, turned) if at else None, at, count, going_on)
+    if every:
+        kept = torch.cat((cells.states[:, :real].float(), cells.last), dim=1)
+        forward, backward = kept.index_select(1, steps.after)
+        # The two directions are mirror images, so the same places lead back.
+        result = torch.cat((forward, backward.index_select(0, steps.backward)), dim=1)
+    else:
         result = torch.empty(sequences, 2 * size)
-        result[self.steps.order] = torch.cat((last[0], last[1]), dim=1)
-        return result
+        result[steps.order] = torch.cat((cells.last[0], cells.last[1]), dim=1)
 
     @torch.autocast("cpu", enabled=False)
-    def backward(self, gradient: Tensor) -> list[Tensor]:
-        """Gradients of the inputs and of the eight weights."""
-        size, sequences = gradient.shape[1] // 2, len(self.steps.order)
-        own, shared = self.own, self.shared
+    def back(gradient: Tensor) -> list[Tensor]:
         forward, backward = gradient[:, :size], gradient[:, size:]
         # Of each sequence's state: by its own last step it is reached, and nothing touches it yet.
         d_states, d_cells = torch.zeros(2, 2, sequences, size).unbind()
-        if self.every:
-            d_every = torch.stack((forward, backward.index_select(0, self.steps.backward)))
+        if every:
+            d_every = torch.stack((forward, backward.index_select(0, steps.backward)))
         else:
-            torch.index_select(forward, 0, self.steps.order, out=d_states[0])
-            torch.index_select(backward, 0, self.steps.order, out=d_states[1])
-        self.gates[:, self.real :] = 0
-        for at, count, going_on in reversed(self.steps.walk):
+            torch.index_select(forward, 0, steps.order, out=d_states[0])
+            torch.index_select(backward, 0, steps.order, out=d_states[1])
+        gates[:, real:] = 0
+        for at, count, going_on in reversed(steps.walk):
             after = at + count
             if going_on:
-                beyond = after + rounded_rows(going_on, self.dtype)
-                following = torch.bmm(self.gates[:, after:beyond, :shared], self.of_states)
+                beyond = after + rounded_rows(going_on, dtype)
+                following = torch.bmm(gates[:, after:beyond, :shared], of_states)
                 d_states[:, :going_on] = following[:, :going_on]
-            if self.every:
+            if every:
                 d_states[:, :count] += d_every[:, at:after]
-            self.cells.backward(d_states, d_cells, at, count, going_on)
+            cells.backward(d_states, d_cells, at, count, going_on)
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
-        later = 0 if kernels.rounds_rows(self.dtype) else sequences
+        later = 0 if kernels.rounds_rows(dtype) else sequences
         by_side: list[Tensor] = []
-        weights: list[Tensor] = []
+        found: list[Tensor] = []
         for side in range(2):
-            gates = self.gates[side]
-            of_input, of_state = gates[:, own:], gates[later:, :shared]
-            by_side.append(torch.mm(of_input, self.of_inputs[side])[: self.real].float())
-            bias = gates.sum(0).float()
-            weights += [
-                torch.mm(of_input.t(), self.inputs[side]).float(),
-                torch.mm(of_state.t(), self.states[side, later:]).float().roll(-own, 0),
+            of_input, of_state = gates[side, :, own:], gates[side, later:, :shared]
+            by_side.append(torch.mm(of_input, of_inputs[side])[:real].float())
+            bias = gates[side].sum(0).float()
+            found += [
+                torch.mm(of_input.t(), read[side]).float(),
+                torch.mm(of_state.t(), cells.states[side, later:]).float().roll(-own, 0),
                 bias[own:],
                 bias[:shared].roll(-own),
             ]
-        return [by_side[0] + by_side[1].index_select(0, self.steps.backward), *weights]
+        return [by_side[0] + by_side[1].index_select(0, steps.backward), *found]
+
+    return result, back

@@ -41,23 +41,19 @@ from spmrl_bench.nn.settings import Positive, Rate, Settings
 class Sources(NamedTuple):
     """The encoded words of B sentences, as attention reads them at every step."""
 
-    words: Tensor
-    """``[B, N, d_words]``, zero beyond a sentence."""
-    keys: Tensor
-    """``[B, N, d_attention]``, ``U h_t``."""
+    words: Tensor  # [B, N, d_words], zero beyond a sentence
+    keys: Tensor  # [B, N, d_attention], U h_t
 
 
 class Stacks(NamedTuple):
     """What has become of the words in K states of each of B sentences."""
 
-    pushed: Tensor
-    """float32 ``[B, K, N]``, 1 for words that have been pushed on the stack."""
-    removed: Tensor
-    """bool ``[B, K, N]``, for words that have been removed from it, and beyond a sentence."""
+    pushed: Tensor  # float32 [B, K, N], 1 for words that have been pushed on the stack
+    removed: Tensor  # bool [B, K, N], for those removed from it, and beyond a sentence
 
 
 class StackAttention(nn.Module):
-    """Layers of additive attention over the words, whose contexts side by side are ``d_out``."""
+    """Layers of additive attention over the words, with contexts ``d_out`` wide together."""
 
     def __init__(self, config: ActionDecoder.Config, d_words: int) -> None:
         super().__init__()
@@ -129,7 +125,7 @@ class ActionDecoder(nn.Module):
         self.scores = nn.Linear(size, actions)
 
     def start(self, sentences: int, hypotheses: int) -> Tensor:
-        """Return the first state, ``[layers, sentences, hypotheses, d_hidden]``."""
+        """The first state, ``[layers, sentences, hypotheses, d_hidden]``."""
         size = self.scores.in_features
         return self.scores.weight.new_zeros(len(self.cells), sentences, hypotheses, size)
 
@@ -138,10 +134,7 @@ class ActionDecoder(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return scores ``[B, K, actions]``, the next state and ``[B, K, layers, N]`` weights.
 
-        Args:
-            last: int64 ``[B, K]``, the actions before; the number of actions at the first step.
-            state: that of the step before, or :meth:`start`.
-            sources, stacks: of the sentences, and of the hypotheses.
+        ``last``: int64 ``[B, K]``, the actions before; the number of actions at the first step.
         """
         embedded = self._dropped(self.embedding(last))
         after, context, weights = self._advanced(embedded, state, sources, stacks)
@@ -155,7 +148,7 @@ class ActionDecoder(nn.Module):
         Args:
             last: int64 ``[B, T]``, the action before each step.
             steps: int64 ``[B]`` on the CPU, how many each sentence has, in falling order.
-            sources, stacks: of the sentences, and before each step, ``[B, T, N]``.
+            stacks: before each step, ``[B, T, N]``.
             dtype: of the factors of the products of states and contexts.
         """
         taking_part = steps > torch.arange(int(steps[0]))[:, None]
@@ -211,7 +204,7 @@ class ActionDecoder(nn.Module):
     def _advanced(
         self, embedded: Tensor, state: Tensor, sources: Sources, stacks: Stacks
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the next state, and the context and the weights of attention before it."""
+        """The next state, and the context and the weights of attention before it."""
         context, weights = self.attention(state[-1], sources, stacks)
         read = torch.cat((embedded, self._dropped(context)), dim=2)
         after = list[Tensor]()
@@ -220,7 +213,7 @@ class ActionDecoder(nn.Module):
         return torch.stack(after), context, weights
 
     def _factors(self, *shape: int) -> Tensor | None:
-        """Return the dropout of so many features with the kernels; None where there is none."""
+        """Dropout of so many features with the kernels; None where there is none."""
         if not self.training or self.dropout == 0 or 0 in shape:
             return None
         return kernels.dropout_factors(torch.Size(shape), self.dropout)

@@ -33,7 +33,7 @@ BLOCK = 512
 
 
 class Projected(NamedTuple):
-    """The four vectors of each token, ``[tokens, d_arc]`` and ``[tokens, d_relation]``."""
+    """The four vectors of each token, ``[tokens, d_arc]`` or ``[tokens, d_relation]``."""
 
     arc_dependent: Tensor
     arc_head: Tensor
@@ -42,14 +42,10 @@ class Projected(NamedTuple):
 
 
 class BiaffineScorer(nn.Module):
-    """Scores of arcs and relations.
-
-    Attributes:
-        legal: bool ``[2, relations]``, which relations an arc may have, at least one: in row 0
-            one between two words, in row 1 one from the root; saved with the weights.
-    """
+    """Scores of arcs and relations."""
 
     legal: Tensor
+    """bool ``[2, relations]``, at least one that an arc may have: between words, from the root."""
 
     def __init__(self, config: Any, d_model: int, legal: Tensor) -> None:
         super().__init__()
@@ -76,9 +72,9 @@ class BiaffineScorer(nn.Module):
         return Projected(*self.dropout(rows, layout).split(self.widths, dim=1))
 
     def arc_scores(self, projected: Projected, layout: Ragged) -> Tensor:
-        """Scores ``[words, longest - 1]`` of all heads of each word, itself among them.
+        """Scores ``[words, longest - 1]`` of all heads, itself among them; column 0 is the root's.
 
-        Column 0 is that of the root; beyond the sentence there is minus infinity.
+        Beyond the sentence there is minus infinity.
         """
         dependent, head = projected.arc_dependent, projected.arc_head
         # Rectangles that are as large as those of other batches.
@@ -108,10 +104,7 @@ class BiaffineScorer(nn.Module):
 
 
 def choice_loss(scores: Tensor, right: Tensor) -> Tensor:
-    """Sum over words of the cross-entropy of the right head or legal relation, int64 ``[words]``.
-
-    As in the paper the word itself is one of its n + 1 heads, although no tree has such an arc.
-    """
+    """Sum over words of the cross-entropy of the right head, of all n + 1, or legal relation."""
     return functional.cross_entropy(scores, right, reduction="sum")
 
 

@@ -24,11 +24,9 @@ GPU_BLOCK = 1 << 16
 
 
 def fenceposts(encoded: Tensor, left: Tensor, block: int = 2) -> Tensor:
-    """Fencepost vectors ``[fenceposts, d_out]``, forward parts first, from encoded tokens.
-
-    A fencepost joins the forward part of the token on its left, rows of which are ``left``, and the
-    backward part of the next. The first half of each ``block`` of features is the forward part.
-    """
+    """Fencepost vectors ``[fenceposts, d_out]`` from encoded tokens: the forward part of the token
+    on its left, rows of which are ``left``, then the backward part of the next. The first half of
+    each ``block`` of features is the forward part."""
     forward, backward = encoded.unflatten(1, (-1, 2, block // 2)).unbind(2)
     parts = (forward.index_select(0, left), backward.index_select(0, left + 1))
     return torch.cat(parts, dim=1).flatten(1)
@@ -64,7 +62,7 @@ class SpanScorer(nn.Module):
 
     @torch.no_grad()
     def blocks(self, projected: Tensor, start: Tensor, end: Tensor) -> Iterator[Tensor]:
-        """Scores ``[some spans, labels - 1]`` of many spans, without a gradient, in order."""
+        """Scores ``[some spans, labels - 1]`` of many spans, in order."""
         size = BLOCK if projected.device.type == "cpu" else GPU_BLOCK
         for from_rows, to_rows in zip(start.split(size), end.split(size), strict=True):
             hidden = with_rounded_rows(self.hidden(projected, from_rows, to_rows))
