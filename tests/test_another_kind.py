@@ -96,7 +96,6 @@ class FlatParser(TrainedParser):
 
     @classmethod
     def load(cls, folder: Path, description: Description | None = None) -> Self:
-        description = description or Description.read(folder)
         return load_saved(folder, description, cls.Config, lambda c, v: cls(c, v["labels"][0]))
 
     def is_like(self, other: Self) -> bool:

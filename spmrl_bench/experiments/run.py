@@ -36,7 +36,7 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.nn.device import choose_device, prepare_process
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.driver import carry_out
@@ -293,7 +293,7 @@ def _score(asked: _Asked, device: str) -> Record:
     kind, alone = kind_named(config.kind), len(runs) == 1
     prepare_process(device)
     parsers = [load_parser(run.folder, device) for run in runs]
-    scored = parsers[0] if alone else combine(parsers)
+    scored = parsers[0] if alone else Ensemble(parsers)
     seeds = [] if alone else [run.config.seed for run in runs]
     results = {
         split: score_split(scored, bank, split, config, seeds=seeds, saved=saved)

@@ -11,9 +11,9 @@ import torch
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.parsers.base import UnsupportedError
 from spmrl_bench.parsers.baselines import RightBranching
-from spmrl_bench.parsers.derivations import PLACES, DerivationTrace
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.transition import TransitionParser
+from spmrl_bench.parsers.views import PLACES, DerivationTrace
 from spmrl_bench.transitions.beam import Hypothesis
 from spmrl_bench.transitions.system import NONE, TRANSITIONS
 from spmrl_bench.trees.parse import Parse
@@ -156,7 +156,7 @@ def test_tags_are_read_where_the_parser_reads_them() -> None:
 def test_what_writes_no_actions_is_refused() -> None:
     made = parser()
     with pytest.raises(UnsupportedError, match=r"^an ensemble of 2 parsers has no .derivation"):
-        combine([made, parser(seed=2)]).derivation(WORDS)
+        Ensemble([made, parser(seed=2)]).derivation(WORDS)
     for other in (tiny(), RightBranching({"S": 1})):
         message = f"^a parser of kind {other.kind} has no derivation.*one of kind transition$"
         with pytest.raises(UnsupportedError, match=message):

@@ -15,7 +15,7 @@ from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.vocabulary import FIRST_TAG, START, STOP, UNK, Vocabulary
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.trees.tree import NO_TAG
 from tests.builders import TREES, config, tiny
@@ -184,7 +184,7 @@ def test_a_sentence_is_checked_and_indexed_once() -> None:
     assert len(list(parser.parse(sentences))) == len(sentences)
     assert parser.lexical["lengths"].seen == [*Boundary, *words[:11]]
     parser.lexical["lengths"].seen.clear()
-    ensemble = combine([parser, parser])
+    ensemble = Ensemble([parser, parser])
     with pytest.raises(SentenceTooLongError, match=r"^sentence 2: 62 characters$"):
         list(ensemble.parse([["ab"], ["x" * 60]]))
     assert len(parser.lexical["lengths"].seen) == 2 * 2 + 2 + 1  # the first parser refuses it
