@@ -103,11 +103,9 @@ def sentences_of(
 ) -> Iterator[InputSentence]:
     """Yield the sentences of a stream.
 
-    Args:
-        form: ``tokens``, a sentence on each line and an empty line for one without words;
-            ``brackets``, trees of which words and tags are taken; or ``conllu``, likewise.
-        tag_column: where CoNLL-U has the tags; a sentence with ``_`` alone there has none.
-        transforms: see :class:`spmrl_bench.parsing.given_trees.TreeReader`.
+    Of ``tokens`` each line is one, and an empty line one without words; of ``brackets`` and
+    ``conllu`` words and tags are taken. A sentence with ``_`` alone in the column has no tags.
+    ``transforms`` are those of :class:`~spmrl_bench.parsing.given_trees.TreeReader`.
 
     Raises:
         ReadError: the stream cannot be read, is not UTF-8, or holds a malformed sentence; those

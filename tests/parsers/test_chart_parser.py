@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import TokensError, TreeError
 from spmrl_bench.nn.vocabulary import UNK
 from spmrl_bench.parsers import session
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
@@ -97,6 +99,16 @@ def test_tags_must_fit_the_sentences() -> None:
             list(lively_parser().parse(words, tags))
 
 
+def test_a_text_is_no_sentence_and_no_row_of_tags() -> None:
+    given: list[Any] = ["the dog", ["the dog"], [["the"], "the dog"], [b"the dog"]]
+    for parser in (tiny(), RightBranching.build(ParserConfig(), [*map(Parse.of, TREES)])):
+        for sentences in given:
+            with pytest.raises(TokensError, match=r"list of words, .* found the text b?'t"):
+                list(parser.parse(sentences))
+        with pytest.raises(TokensError, match="sentence 1: expected a list of tags"):
+            list(parser.parse([["a", "b"]], ["XY"]))
+
+
 def test_endless_input_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "WINDOW_SENTENCES", 4)
     taken = itertools.count()
@@ -152,8 +164,6 @@ def test_unary_chains_are_written_out() -> None:
     "changes",
     [
         {"lexical": ("charlstm",)},
-        {"lexical": ("charlstm",), "position": "added"},
-        {"lexical": ("charlstm",), "matrices": "full"},
         {"lexical": ("charlstm",), "position": "added", "matrices": "full"},
         {"lexical": ("word", "charlstm")},
         {"encoder": "lstm"},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.nn.scorers.actions import Stacks
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
@@ -169,19 +169,6 @@ def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse
         pairs = zip(tree.heads.tolist(), tree.relations, strict=True)
         assert [relation for head, relation in pairs if head == 0] == ["root"]
         assert tree.relations.count("root") == 1
-
-
-def test_a_recurrent_encoder_reads_sentences_of_any_length(sentences: list[Parse]) -> None:
-    words = [word for example in sentences for word in example.words]
-    assert len(words) > 200
-    parser = parser_of(sentences, beam=2, max_positions=20)
-    assert parser.problem(words) == ""
-    (parse,) = parser.parse([words])
-    assert parse.dependencies is not None
-    assert len(parse) == len(words)
-    attentive = parser_of([sentences[0]], encoder="attention", max_positions=20)
-    with pytest.raises(SentenceTooLongError, match="the parser's position table allows 18"):
-        list(attentive.parse([words]))
 
 
 # Ensembles ---------------------------------------------------------------------------------
