@@ -61,10 +61,6 @@ class FlatParser(TrainedParser):
         assert all(len(example.layers) == 2 for example in examples)
         return cls(config, examples[0].tree.labels[0])
 
-    @property
-    def device(self) -> torch.device:
-        return self.weight.device
-
     def index(self, examples: Iterable[Parse]) -> Iterator[Words]:
         return (example.words for example in examples)
 

@@ -62,18 +62,12 @@ class ParserConfig(Settings):
         return found
 
     def files(self) -> dict[str, str]:
-        return _of_parts(self, "files")
+        parts = self.tables().items()
+        return {f"{table}.{key}": path for table, own in parts for key, path in own.files().items()}
 
     def outside(self) -> dict[str, str]:
-        return _of_parts(self, "outside")
-
-
-def _of_parts(config: ParserConfig, which: str) -> dict[str, str]:
-    return {
-        f"{table}.{key}": place
-        for table, own in config.tables().items()
-        for key, place in getattr(own, which)().items()
-    }
+        parts = self.tables().items()
+        return {f"{name}.{key}": path for name, own in parts for key, path in own.outside().items()}
 
 
 class Description(NamedTuple):

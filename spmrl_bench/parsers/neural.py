@@ -44,9 +44,9 @@ class TrainedParser(nn.Module, Parser):
     """A parser with weights that are trained by gradients: all that training knows of it."""
 
     @property
-    @abstractmethod
     def device(self) -> torch.device:
         """Where the weights are."""
+        return next(self.parameters()).device
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Return the weights that were trained elsewhere and are trained on here."""
@@ -161,10 +161,6 @@ class NeuralParser(TrainedParser):
         """
 
     # What it is -----------------------------------------------------------------------
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
 
     @property
     def reads_tags(self) -> bool:

@@ -22,23 +22,14 @@ from spmrl_bench.trees.tree import NO_TAG
 from tests.builders import TREES, config, tiny
 from tests.parsers.examples import (
     SIDE_BY_SIDE,
-    accumulate,
     batch_of,
     check_learnt_and_loaded,
     gold_of,
-    steady_indexer,
+    loss_of,
 )
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
-
-
-def loss_of(parser: ChartParser, max_tokens: int = 10_000) -> float:
-    """Mean loss of the trees; the gradients are left in the parser."""
-    indexer = steady_indexer(parser)
-    gold = [gold_of(parser, indexer, tree) for tree in TREES]
-    parser.zero_grad()
-    return accumulate(parser, gold, indexer, np.random.default_rng(0), max_tokens)
 
 
 # ---- tags as an input ------------------------------------------------------------------
@@ -94,6 +85,7 @@ def test_sub_batches_change_no_gradient(inputs: tuple[str, ...]) -> None:
     whole = loss_of(parser)
     gradients = {name: weight.grad for name, weight in parser.named_parameters()}
     assert all(gradient is not None for gradient in gradients.values())
+    parser.zero_grad()
     assert loss_of(parser, max_tokens=20) == pytest.approx(whole)
     for name, weight in parser.named_parameters():
         torch.testing.assert_close(weight.grad, gradients[name], msg=name)
