@@ -86,9 +86,7 @@ class FlatParser(TrainedParser):
         return Prediction([(0, n, self.label)], heads, ["dep"] * n) if n else Prediction()
 
     def save(self, folder: Path) -> None:
-        vocabulary = {"labels": [self.label]}
-        settings = {"config": self.config.model_dump(), "vocabulary": vocabulary}
-        save_parser(self, {"kind": self.kind, **settings}, self.config, folder)
+        save_parser(self, self.config, {"labels": [self.label]}, folder)
 
     @classmethod
     def load(cls, folder: Path, description: Description | None = None) -> Self:

@@ -341,12 +341,7 @@ class NeuralParser(TrainedParser):
     # Files ----------------------------------------------------------------------------
 
     def save(self, folder: Path) -> None:
-        description = {
-            "kind": self.kind,
-            "config": self.config.model_dump(mode="json"),
-            "vocabulary": self.vocabulary.to_json(),
-        }
-        save_parser(self, description, self.config, folder)
+        save_parser(self, self.config, self.vocabulary.to_json(), folder)
         for module in self.lexical.inputs.values():
             module.save_assets(folder)
 

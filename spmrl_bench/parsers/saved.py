@@ -35,16 +35,15 @@ Parser = TypeVar("Parser", bound=nn.Module)
 _NOTE = "description"
 
 
-def save_parser(
-    parser: nn.Module, description: Mapping[str, Any], config: ParserConfig, folder: Path
-) -> None:
-    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them; CheckpointError
-    if the description is larger than one that is read."""
-    files = {
-        str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size}
-        for path in _pretrained_files(config)
-    }
-    content = {**description, **({"pretrained": files} if files else {})}
+def save_parser(parser: Any, config: ParserConfig, vocabulary: object, folder: Path) -> None:
+    """Write ``parser.json``, with a vocabulary in JSON, and ``weights.safetensors`` into a folder
+    without them; CheckpointError if the description is larger than one that is read."""
+    content = {"kind": parser.kind, "config": config.model_dump(mode="json")}
+    content["vocabulary"] = vocabulary
+    if files := [*_pretrained_files(config)]:
+        content["pretrained"] = {
+            str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size} for path in files
+        }
     data = f"{json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n".encode()
     if len(data) > LIMIT:
         raise CheckpointError(
