@@ -231,7 +231,8 @@ class NeuralSession:
             ]
             yield done, window[: len(indexed)], zip(*encoded, strict=True)
             done += len(indexed)
-            if isinstance(problem, SentenceTooLongError):
-                raise SentenceTooLongError(f"sentence {done + 1}: {problem}") from None
+            # What the first lacks, such as tags, all may lack.
+            if isinstance(problem, SentenceTooLongError) or (problem is not None and done):
+                raise type(problem)(f"sentence {done + 1}: {problem}") from None
             if problem is not None:
                 raise problem
