@@ -61,10 +61,6 @@ class FlatParser(TrainedParser):
         assert all(len(example.layers) == 2 for example in examples)
         return cls(config, examples[0].tree.labels[0])
 
-    @property
-    def device(self) -> torch.device:
-        return self.weight.device
-
     def index(self, examples: Iterable[Parse]) -> Iterator[Words]:
         return (example.words for example in examples)
 
@@ -90,13 +86,10 @@ class FlatParser(TrainedParser):
         return Prediction([(0, n, self.label)], heads, ["dep"] * n) if n else Prediction()
 
     def save(self, folder: Path) -> None:
-        vocabulary = {"labels": [self.label]}
-        settings = {"config": self.config.model_dump(), "vocabulary": vocabulary}
-        save_parser(self, {"kind": self.kind, **settings}, self.config, folder)
+        save_parser(self, self.config, {"labels": [self.label]}, folder)
 
     @classmethod
     def load(cls, folder: Path, description: Description | None = None) -> Self:
-        description = description or Description.read(folder)
         return load_saved(folder, description, cls.Config, lambda c, v: cls(c, v["labels"][0]))
 
     def is_like(self, other: Self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from spmrl_bench.analysis.attention_picture import LARGEST
 from spmrl_bench.analysis.drawing import GREY, ORANGE, PALE, Sheet, load_matplotlib
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsers.derivations import DerivationTrace
+from spmrl_bench.parsers.views import DerivationTrace
 
 _CAPTION = (
     "Rows: the actions of the parse in their order, each with its probability in percent. Colour: "

@@ -42,7 +42,7 @@ from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
 from spmrl_bench.parsers.registry import baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
@@ -338,7 +338,7 @@ def score_runs(runs: Sequence[Run], scoring: Scoring, device: str) -> Record:
     saved = _saved(runs, scoring)
     results = {
         split: score_split(
-            parsers[0] if alone else combine(parsers), bank, split, config, seeds=seeds, saved=saved
+            parsers[0] if alone else ParserEnsemble(parsers), bank, split, config, seeds=seeds, saved=saved
         )
         for split in (("dev", "test") if selected else ("dev",))
     }

@@ -26,8 +26,7 @@ from spmrl_bench.trees.tree import NO_TAG, Tree
 if TYPE_CHECKING:
     from spmrl_bench.nn.encoders import Part
     from spmrl_bench.nn.encoders.attention import AttentionMask
-    from spmrl_bench.parsers.derivations import DerivationTrace
-    from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs
+    from spmrl_bench.parsers.views import AttentionMaps, DerivationTrace, HeadOutputs
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
 MAX_TOKENS = 2000
@@ -63,18 +62,12 @@ class ParserConfig(Settings):
         return found
 
     def files(self) -> dict[str, str]:
-        return _of_parts(self, "files")
+        parts = self.tables().items()
+        return {f"{table}.{key}": path for table, own in parts for key, path in own.files().items()}
 
     def outside(self) -> dict[str, str]:
-        return _of_parts(self, "outside")
-
-
-def _of_parts(config: ParserConfig, which: str) -> dict[str, str]:
-    return {
-        f"{table}.{key}": place
-        for table, own in config.tables().items()
-        for key, place in getattr(own, which)().items()
-    }
+        parts = self.tables().items()
+        return {f"{name}.{key}": path for name, own in parts for key, path in own.outside().items()}
 
 
 class Description(NamedTuple):
@@ -184,7 +177,7 @@ class Parser(ABC):
 
         Raises:
             CheckpointError: the files are missing, broken, or do not fit each other.
-            PretrainedError: a file that the parser was trained with is missing or has changed.
+            PretrainedError: a file that it was trained with is missing or has changed.
         """
 
     @property
@@ -214,16 +207,12 @@ class Parser(ABC):
     ) -> Iterator[Parse]:
         """Yield the best parses of tokenised sentences, lazily and in input order.
 
-        Args:
-            sentences: words of each; one without words gives a tree without words.
-            tags: of the parses, which the parser reads if it was trained with them; without them
-                words have the tags that it predicts, or ``XX``.
-            max_tokens: as of :meth:`session`.
+        One without words gives a tree without words. ``tags`` are those of the parses, which the
+        parser reads if it was trained with them; else words have those that it predicts, or ``XX``.
 
         Raises:
             SentenceTooLongError: the parser has no room for a sentence; all before it are parsed.
-            TreeError: rows of ``tags`` do not fit the sentences, or the parser reads tags and none
-                are given.
+            TreeError: rows of ``tags`` do not fit the sentences, or are needed and not given.
         """
         return self.session(max_tokens).parse(sentences, tags)
 
@@ -254,32 +243,21 @@ class Parser(ABC):
         """Yield what the parser predicts, and what each head of its label attention gives to it.
 
         Sentences are words and tags. They are read lazily and handed on as their batches are done;
-        those without words are left out.
-
-        Raises:
-            UnsupportedError: no head has features of its own in span vectors; nothing is read.
-            SentenceTooLongError, TreeError: as of :meth:`parse`.
+        those without words are left out. Raise an UnsupportedError, before any is read, if no head
+        has features of its own in span vectors.
         """
         raise self._refuse("head_outputs")
 
     def limited(self, masks: Mapping[int, AttentionMask]) -> AbstractContextManager[None]:
-        """Within it the attention of these layers is masked, that of the others not.
-
-        Raises:
-            UnsupportedError: there is no such layer, or no attention.
-        """
+        """Within it the attention of these layers is masked, that of the others not; raise an
+        UnsupportedError if there is no such layer, or no attention."""
         if masks:
             raise self._refuse("limited")
         return nullcontext()
 
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
-        """Return the actions that parse a sentence, and what was looked at before each.
-
-        Raises:
-            UnsupportedError: the kind writes no actions.
-            SpmrlError: there are no words.
-            SentenceTooLongError, TreeError: as of :meth:`parse`.
-        """
+        """Return the actions that parse a sentence, and what was looked at before each; raise an
+        UnsupportedError if the kind writes no actions, a SpmrlError if there are no words."""
         raise self._refuse("derivation")
 
     def margins(
@@ -288,11 +266,7 @@ class Parser(ABC):
         """Yield the place of each gold sentence from 0, its parse, and where the two differ.
 
         In no particular order of sentences, margins of constituents first; sentences without words
-        are left out.
-
-        Raises:
-            UnsupportedError: the kind does not tell how sure it is.
-            SentenceTooLongError: the parser has no room for a sentence.
+        are left out. Raise an UnsupportedError if the kind does not tell how sure it is.
         """
         raise self._refuse("margins")
 

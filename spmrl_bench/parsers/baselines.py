@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -124,16 +124,14 @@ class AttachNeighbour(Baseline):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        sides: Counter[int] = Counter()
-        roots: Counter[str] = Counter()
-        by_tag: dict[str, Counter[str]] = {}
-        every: Counter[str] = Counter()
+        roots, every, sides = Counter[str](), Counter[str](), Counter[int]()
+        by_tag: dict[str, Counter[str]] = defaultdict(Counter)
         for example in examples:
             if (tree := example.dependencies) is None:
                 continue
             rows = zip(tree.heads.tolist(), tree.relations, example.tags, strict=True)
             for word, (head, relation, tag) in enumerate(rows, 1):
-                own = by_tag.setdefault(tag, Counter()) if head else roots
+                own = by_tag[tag] if head else roots
                 own[relation] += 1
                 if head:
                     sides[head - word] += 1

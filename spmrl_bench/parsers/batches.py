@@ -67,8 +67,7 @@ class Indexer:
         self, vocabulary: Vocabulary, lexical: LexicalModel, too_long: Callable[[Words], str]
     ) -> None:
         """Begin a table; ``too_long`` says what is wrong with a sentence's length, or ''."""
-        self.vocabulary = vocabulary
-        self.lexical = lexical
+        self.vocabulary, self.lexical = vocabulary, lexical
         self.forms: list[str | Boundary] = list(Boundary)  # START and STOP in the first two rows
         self.rows: dict[str | Boundary, int] = {}
         self._too_long = too_long
@@ -164,8 +163,8 @@ class Batch(NamedTuple):
 
 
 class Pool:
-    """Sentences that are worked on together; they share vectors of ``forms``, int64 ``[distinct]``,
-    the rows of the forms that occur."""
+    """Sentences that are worked on together, and share vectors of ``forms``: int64 ``[distinct]``,
+    the rows of those that occur."""
 
     def __init__(self, sentences: Sequence[Sentence], indexer: Indexer) -> None:
         self._indexer = indexer

@@ -120,8 +120,7 @@ class DependencyLayer(nn.Module):
         """Return the words whose head or relation differs, in the order of the sentence.
 
         The margin of a word is the logarithm of the odds of the predicted labelled arc against the
-        gold one. A tree is made of the scores of all words, so that now and then a margin is
-        negative: the word itself would have chosen the gold arc.
+        gold one, negative where the word by itself would have chosen the gold arc.
         """
         layout, scorer = encoded.batch.layout, self.scorer
         projected = scorer.project(encoded.tokens, layout)
@@ -150,9 +149,8 @@ class DependencyLayer(nn.Module):
 class DependencyScores:
     """The mean scores of the same sentences, as encoded for each layer, of the same relations.
 
-    Attributes:
-        arcs: float64 ``[sum of n (n + 1)]``, packed as in :mod:`spmrl_bench.chart.arrays`: of
-            each word the scores of its heads 0 (the root) to n.
+    ``arcs``, float64 ``[sum of n (n + 1)]``, are packed as in :mod:`spmrl_bench.chart.arrays`: of
+    each word the scores of its heads 0 (the root) to n.
     """
 
     @torch.no_grad()
@@ -191,18 +189,15 @@ def arc_margins(
     margins: Iterable[Sequence[float]],
     known: Container[str],
 ) -> list[list[Margin]]:
-    """Return the words of each sentence whose head or relation differs, of the margins of all.
-
-    ``known`` are the parser's relations.
-    """
+    """Return the words of each sentence whose head or relation differs, of the margins of all;
+    ``known`` are the parser's relations."""
     results = []
-    for pair, row in zip(zip(gold, predicted, strict=True), margins, strict=True):
-        arcs = (zip(tree.relations, tree.heads.tolist(), strict=True) for tree in pair)
-        words = enumerate(zip(*arcs, row, strict=False))
+    for one, other, row in zip(gold, predicted, margins, strict=True):
+        columns = one.relations, other.relations, one.heads.tolist(), other.heads.tolist(), row
         results.append(
             [
                 Margin("dependencies", k, k + 1, name, found, margin, name in known, head, own)
-                for k, ((name, head), (found, own), margin) in words
+                for k, (name, found, head, own, margin) in enumerate(zip(*columns, strict=False))
                 if (name, head) != (found, own)
             ]
         )

@@ -61,10 +61,8 @@ class SpanLayer(SpanScorer):
         self.label_ids = vocabulary.label_ids
 
     def projected_posts(self, tokens: Tensor, layout: Ragged) -> Tensor:
-        """Return the first linear map of all fenceposts, ``[fenceposts, d_hidden]``.
-
-        A sentence of ``n`` words has ``n + 1``; number ``k`` lies right of its token ``k``.
-        """
+        """Return the first linear map of all fenceposts, ``[fenceposts, d_hidden]``: of a sentence
+        of ``n`` words ``n + 1``, of which number ``k`` lies right of token ``k``."""
         left = layout.position < layout.lengths[layout.sentence] - 1  # all but STOP
         return self.project(fenceposts(tokens, left.nonzero().squeeze(1), self.d_block))
 
@@ -116,10 +114,8 @@ class SpanLayer(SpanScorer):
     def rows(
         self, cells: NDArray[np.int64], labels: NDArray[np.int32], lengths: NDArray[np.int32]
     ) -> Iterator[list[LabeledSpan]]:
-        """Yield the labelled spans of each tree in pre-order, unary chains as one.
-
-        ``cells`` and ``labels`` are of all nodes of the trees of a batch, 2n - 1 of each sentence.
-        """
+        """Yield the labelled spans of each tree in pre-order, unary chains as one; ``cells`` and
+        ``labels`` are of all nodes of the trees of a batch, 2n - 1 of each sentence."""
         _, start, end = cell_spans(lengths)
         nodes = zip(start[cells].tolist(), end[cells].tolist(), labels.tolist(), strict=True)
         for n in lengths.tolist():
@@ -132,11 +128,11 @@ class SpanLayer(SpanScorer):
     ) -> list[list[Margin]]:
         """Return the spans on which trees differ, by the left end, wider ones first.
 
-        The margin of a span is the score of the best tree less that of the best tree which decides
-        the span as gold does: has it with the label of gold or, where gold has no constituent, has
-        no label there. The rest of the tree may change with the span: a phrase that is attached
-        elsewhere makes two or three spans differ, and each has the whole margin of that attachment.
-        Only the search for the best labels is asked, even where trees are predicted by another.
+        The margin of a span is the score of the best tree less that of the best tree with the label
+        of gold there, or without one where gold has no constituent. The rest of the tree may change
+        too: a phrase that is attached elsewhere makes two or three spans differ, and each has the
+        whole margin of that attachment. The search for the best labels alone is asked, even where
+        trees are predicted by another.
         """
         lengths = encoded.batch.lengths
         offsets = cell_offsets(lengths)
@@ -185,15 +181,11 @@ def best_labels(
 ) -> BestLabels:
     """Return the best label but the empty one of each packed cell, by the mean of some layers.
 
-    Of a cell with a score that is not finite the value is NaN.
-
-    Args:
-        layers: with the same labels in any order; that of the first counts, and settles ties.
-        encoded: the same sentences, as encoded for each layer.
-        masked: labels that some cells cannot have.
+    These have the same labels in any order; that of the first counts, and settles ties. ``encoded``
+    are the same sentences for each. Of a cell with a score that is not finite the value is NaN.
     """
-    single = len(layers) == 1
-    blocks = layers[0].label_scores(encoded[0]) if single else _mean_scores(layers, encoded)
+    alone = len(layers) == 1
+    blocks = layers[0].label_scores(encoded[0]) if alone else _mean_scores(layers, encoded)
     if masked is not None:
         blocks = _masked(blocks, encoded[0].batch.lengths, masked)
     return _best_labels(blocks)

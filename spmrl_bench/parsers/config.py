@@ -87,7 +87,7 @@ class NeuralConfig(ParserConfig):
             return tables
         registry = _OF_PARTS[str(field.field_name)]
         found, known = {}, registry.names()
-        # In the order of the registry, in which inputs are summed; what is unknown comes last.
+        # In the order of the registry, in which inputs are summed.
         for name in sorted(tables, key=lambda name: known.index(name) if name in known else -1):
             try:
                 config = _config_of(registry, str(name))

@@ -19,24 +19,6 @@ from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.parse import Parse
 
 
-def combine(parsers: Sequence[Parser]) -> Ensemble:
-    """Return several parsers of one treebank as one.
-
-    Raises:
-        EnsembleError: there are none, they are of several kinds, of one that cannot be combined, on
-            several devices, with other labels or relations, or not all are projective.
-    """
-    kinds = sorted({parser.kind for parser in parsers})
-    if len(kinds) != 1:
-        raise EnsembleError(
-            f"an ensemble needs parsers of one kind; found: {', '.join(kinds) or 'no parser'}"
-        )
-    members = [parser for parser in parsers if isinstance(parser, NeuralParser)]
-    if len(members) < len(parsers):
-        raise EnsembleError(f"parsers of kind {kinds[0]} cannot parse together as an ensemble")
-    return Ensemble(members)
-
-
 class Ensemble(Parser):
     """Parses like one parser over an encoder, with the mean of the scores of several.
 
@@ -44,10 +26,23 @@ class Ensemble(Parser):
     relations; the order of the first one's settles ties. One that is given twice counts twice.
     """
 
-    def __init__(self, parsers: Sequence[NeuralParser]) -> None:
-        """Average parsers of one kind, one at least; raises as :func:`combine`."""
-        self.parsers, first = tuple(parsers), parsers[0]
-        for number, parser in enumerate(parsers, 1):
+    def __init__(self, parsers: Sequence[Parser]) -> None:
+        """Average some parsers.
+
+        Raises:
+            EnsembleError: there are none, they are of several kinds, of one that cannot be
+                combined, on several devices, with other labels or relations, or not all are
+                projective.
+        """
+        kinds = sorted({parser.kind for parser in parsers})
+        if len(kinds) != 1:
+            found = ", ".join(kinds) or "no parser"
+            raise EnsembleError(f"an ensemble needs parsers of one kind; found: {found}")
+        self.parsers = [parser for parser in parsers if isinstance(parser, NeuralParser)]
+        if len(self.parsers) < len(parsers):
+            raise EnsembleError(f"parsers of kind {kinds[0]} cannot parse together as an ensemble")
+        first = self.parsers[0]
+        for number, parser in enumerate(self.parsers, 1):
             if parser.device != first.device:
                 raise EnsembleError(
                     f"parser {number} is on {parser.device}, but parser 1 is on {first.device}: "
@@ -90,7 +85,7 @@ class Ensemble(Parser):
 
     @classmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        raise EnsembleError("an ensemble is made of trained parsers: combine(parsers)")
+        raise EnsembleError("an ensemble is made of trained parsers: Ensemble(parsers)")
 
     def save(self, folder: Path) -> NoReturn:
         raise EnsembleError("an ensemble has no folder of its own: save its parsers")

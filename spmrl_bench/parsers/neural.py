@@ -29,7 +29,6 @@ from spmrl_bench.nn.initialisation import initialise
 from spmrl_bench.nn.inputs import LexicalModel
 from spmrl_bench.nn.inputs.embeddings import WordEmbedding
 from spmrl_bench.nn.scorers import Tagger
-from spmrl_bench.nn.settings import Settings
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, first_words
@@ -45,9 +44,9 @@ class TrainedParser(nn.Module, Parser):
     """A parser with weights that are trained by gradients: all that training knows of it."""
 
     @property
-    @abstractmethod
     def device(self) -> torch.device:
         """Where the weights are."""
+        return next(self.parameters()).device
 
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Return the weights that were trained elsewhere and are trained on here."""
@@ -58,8 +57,7 @@ class TrainedParser(nn.Module, Parser):
         """Yield gold parses, one by one, as :meth:`gradients` takes them; their size is in words.
 
         Raises:
-            SentenceTooLongError: the parser has no room for a sentence.
-            TreeError: a parse cannot be learnt.
+            SentenceTooLongError, TreeError: the parser has no room for a parse, or cannot learn it.
         """
 
     @abstractmethod
@@ -68,8 +66,8 @@ class TrainedParser(nn.Module, Parser):
     ) -> float:
         """Add the gradient of the mean loss of a batch of :meth:`index`, and return that loss.
 
-        ``random`` is the source of all random choices besides torch's own; ``max_tokens`` bounds
-        what is worked on at once: sentences times the longest.
+        ``random`` makes all random choices besides torch's own; ``max_tokens`` bounds what is
+        worked on at once: sentences times the longest.
         """
 
     @abstractmethod
@@ -86,21 +84,17 @@ class Encoded(NamedTuple):
     tokens: Tensor
     """``[tokens, encoder.d_out]``, START and STOP among them."""
     tags: list[list[str] | None]
-    """Tags that the parser predicts for each sentence; None if it does not."""
+    """That the parser predicts for each sentence; None if it does not."""
 
 
 class NeuralParser(TrainedParser):
-    """Lexical inputs, encoder and what a kind adds, with the vocabulary they were built for.
-
-    Attributes:
-        config: its settings.
-        vocabulary: of the training sentences, with as many words as the settings allow.
-        longest: words of a sentence that is parsed. Exact search takes time that grows with the
-            cube of the length or faster: minutes for this one, hours for a whole file in a line.
-    """
+    """Lexical inputs, encoder and what a kind adds, with the vocabulary they were built for: that
+    of the training sentences, with as many words as the settings allow."""
 
     config: Any
     longest: int = 5000
+    """Words of a sentence that is parsed. Exact search takes time that grows with the cube of the
+    length or faster: minutes for this one, hours for a whole file in a line."""
 
     def __init__(
         self, config: NeuralConfig, vocabulary: Vocabulary, assets: Path | None = None
@@ -127,10 +121,6 @@ class NeuralParser(TrainedParser):
             )
         self.tagger: Tagger | None = None
         self.add_layers()
-
-    @classmethod
-    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        return cls.fresh(config, Vocabulary.of(examples))
 
     @classmethod
     def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
@@ -160,9 +150,7 @@ class NeuralParser(TrainedParser):
     @abstractmethod
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[Any]) -> Tensor | None:
         """Return the sum over sentences of the loss, without the tagger's; None for no loss.
-
-        ``tokens`` are encoded, ``[tokens, encoder.d_out]``, and ``gold`` is of :meth:`gold`.
-        """
+        ``tokens`` are encoded, ``[tokens, encoder.d_out]``, and ``gold`` is of :meth:`gold`."""
 
     @abstractmethod
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterable[Prediction]:
@@ -173,10 +161,6 @@ class NeuralParser(TrainedParser):
         """
 
     # What it is -----------------------------------------------------------------------
-
-    @property
-    def device(self) -> torch.device:
-        return next(self.parameters()).device
 
     @property
     def reads_tags(self) -> bool:
@@ -238,11 +222,8 @@ class NeuralParser(TrainedParser):
     def encoded_sentences(
         self, sentences: Sequence[Sentence], forms: FormTable, max_tokens: int
     ) -> Iterator[Encoded]:
-        """Yield sentences of a window, indexed by ``forms``, encoded in groups of like lengths.
-
-        Which sentences form a group follows from their lengths and ``max_tokens`` alone; one
-        without words is in none.
-        """
+        """Yield sentences of a window, indexed by ``forms``, encoded in groups of like lengths:
+        these follow from lengths and ``max_tokens`` alone. One without words is in none."""
         if not (places := [k for k, sentence in enumerate(sentences) if len(sentence)]):
             return
         pool = Pool([sentences[k] for k in places], forms.indexer)
@@ -253,8 +234,12 @@ class NeuralParser(TrainedParser):
             with self.encoder.cached_weights():
                 for group, batch in pool.batches(max_tokens, self.device, vectors):
                     tokens = self.encode(batch)
-                    own = self._predicted_tags(tokens, batch)
-                    yield Encoded([places[k] for k in group], batch, tokens, own)
+                    tags: list[list[str] | None] = [None] * len(group)
+                    if self.tagger is not None:
+                        best = self.tagger(tokens).argmax(dim=1)[batch.layout.words].tolist()
+                        names = (self.vocabulary.tags[tag] for tag in best)
+                        tags = [[*islice(names, n)] for n in batch.lengths.tolist()]
+                    yield Encoded([places[k] for k in group], batch, tokens, tags)
         finally:
             self.train(was_training)
 
@@ -267,14 +252,6 @@ class NeuralParser(TrainedParser):
         """Yield sentences of a window, encoded; within the loop nothing is dropped at random."""
         for _, _, groups in self.session(max_tokens).encoded(with_tags(sentences, tags)):
             yield from (encoded for (encoded,) in groups)
-
-    def _predicted_tags(self, tokens: Tensor, batch: Batch) -> list[list[str] | None]:
-        """The tagger's tags of the words of each sentence, None without a tagger."""
-        if self.tagger is None:
-            return [None] * len(batch.lengths)
-        best = self.tagger(tokens).argmax(dim=1)[batch.layout.words].tolist()
-        tags = (self.vocabulary.tags[tag] for tag in best)
-        return [[*islice(tags, n)] for n in batch.lengths.tolist()]
 
     # Training -------------------------------------------------------------------------
 
@@ -291,12 +268,8 @@ class NeuralParser(TrainedParser):
     def gradients(
         self, batch: Sequence[Sentence], random: np.random.Generator, max_tokens: int
     ) -> float:
-        """As of :class:`TrainedParser`.
-
-        The batch is worked through in length-sorted sub-batches, but inputs that share vectors of
-        forms run once over its distinct forms: sub-batches send their gradients to the vectors,
-        and one backward pass takes the sum through the input.
-        """
+        # Sub-batches send their gradients to vectors of the distinct forms, and one backward pass
+        # takes the sum through each input that shares such.
         pool = Pool(batch, self.training_indexer)
         pool.replace_by_unk(self.training_indexer.unk_probability, random)
         forms = self.form_vectors(self.training_indexer, pool.forms)
@@ -318,11 +291,9 @@ class NeuralParser(TrainedParser):
         return total / len(batch)
 
     def whole_loss(self, batch: Batch, gold: Sequence[Any], per_word: float) -> Tensor | None:
-        """Return the sum over sentences of the kind's loss and, if the parser tags, the tagger's.
-
-        Of a batch, the one's mean over its sentences and the other's over its words count (the
-        released code of Kitaev, Cao & Klein 2019); ``per_word`` is its sentences by its words.
-        """
+        """Return the sum over sentences of the kind's loss and, if the parser tags, the tagger's:
+        of a batch the one's mean over its sentences and the other's over its words count (released
+        code of Kitaev, Cao & Klein 2019). ``per_word`` is its sentences by its words."""
         tokens, tags = self.encode(batch), batch.tokens.tags
         loss = self.loss(tokens, batch, gold)
         if self.tagger is None:
@@ -370,12 +341,7 @@ class NeuralParser(TrainedParser):
     # Files ----------------------------------------------------------------------------
 
     def save(self, folder: Path) -> None:
-        description = {
-            "kind": self.kind,
-            "config": self.config.model_dump(mode="json"),
-            "vocabulary": self.vocabulary.to_json(),
-        }
-        save_parser(self, description, self.config, folder)
+        save_parser(self, self.config, self.vocabulary.to_json(), folder)
         for module in self.lexical.inputs.values():
             module.save_assets(folder)
 
@@ -383,24 +349,25 @@ class NeuralParser(TrainedParser):
     def load(cls, folder: Path, description: Description | None = None) -> Self:
         return load_saved(
             folder,
-            description or Description.read(folder),
+            description,
             cls.Config,
             lambda config, vocabulary: cls(config, Vocabulary.from_json(vocabulary), assets=folder),
         )
 
     def prepare_for_sharing(self) -> None:
-        """Number the words in the order of their characters, and forget folders of this machine.
-
-        Training numbers words as they first occur, so that the list of them begins with the first
-        sentence of the treebank.
-        """
+        """Number the words in the order of their characters: as they first occur, they tell the
+        first sentences of the treebank. Forget folders of this machine."""
         before = self.vocabulary
         words = dict(sorted(before.words.items()))
         if "word" in self.lexical:
             table = cast(WordEmbedding, self.lexical["word"])
             table.reorder([before.word_ids[word] for word in words])
         self.vocabulary = replace(before, words=words)
-        inputs = {name: _without_folders(own) for name, own in self.config.inputs.items()}
+        inputs = dict(self.config.inputs)
+        for name, own in inputs.items():
+            if getattr(own, "revision", None) is None:  # else a name of the hub
+                names = {key: Path(place).name for key, place in own.files().items()}
+                inputs[name] = own.model_copy(update=names)
         self.config = self.config.model_copy(update={"inputs": inputs})
 
     # Margins --------------------------------------------------------------------------
@@ -422,12 +389,6 @@ class NeuralParser(TrainedParser):
     ) -> list[list[Margin]]:
         """Return the decisions on which parses of some encoded sentences differ from gold."""
         raise self._refuse("margins")
-
-
-def _without_folders(own: Settings) -> Settings:
-    if getattr(own, "revision", None) is not None:
-        return own  # a name of the hub
-    return own.model_copy(update={key: Path(place).name for key, place in own.files().items()})
 
 
 def predicted_tags(group: Sequence[Encoded]) -> list[list[str] | None]:

@@ -33,23 +33,16 @@ Parser = TypeVar("Parser", bound=nn.Module)
 #: The note of the weights' file that has the digest.
 _NOTE = "description"
 
-# What comes of values of the wrong type or size, in whatever is built of them.
-_OF_WRONG_VALUES = (
-    *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
-    *(OSError, RuntimeError, MemoryError),
-)
 
-
-def save_parser(
-    parser: nn.Module, description: Mapping[str, Any], config: ParserConfig, folder: Path
-) -> None:
-    """Write ``parser.json`` and ``weights.safetensors`` into a folder without them; CheckpointError
-    if the description is larger than one that is read."""
-    files = {
-        str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size}
-        for path in _pretrained_files(config)
-    }
-    content = {**description, **({"pretrained": files} if files else {})}
+def save_parser(parser: Any, config: ParserConfig, vocabulary: object, folder: Path) -> None:
+    """Write ``parser.json``, with a vocabulary in JSON, and ``weights.safetensors`` into a folder
+    without them; CheckpointError if the description is larger than one that is read."""
+    content = {"kind": parser.kind, "config": config.model_dump(mode="json")}
+    content["vocabulary"] = vocabulary
+    if files := [*_pretrained_files(config)]:
+        content["pretrained"] = {
+            str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size} for path in files
+        }
     data = f"{json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n".encode()
     if len(data) > LIMIT:
         raise CheckpointError(
@@ -66,18 +59,18 @@ def save_parser(
 
 def load_saved(
     folder: Path,
-    description: Description,
+    description: Description | None,
     config_class: type[ParserConfig],
     build: Callable[[Any, Any], Parser],
 ) -> Parser:
-    """Return the parser of a folder that :func:`save_parser` has written to.
+    """Return the parser of a folder that :func:`save_parser` has written to, as
+    :meth:`~spmrl_bench.parsers.base.Parser.load`.
 
-    It is built of tensors that nobody fills; the weights' file must have each of them. Parsers of
-    early versions have no digest. ``build`` makes a parser of its settings and its vocabulary in
-    JSON. Errors are those of :meth:`~spmrl_bench.parsers.base.Parser.load`.
+    ``build`` makes it of its settings and its vocabulary in JSON, of tensors that nobody fills; the
+    weights' file must have each of them. Parsers of early versions have no digest.
     """
     path, weights_path = folder / "parser.json", folder / "weights.safetensors"
-    content, digest = description
+    content, digest = description or Description.read(folder)
     with _reported(path, config_class):
         config = config_class.model_validate(nested(content["config"]))
         # Before anything is hashed or read that the description names.
@@ -120,7 +113,7 @@ def _reported(path: Path, config_class: type[ParserConfig]) -> Iterator[None]:
         raise
     except KeyError as error:
         raise not_a_parser(path, f"no {error.args[0]}") from None
-    except _OF_WRONG_VALUES as error:
+    except Exception as error:  # of any class: values have wrong types and sizes
         raise not_a_parser(path, _in_one_line(error) or type(error).__name__) from None
 
 
@@ -159,9 +152,8 @@ class _Unfilled(TorchFunctionMode):
 
 
 def _digest_of(description: Mapping[str, Any], config: ParserConfig) -> str:
-    """Return the SHA-256 of what a description says of the meaning of its weights, in hex: the
-    inventories, each in its order, and the settings as they stand there, but for those that may be
-    changed in a trained parser and for places of files."""
+    """Digest what a description says of the meaning of its weights: the inventories, each in its
+    order, and the settings, but for places of files and those that a trained parser may change."""
     files, settings = config.files().keys(), description["config"]
     free = {"precision", *config.free, *files}
     if "lexical" in settings:  # under old names

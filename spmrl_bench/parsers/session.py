@@ -9,6 +9,7 @@ knows files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -115,32 +116,25 @@ def form_vectors(name: str, indexer: Indexer, rows: Sequence[int], device: torch
     Without a gradient they are computed in groups of like lengths. With one, all at once, or in
     groups which are computed again on the way back where there is too much to keep.
     """
-    module = indexer.lexical.shared[name]
-    lengths = indexer.lengths(name, rows).tolist()
+    module, lengths = indexer.lexical.shared[name], indexer.lengths(name, rows).tolist()
 
-    def of_group(_: Tensor, group: list[int]) -> Tensor:
+    def of_group(group: list[int], _: Tensor) -> Tensor:
         return module.forms(indexer.codes(name, [rows[k] for k in group], device))
 
-    # Without an input that has a gradient, checkpoint would give none.
-    some = torch.zeros((), requires_grad=True)
+    groups, compute = [[*range(len(rows))]], of_group
     if not torch.is_grad_enabled():
         groups = list(sub_batches(lengths, CHARACTERS))
-        parts = [of_group(some, group) for group in groups]
-    elif sum(lengths) <= KEPT_CHARACTERS:
-        groups = [[*range(len(rows))]]
-        parts = [of_group(some, groups[0])]
-    else:
+    elif sum(lengths) > KEPT_CHARACTERS:
         groups = list(sub_batches(lengths, KEPT_CHARACTERS))
-        parts = [checkpoint(of_group, some, group, use_reentrant=True) for group in groups]
+        compute = partial(checkpoint, of_group, use_reentrant=True)
+    some = torch.zeros((), requires_grad=True)  # without an input that has one, no gradient comes
     order = torch.from_numpy(np.argsort(np.concatenate(groups))).to(device)
-    return torch.cat(parts).index_select(0, order)
+    return torch.cat([compute(group, some) for group in groups]).index_select(0, order)
 
 
 class FormTable:
-    """One generation of the forms that a parser, whose weights do not change meanwhile, has met.
-
-    It has their rows and codes, and vectors of those that were needed.
-    """
+    """One generation of the forms that a parser, whose weights do not change meanwhile, has met:
+    their rows and codes, and vectors of those that were needed."""
 
     def __init__(self, parser: NeuralParser, older: FormTable | None = None) -> None:
         self.indexer = parser.indexer()
@@ -213,8 +207,7 @@ class NeuralSession:
         """Yield windows, each with the number of sentences before it and its groups, encoded.
 
         A group has sentences of like lengths, as each of the parsers encodes them; those without
-        words are in none. Each sentence is checked and indexed once for each parser; all before
-        one with which something is wrong have been yielded.
+        words are in none. All before one with which something is wrong have been yielded.
         """
         done = 0
         for window in windows(sentences, lambda pair: weight(pair[0]), WINDOW_SENTENCES):
@@ -238,7 +231,8 @@ class NeuralSession:
             ]
             yield done, window[: len(indexed)], zip(*encoded, strict=True)
             done += len(indexed)
-            if isinstance(problem, SentenceTooLongError):
-                raise SentenceTooLongError(f"sentence {done + 1}: {problem}") from None
+            # What the first lacks, such as tags, all may lack.
+            if isinstance(problem, SentenceTooLongError) or (problem is not None and done):
+                raise type(problem)(f"sentence {done + 1}: {problem}") from None
             if problem is not None:
                 raise problem

@@ -37,8 +37,8 @@ from spmrl_bench.parsers.biaffine import (
     trees_of,
 )
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.derivations import DerivationTrace
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.parsers.views import DerivationTrace
 from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
 from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -109,11 +109,9 @@ class TransitionParser(NeuralParser):
     def teacher_forced(
         self, tokens: Tensor, batch: Batch, gold: Sequence[Derivation]
     ) -> tuple[Tensor, Tensor, History]:
-        """Return what is expected of the next action along gold derivations, the longest first.
-
-        Scores ``[steps, actions]``, minus infinity where an action is not legal, and int64
-        ``[steps]``, the gold actions: first those of all first steps; and the states.
-        """
+        """Return what is expected of the next action along gold derivations, the longest first:
+        scores ``[steps, actions]``, minus infinity where an action is not legal; int64 ``[steps]``,
+        the gold actions, those of all first steps first; and the states."""
         order = _longest_first(batch)
         history = self.system.history([gold[place] for place in order])
         actions = history.actions
@@ -138,10 +136,7 @@ class TransitionParser(NeuralParser):
 
     def stacks(self, pushed: NDArray[np.bool_], removed: NDArray[np.bool_]) -> Stacks:
         """Return what attention is told of states, from masks ``[B, K, N + 1]`` with the root.
-
-        Without ``removed_words`` only what lies beyond a sentence is hidden. Where nothing would
-        be left, behind the last action, nothing is.
-        """
+        Where nothing would be left, behind the last action, nothing is hidden."""
         if not self.config.decoder.removed_words:
             removed = removed & ~pushed  # beyond a sentence words are removed, but not pushed
         hidden = torch.from_numpy(removed[..., 1:]).to(self.device)
@@ -175,7 +170,6 @@ class TransitionParser(NeuralParser):
         columns_of = [torch.from_numpy(_columns(self, member)) for member in members]
 
         def expected(step: BeamStep) -> NDArray[np.float64]:
-            """Return the mean of what the members expect of the next action."""
             pushed, removed = (
                 mask.reshape(-1, step.width, mask.shape[1])
                 for mask in (step.states.pushed, step.states.removed)
@@ -209,13 +203,12 @@ class TransitionParser(NeuralParser):
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
     ) -> list[list[Margin]]:
-        """Charge the odds of actions to words.
+        """Charge the odds of actions to words, led along the actions of the gold tree.
 
-        The parser is led along the actions of the gold tree. Where it would do something else, the
-        logarithm of the odds of its action against the gold one is charged to the words that get
-        their head by either of the two, and the margin of a word is the largest charge. A beam may
-        come to another arc on other ways; of a word that is never charged, and where no actions
-        make the gold tree, it is 0.
+        Where the parser would do something else, the logarithm of the odds of its action against
+        the gold one is charged to the words that get their head by either, and the margin of a word
+        is the largest charge: 0 where it is never charged, as a beam may come to another arc on
+        other ways, and where no actions make the gold tree.
         """
         trees = trees_of(gold)
         derivations, made = zip(*map(self._nearest, trees), strict=True)
@@ -236,10 +229,8 @@ class TransitionParser(NeuralParser):
         return arc_margins(trees, trees_of(predicted), charges[:, 1:].tolist(), known)
 
     def _nearest(self, gold: DependencyTree) -> tuple[Derivation, bool]:
-        """Return the derivation of a tree, or of a chain if it has none, and which of the two.
-
-        A relation that the parser does not know, or not at its place, is another one there.
-        """
+        """Return the derivation of a tree, or of a chain if it has none, and which of the two; a
+        relation that the parser does not know, or not at its place, is another one there."""
         tree = encode_projective(gold, self.config.nonprojective)
         ids, permitted = self.vocabulary.relation_ids, self.system.permitted
         others = at_root, between = permitted.argmax(axis=0).tolist()
@@ -266,10 +257,8 @@ class TransitionParser(NeuralParser):
 
     @torch.no_grad()
     def _trace(self, encoded: Encoded, best: Hypothesis, parse: Parse) -> DerivationTrace:
-        """Return what the decoder sees and expects along the best actions of the one sentence.
-
-        The beam has computed attention for many hypotheses, so the decoder goes along once more.
-        """
+        """Let the decoder go once more along the best actions of the one sentence: the beam has
+        computed attention for many hypotheses."""
         actions, removed_at = best.derivation
         history = self.system.history([best.derivation])
         sources = self.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))

@@ -1,4 +1,5 @@
-"""What can be seen of a parser at work: attention weights, and what heads say of a sentence.
+"""What can be seen of a parser at work: attention weights, what heads say of a sentence, and what
+is looked at before each action that writes a tree.
 
 Where features of label attention reach the span vector by themselves (Mrini et al. 2020, section
 4.5), label scores are computed anew from them, so that one may change them or follow gradients.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +52,58 @@ class HeadOutputs(NamedTuple):
     """``[n, heads, d_proj]`` that each head gives each token."""
     label_scores: Callable[..., Tensor]
     """Of spans of this sentence, see :meth:`SpanHeads.label_scores`."""
+
+
+#: Where a word can be: top of the stack and the one below it, further down, at the front of the
+#: buffer, behind it, and gone.
+PLACES = ("top", "second", "deeper", "front", "waiting", "removed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DerivationTrace:
+    """The actions that parse a sentence of ``n`` words, and what was looked at before each.
+
+    States are those before the action of their row. Words are counted from 1 where they are named
+    by number, and 0 is the root; in columns the first word is column 0, and the root has none.
+    """
+
+    words: tuple[str, ...]
+    actions: tuple[str, ...]
+    """All ``2n``, such as ``SHIFT`` and ``LEFT-ARC(nsubj)``, with the marks of lifted arcs."""
+    weights: NDArray[np.float32]
+    """``[2n, layers, n]``, how much each layer of attention takes of each word; rows sum to 1."""
+    on_stack: NDArray[np.bool_]
+    """``[2n, n]``"""
+    removed: NDArray[np.bool_]
+    """``[2n, n]``, for words that have left the stack."""
+    top: NDArray[np.int32]
+    """``[2n]``, the word on top of the stack, 0 where it is the root."""
+    second: NDArray[np.int32]
+    """``[2n]``, the word below it, -1 where the root is all there is."""
+    front: NDArray[np.int32]
+    """``[2n]``, the next of the words that wait, -1 where none does."""
+    arcs: NDArray[np.int32]
+    """``[2n, 2]``, head and dependent of the arc that the action makes, -1 for SHIFT."""
+    probabilities: NDArray[np.float64]
+    """``[2n]``, of each action among the legal ones."""
+    score: float
+    """The log probability of the whole sequence, as the search found it."""
+    parse: Parse
+    """What the parser answers: arcs that were lifted are where they belong, unlike in ``arcs``."""
+
+    def places(self) -> NDArray[np.bool_]:
+        """Return at which of :data:`PLACES` each word is, ``[2n, places, n]``."""
+        numbers = np.arange(1, len(self.words) + 1)
+        top, second, front = (
+            word[:, None] == numbers for word in (self.top, self.second, self.front)
+        )
+        deeper = self.on_stack & ~(top | second)
+        behind = ~(self.on_stack | self.removed | front)
+        return np.stack((top, second, deeper, front, behind, self.removed), axis=1)
+
+    def shares(self) -> NDArray[np.float64]:
+        """Return how much of the weight is at each of :data:`PLACES`, ``[2n, layers, places]``."""
+        return np.einsum("tln,tpn->tlp", self.weights.astype(np.float64), self.places())
 
 
 class SpanHeads:

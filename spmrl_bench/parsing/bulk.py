@@ -22,7 +22,7 @@ from functools import lru_cache, partial
 from itertools import groupby
 from multiprocessing import active_children
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -91,22 +91,20 @@ class Worker:
 
     def __init__(self, parser: Parser, options: ParseOptions) -> None:
         """Raise a SpmrlError if the parser does not find what is to be written."""
-        self._parser = parser
-        self._options = options
+        self._parser, self._options = parser, options
         self._output = chosen_output(options.output, kind_named(parser.kind).layers)
         self._session = parser.session(options.max_tokens)
 
     def __call__(self, window: Window) -> WindowResult:
-        options = self._options
+        options, result = self._options, WindowResult([], [], None)
         problems = [self._parser.problem(sentence.words) for sentence in window]
-        end = len(window)
-        if options.on_long == "error":
-            end = next((k for k, problem in enumerate(problems) if problem), end)
-        fitting = [window[k] for k in range(end) if not problems[k]]
+        ends = options.on_long == "error"
+        refused = [k for k, problem in enumerate(problems) if ends and problem]
+        answered = [*zip(window, problems, strict=True)][: min(refused, default=None)]
+        fitting = [sentence for sentence, problem in answered if not problem]
         known = [sentence.tags for sentence in fitting if sentence.tags is not None]
         parses = self._session.parse([sentence.words for sentence in fitting], known or None)
-        result = WindowResult([], [], None)
-        for sentence, problem in zip(window[:end], problems, strict=False):
+        for sentence, problem in answered:
             parse = None if problem else next(parses)
             if problem and options.on_long == "flat":
                 tags = sentence.tags or [NO_TAG] * len(sentence.words)
@@ -119,9 +117,9 @@ class Worker:
             result.texts.append(text)
             if problem:
                 result.long.append(f"{sentence.place}: {problem}")
-        if end == len(window):
+        if not refused:
             return result
-        problem = f"{window[end].place}: {problems[end]}"
+        problem = f"{window[refused[0]].place}: {problems[refused[0]]}"
         hint = "'--on-long skip' and '--on-long flat' go on without its parse"
         return result._replace(error=SentenceTooLongError(f"{problem}. {hint}"))
 
@@ -171,8 +169,7 @@ def parse_input(
     Raises:
         ReadError: as the sentences.
         SentenceTooLongError: a sentence is, and the policy is ``error``.
-        TreeError: a parse cannot be written in this form, or the parser reads tags and there are
-            none.
+        TreeError: a parse cannot be written in this form, or the parser lacks tags.
         WorkerLostError: a process has ended.
     """
     waiting: deque[Window] = deque()  # the windows without an answer
@@ -231,10 +228,8 @@ def _results(
             future.cancel()
 
 
-def _parse_window(
-    window: Window, folder: Path, device: str, threads: int, options: ParseOptions
-) -> WindowResult:
-    return _kept_worker(folder, device, threads, options)(window)
+def _parse_window(window: Window, *worker: Any) -> WindowResult:
+    return _kept_worker(*worker)(window)
 
 
 def own_worker(folder: Path, device: str, threads: int, options: ParseOptions) -> Worker:

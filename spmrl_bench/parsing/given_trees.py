@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
-from typing import BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.brackets import one_tree_per_line, read_bracket_stream, read_brackets
@@ -25,85 +25,63 @@ from spmrl_bench.trees.tree import Tree
 #: What is done where nobody knows what a parser was trained on: traces are words nowhere.
 USUAL = ("drop-traces",)
 
-#: Bytes at the beginning of a file that show its layout.
+#: Bytes at the beginning of a stream that show its layout.
 BLOCK = 1 << 20
 
 _BLANK = Tree.build([], [], [])
 _DECODE = escapes_named("ptb").decode_word
 
 
-@dataclass
-class Layout:
-    """What is known of the layout of a file of trees, so that its rest can be read alone.
-
-    Attributes:
-        by_line: whether every line so far closes the brackets that it opens, so that a blank one
-            is a sentence; None where nothing has been read.
-        blank: blank lines at the beginning, which count as soon as there is a tree.
-    """
-
-    by_line: bool | None = None
-    blank: int = 0
-
-
-def read_trees(
-    stream: BinaryIO, path: str, layout: Layout, line: int = 1, sentence: int = 1
-) -> Iterator[Tree]:
+def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
     """Yield the trees of a UTF-8 stream, their words as they stand there.
 
-    What a file has at first, a megabyte at most, shows the layout; as soon as a line leaves a
+    What a stream has at first, a megabyte at most, shows its layout; as soon as a line leaves a
     bracket open, blank lines mean nothing. A stream of blank lines has no trees.
-
-    Args:
-        stream: of a file, or of its rest from the beginning of a line between two trees.
-        layout: of what is in front of it; when all has been read, of that too.
-        line, sentence: numbers of what the stream begins with.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.brackets.read_bracket_stream`.
     """
-    if layout.by_line is None:
-        try:  # a pipe has no more than was written so far
-            begin = getattr(stream, "read1", stream.read)(BLOCK)
-        except OSError as error:
-            raise ReadError(f"cannot be read on: {error.strerror}", path=path) from None
-        stream = _rejoined(begin, stream)
-        whole = begin.rpartition(b"\n")[0] or begin
-        layout.by_line = one_tree_per_line(whole.decode(errors="replace"))
-    for number, text in stream_lines(stream, path, line) if layout.by_line else ():
-        if not text.strip("() \t\r\n\v\f"):
-            if sentence == 1:
-                layout.blank += 1
-            else:
+    try:  # a pipe has no more than was written so far
+        begin = getattr(stream, "read1", stream.read)(BLOCK)
+    except OSError as error:
+        raise ReadError(f"cannot be read on: {error.strerror}", path=path) from None
+    rest: Any = _Rejoined(io.BytesIO(begin), stream)
+    line = sentence = 1
+    blank = 0  # lines at the beginning, which count as soon as there is a tree
+    whole = begin.rpartition(b"\n")[0] or begin
+    if one_tree_per_line(whole.decode(errors="replace")):
+        for line, text in stream_lines(rest, path):
+            if not text.strip("() \t\r\n\v\f"):
+                if sentence == 1:
+                    blank += 1
+                else:
+                    sentence += 1
+                    yield _BLANK
+                continue
+            if not one_tree_per_line(text):
+                rest = _Rejoined(io.BytesIO(text.encode()), rest)
+                break
+            yield from repeat(_BLANK, blank)
+            sentence, blank = sentence + blank, 0
+            for tree in read_brackets(
+                text, path=path, escapes="none", line=line, sentence=sentence
+            ):
                 sentence += 1
-                yield _BLANK
-            continue
-        if not one_tree_per_line(text):
-            layout.by_line, line, stream = False, number, _rejoined(text.encode(), stream)
-            break
-        yield from repeat(_BLANK, layout.blank)
-        sentence, layout.blank = sentence + layout.blank, 0
-        for tree in read_brackets(text, path=path, escapes="none", line=number, sentence=sentence):
-            sentence += 1
-            yield tree
-    if not layout.by_line:
-        yield from read_bracket_stream(
-            stream, path=path, escapes="none", line=line, sentence=sentence
-        )
-
-
-def _rejoined(begin: bytes, stream: BinaryIO) -> BinaryIO:
-    """The lines of bytes that were taken from a stream, and of what is left in it."""
-    return cast("BinaryIO", _Rejoined(io.BytesIO(begin), stream))
+                yield tree
+        else:
+            return
+    yield from read_bracket_stream(rest, path=path, escapes="none", line=line, sentence=sentence)
 
 
 class _Rejoined(NamedTuple):
+    """The lines of bytes that were taken from a stream, and of what is left in it."""
+
     begin: io.BytesIO
-    stream: BinaryIO
+    rest: Any
 
     def readline(self, most: int) -> bytes:
         line = self.begin.readline(most)
-        return line if line.endswith(b"\n") else line + self.stream.readline(most - len(line))
+        return line if line.endswith(b"\n") else line + self.rest.readline(most - len(line))
 
 
 class TreeReader:

@@ -34,9 +34,8 @@ def load_parser(model: str | Path, device: str = "auto") -> Parser:
     """Load a trained parser, ready to parse.
 
     Args:
-        model: a folder written by :meth:`Parser.save`; a run folder of ``train``, whose best
-            parser is then taken; or a package
-            (:func:`spmrl_bench.parsing.packages.located` says how it can be named).
+        model: a folder written by :meth:`Parser.save`; a run folder of ``train``, for its best
+            parser; or a package, named as of :func:`spmrl_bench.parsing.packages.located`.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
@@ -74,16 +73,11 @@ def identity(model: str | Path) -> Identity:
 
 
 def trained_transforms(folder: Path) -> list[str] | None:
-    """Return the names of the transforms of the treebank that a parser was trained on.
+    """Return the names of the transforms of the treebank that a parser was trained on; None if
+    nothing says so, or the treebank is known here no more.
 
-    Args:
-        folder: of a run, of a parser in it, or of a package.
-
-    Returns:
-        None if nothing says so, or the treebank is known here no more.
-
-    Raises:
-        PackageError: the description of the package is broken.
+    ``folder`` is that of a run, of a parser in it, or of a package, of which a PackageError says
+    that its description is broken.
     """
     if (package := read_package(folder)) is not None:
         return list(package.treebank.transforms)

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import BinaryIO, Literal, NamedTuple, get_args
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsing.given_trees import Layout, TreeReader, read_trees
+from spmrl_bench.parsing.given_trees import TreeReader, read_trees
 from spmrl_bench.readers.conll import UNSPECIFIED, ConlluSentence, TagColumn, read_conllu_stream
 from spmrl_bench.readers.text import fields, stream_lines
 
@@ -100,35 +100,27 @@ def sentences_of(
     form: Form,
     tag_column: TagColumn = "xpos",
     transforms: Sequence[str] | None = None,
-    *,
-    line: int = 1,
-    sentence: int = 1,
-    layout: Layout | None = None,
 ) -> Iterator[InputSentence]:
     """Yield the sentences of a stream.
 
-    Args:
-        form: ``tokens``, a sentence on each line and an empty line for one without words;
-            ``brackets``, trees of which words and tags are taken; or ``conllu``, likewise.
-        tag_column: where CoNLL-U has the tags; a sentence with ``_`` alone there has none.
-        transforms: see :class:`spmrl_bench.parsing.given_trees.TreeReader`.
-        line, sentence, layout: see :func:`spmrl_bench.parsing.given_trees.read_trees`.
+    Of ``tokens`` each line is one, and an empty line one without words; of ``brackets`` and
+    ``conllu`` words and tags are taken. A sentence with ``_`` alone in the column has no tags.
+    ``transforms`` are those of :class:`~spmrl_bench.parsing.given_trees.TreeReader`.
 
     Raises:
         ReadError: the stream cannot be read, is not UTF-8, or holds a malformed sentence; those
             before it have been yielded.
     """
     if form == "tokens":
-        for number, text in stream_lines(stream, name, line):
+        for number, text in stream_lines(stream, name):
             yield InputSentence(fields(text), None, f"{name}:{number}")
     elif form == "brackets":
         reader = TreeReader(transforms)
-        trees = read_trees(stream, name, layout or Layout(), line, sentence)
-        for number, tree in enumerate(trees, start=sentence):
+        for number, tree in enumerate(read_trees(stream, name), start=1):
             words, tags, spelt = reader.read(tree)
             yield InputSentence(words, tags, f"{name}: sentence {number}", spelt=spelt)
     else:
-        for found in read_conllu_stream(stream, path=name, line=line, sentence=sentence):
+        for found in read_conllu_stream(stream, path=name):
             tags = found.column(tag_column)
             known = tags if any(tag != UNSPECIFIED for tag in tags) else None
             place = f"{name}:{found.line}: sentence {found.name}"

@@ -163,15 +163,11 @@ def read_dp(
             on_error(error)
 
 
-def read_conllu_stream(
-    stream: BinaryIO, *, path: FilePath, line: int = 1, sentence: int = 1
-) -> Iterator[ConlluSentence]:
+def read_conllu_stream(stream: BinaryIO, *, path: FilePath) -> Iterator[ConlluSentence]:
     """Yield the sentences of a UTF-8 stream, in order, without its byte order mark.
 
     They are checked as in :func:`read_conll`, but need not have heads. If the last blank line is
     missing, the last sentence gets one. No more is read than is needed.
-
-    ``line`` and ``sentence`` are the numbers of what the stream begins with.
 
     Raises:
         ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a sentence is malformed or
@@ -179,8 +175,8 @@ def read_conllu_stream(
     """
     head: list[str] = []
     block: list[_Line] = []
-    size = 0
-    for row in chain(stream_lines(stream, path, line), [(0, "")]):
+    size, sentence = 0, 1
+    for row in chain(stream_lines(stream, path), [(0, "")]):
         if _without_end(row[1]):
             block.append(row)
             size += len(row[1])

@@ -20,13 +20,7 @@ from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.storage.files import read_folder, write_folder, write_new
 from spmrl_bench.storage.tensors import check_state, read_tensors
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.schedule import (
-    PROGRESS,
-    Progress,
-    incomplete,
-    progress_of_version,
-    unwritten,
-)
+from spmrl_bench.training.schedule import PROGRESS, Progress, incomplete, read_progress, unwritten
 
 #: What Adam remembers of a weight.
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -85,7 +79,7 @@ def load_checkpoint(
                 "Train into another folder, or start anew with --fresh"
             )
         parser.load_state_dict(saved.state_dict())
-        progress = progress_of_version(folder)
+        progress = read_progress(folder)
         moments = MOMENTS if isinstance(optimiser, torch.optim.Adam) else ()
         state = _read_state(folder / "optimiser.safetensors", parser, moments, means)
         for name, parameter in parser.named_parameters():

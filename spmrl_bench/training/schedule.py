@@ -75,20 +75,19 @@ class Progress(BaseModel):
 def read_progress(folder: Path) -> Progress | None:
     """Return the schedule of a checkpoint, None where there is none; raise a CheckpointError if
     it is incomplete."""
-    return read_folder(folder, progress_of_version)
 
+    def read(place: Path) -> Progress | None:
+        if not place.exists():
+            return None
+        path = place / PROGRESS
+        try:
+            return Progress.model_validate(parse_json(read_regular(path)))
+        except ValidationError as error:
+            raise incomplete(path, describe_mistake(Progress, error.errors()[0])) from None
+        except (OSError, ValueError) as error:
+            raise incomplete(path, getattr(error, "strerror", None) or error) from None
 
-def progress_of_version(folder: Path) -> Progress | None:
-    """Return the schedule of one version of a folder, as :func:`read_progress`."""
-    if not folder.exists():
-        return None
-    path = folder / PROGRESS
-    try:
-        return Progress.model_validate(parse_json(read_regular(path)))
-    except ValidationError as error:
-        raise incomplete(path, describe_mistake(Progress, error.errors()[0])) from None
-    except (OSError, ValueError) as error:
-        raise incomplete(path, getattr(error, "strerror", None) or error) from None
+    return read_folder(folder, read)
 
 
 def unwritten(path: Path, error: OSError) -> CheckpointError:

@@ -106,8 +106,7 @@ class WeightAverage:
     """A moving average of weights, kept in place of the last ones (Polyak & Juditsky 1992).
 
     After step ``t`` it is ``d * mean + (1 - d) * weights`` with ``d = min(decay, (t + 1) / (t +
-    10))``, so that the random weights of the start are forgotten soon. Without a decay there is no
-    average, and the weights are the last ones.
+    10))``, so that the random weights of the start are forgotten soon; without a decay, nothing.
     """
 
     def __init__(self, module: nn.Module, decay: float | None) -> None:
@@ -250,11 +249,10 @@ class Trainer:
         if share is None or substitute is None:
             return self.sentences
         random = generator(self.seed, Stream.SUBSTITUTION, epoch)
-        chosen = (random.random(len(self.sentences)) < share).tolist()
-        return [
-            substitute(number, random) if replaced else sentence
-            for number, (sentence, replaced) in enumerate(zip(self.sentences, chosen, strict=True))
-        ]
+        sentences = list(self.sentences)
+        for number in (random.random(len(sentences)) < share).nonzero()[0].tolist():
+            sentences[number] = substitute(number, random)
+        return sentences
 
     def _step(self, number: int, batch: list[Sized]) -> None:
         state, begun = self.progress, time.perf_counter()
@@ -323,8 +321,7 @@ class Trainer:
                 score = self.dev_score(self.parser)
             finally:
                 self._scoring = False
-            best = record_dev_score(state, score)
-            if best:
+            if best := record_dev_score(state, score):
                 save_best(self.run_dir, self.parser)
         trim_memory()  # parses of other sizes than batches leave holes between these
         state.dev_seconds += time.perf_counter() - begun

@@ -109,12 +109,10 @@ Scorer = Callable[[BeamStep], NDArray[np.floating]]
 def beam_search(
     system: TransitionSystem, lengths: ArrayLike, width: int, scorer: Scorer
 ) -> list[Hypothesis]:
-    """Return the best hypothesis of each sentence.
+    """Return the best hypothesis of each sentence, of ``width`` that are kept at every step.
 
-    Args:
-        lengths: integers ``[B]``, words of each sentence.
-        width: hypotheses that are kept of a sentence, at least 1.
-        scorer: is asked once for each step, for all sentences that are not done, the longest first.
+    ``lengths`` are the words of each sentence, integers ``[B]``; ``scorer`` is asked once for each
+    step, for all sentences that are not done, the longest first.
 
     Raises:
         NotFiniteError: no legal action of a state has a probability, or one is NaN or infinite.
@@ -160,11 +158,11 @@ def beam_search(
 def _survivors(
     scores: NDArray[np.float64], log_probabilities: NDArray[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return the best continuations of each sentence: the hypotheses that they continue, their
-    actions, and their scores ``[B, width]``, the best first.
+    """Return the hypotheses that the best continuations of each sentence continue, their actions,
+    and their scores ``[B, width]``, the best first.
 
-    Scores are minus infinity where there is none, and of fewer continuations than the beam holds
-    the best one fills it; ``log_probabilities`` ``[B * width, actions]``, where they are illegal.
+    Scores are minus infinity where there is none, and the best one fills a beam of too few;
+    ``log_probabilities``, ``[B * width, actions]``, are so where they are illegal.
     """
     sentences, width = scores.shape
     total = (scores.reshape(-1, 1) + log_probabilities).reshape(sentences, -1)

@@ -73,16 +73,11 @@ class History(NamedTuple):
 
 
 class TransitionSystem:
-    """Arc-standard transitions whose arcs have relations.
-
-    Attributes:
-        permitted: bool ``[R, 2]``, whether a relation may be at the root, and between words.
-        relations: how many there are, R.
-        actions: how many there are, 1 + 2R.
-    """
+    """Arc-standard transitions: ``actions``, how many there are, with ``relations``, as many."""
 
     def __init__(self, permitted: ArrayLike) -> None:
-        """Raise ArrayError where ``permitted`` is no such table, or nothing may be somewhere."""
+        """Permit relations at the root and between words, bool ``[R, 2]``; raise an ArrayError
+        where that is no such table, or nothing may be somewhere."""
         table = np.array(permitted)
         if table.dtype != np.bool_ or table.shape[1:] != (2,) or not table.any(axis=0).all():
             raise ArrayError(
@@ -108,13 +103,8 @@ class TransitionSystem:
         return (np.asarray(actions) + self.relations - 1) // self.relations
 
     def derive(self, heads: Sequence[int], relations: Sequence[int]) -> Derivation:
-        """Return the derivation of a tree.
-
-        An arc is made as soon as its dependent has all dependents of its own.
-
-        Args:
-            heads: of each word, from 1; 0 for the root.
-            relations: to them.
+        """Return the derivation of a tree, of the head of each word, from 1 or 0 for the root, and
+        its relation. An arc is made as soon as its dependent has all dependents of its own.
 
         Raises:
             TreeError: the heads are no projective tree with one word at the root, or a relation is

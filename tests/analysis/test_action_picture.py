@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 
 from spmrl_bench.analysis.action_picture import PAGE, draw_actions
 from spmrl_bench.analysis.drawing import Sheet
-from spmrl_bench.parsers.derivations import DerivationTrace
+from spmrl_bench.parsers.views import DerivationTrace
 from tests.analysis.test_head_pictures import inside
 from tests.parsers.test_transition_parser import crossing, parser_of
 

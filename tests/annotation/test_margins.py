@@ -14,7 +14,7 @@ from spmrl_bench.annotation.differences import Disagreement, disagreements, rank
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.parsers.base import Margin, UnsupportedError
 from spmrl_bench.parsers.baselines import RightBranching
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -230,7 +230,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     with pytest.raises(UnsupportedError, match="right-branching has no margins"):
         list(disagreements(baseline, gold))
     with pytest.raises(UnsupportedError, match="ensemble of 2 parsers has no 'margins'"):
-        list(disagreements(combine([single, single]), gold))
+        list(disagreements(Ensemble([single, single]), gold))
     long = Parse.of(Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")]))
     with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 30 words"):
         list(disagreements(single, [gold[0], long]))

@@ -16,7 +16,7 @@ from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.parse import Parse
-from tests.builders import TREES
+from tests.builders import TREES, tiny
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
 
@@ -51,16 +51,29 @@ def accumulate(
     return parser.gradients(sentences, random, max_tokens)
 
 
+def loss_of(parser: ChartParser, trees: Sequence[Tree] = TREES, max_tokens: int = 10_000) -> float:
+    """The mean loss of trees whose words never turn into UNK, whose gradients are added."""
+    indexer = steady_indexer(parser)
+    gold = [gold_of(parser, indexer, tree) for tree in trees]
+    return accumulate(parser, gold, indexer, np.random.default_rng(0), max_tokens)
+
+
+def lively(**changes: Any) -> ChartParser:
+    """An untrained parser whose trees differ between sentences and seeds."""
+    parser = tiny(**changes)
+    with torch.no_grad():
+        parser.scorer.second.weight.mul_(4)
+        parser.scorer.second.bias.sub_(0.5)
+    return parser.eval()
+
+
 def losses_of(parser: ChartParser, steps: int, max_tokens: int = 40) -> list[float]:
     """The losses of steps of Adam over all trees, whose words never turn into UNK."""
-    indexer = steady_indexer(parser)
-    sentences = [gold_of(parser, indexer, tree) for tree in TREES]
     optimiser = torch.optim.Adam(parser.parameters(), lr=0.01)
     losses = []
     for _ in range(steps):
         optimiser.zero_grad()
-        random = np.random.default_rng(0)
-        losses.append(accumulate(parser, sentences, indexer, random, max_tokens))
+        losses.append(loss_of(parser, TREES, max_tokens))
         optimiser.step()
     return losses
 

@@ -20,7 +20,7 @@ from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
-from tests.parsers.examples import accumulate, gold_of, random_sentences, steady_indexer
+from tests.parsers.examples import loss_of, random_sentences
 from tests.parsers.plain_parser import PlainParser, weights_of
 
 SIZES: dict[str, Any] = {"layers": 3, "max_positions": 64}
@@ -109,9 +109,7 @@ def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
         parser, given = lively_parser(encoder=encoder), random_sentences(12, longest=25)
         scores = torch.cat(fast_scores(parser, given, 200))
         trees = [parse.tree for parse in parser.parse(given)]
-        indexer = steady_indexer(parser)
-        gold = [gold_of(parser, indexer, tree) for tree in TREES]
-        accumulate(parser.train(), gold, indexer, np.random.default_rng(0), 30)
+        loss_of(parser.train(), TREES, 30)
         found.append((scores, trees, {n: p.grad for n, p in parser.named_parameters()}))
     (scores, trees, gradients), (expected, same_trees, same_gradients) = found
     assert expected.std() > 0.5
@@ -172,10 +170,7 @@ def test_loss_and_its_gradients(variant: str, way: str) -> None:
     losses = [plain.loss(tree) for tree in TREES]
     expected = torch.stack(losses).sum() / len(TREES)
     expected.backward()
-    indexer = steady_indexer(parser)
-    gold = [gold_of(parser, indexer, tree) for tree in TREES]
-    mean = accumulate(parser, gold, indexer, np.random.default_rng(0), 30)
-    assert mean == pytest.approx(expected.item(), abs=1e-4)
+    assert loss_of(parser, TREES, 30) == pytest.approx(expected.item(), abs=1e-4)
     for name, weight in parser.named_parameters():
         gradient = plain.weights[name].grad
         assert gradient is not None, name
@@ -214,10 +209,8 @@ def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     found = {}
     for precision in ("float32", "bf16"):
         parser = lively_parser(examples=trees, precision=precision).train()
-        indexer = steady_indexer(parser)
-        gold = [gold_of(parser, indexer, tree) for tree in trees]
         scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)
-        accumulate(parser, gold, indexer, np.random.default_rng(0), 100)
+        loss_of(parser, trees, 100)
         gradients = [p.grad.flatten() for p in parser.parameters() if p.grad is not None]
         assert all(gradient.dtype == torch.float32 for gradient in gradients)
         found[precision] = torch.cat(scores), torch.cat(gradients)

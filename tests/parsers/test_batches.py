@@ -74,22 +74,6 @@ def test_unk_probability_is_one_over_one_more_than_the_count(indexer: Indexer) -
     assert indexer.unk_probability[[UNK, START, STOP]].tolist() == [0, 0, 0]
 
 
-def test_words_become_unk_with_their_probability(indexer: Indexer) -> None:
-    sentence = indexer.sentence(["dogs", "bark"])
-    words = indexer.vocabulary.word_ids
-    probability = np.zeros_like(indexer.unk_probability)
-    probability[words["dogs"]], probability[words["bark"]] = 0.25, 1.0
-    pool = Pool([sentence] * 4000, indexer)
-    pool.replace_by_unk(probability, np.random.default_rng(1))
-    found = np.concatenate(
-        [batch.tokens.words.numpy() for _, batch in pool.batches(10**6, CPU, {})]
-    )
-    dogs, bark = ((found == words[word]).sum() for word in ("dogs", "bark"))
-    assert dogs == pytest.approx(3000, abs=120)  # four deviations
-    assert bark == 0
-    assert (found == UNK).sum() == 8000 - dogs
-
-
 def test_gold_spans_become_cells(parser: ChartParser, indexer: Indexer) -> None:
     for tree in TREES:
         sentence = gold_of(parser, indexer, tree)

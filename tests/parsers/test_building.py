@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.builders import config, tiny
 from tests.nn.plain import layout_of
@@ -81,11 +80,3 @@ def test_settings_reach_the_encoder() -> None:
             recurrent = tiny(encoder=name, **given).encoder
             assert [type(layer) for layer in recurrent.layers] == [cell] * 3
             assert (recurrent.masks, recurrent.dropout.p) == (masks, 0.4)
-
-
-def test_only_a_table_of_positions_bounds_a_sentence() -> None:
-    words = ["dog"] * 40
-    with pytest.raises(SentenceTooLongError):
-        list(tiny(max_positions=20).parse([words]))
-    (parse,) = tiny(encoder="lstm", max_positions=20).parse([words])
-    assert parse.words == tuple(words)

@@ -12,24 +12,17 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.errors import TreeError
+from spmrl_bench.errors import TokensError, TreeError
 from spmrl_bench.nn.vocabulary import UNK
 from spmrl_bench.parsers import session
+from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
 from tests.builders import TREES, config, learn, tiny
-from tests.parsers.examples import WORDS, batch_of, random_sentences, trees_of
-
-
-def lively_parser(**changes: Any) -> ChartParser:
-    """An untrained parser whose trees differ between sentences."""
-    parser = tiny(**changes)
-    with torch.no_grad():
-        parser.scorer.second.weight.mul_(4)
-        parser.scorer.second.bias.sub_(0.5)
-    return parser.eval()
+from tests.parsers.examples import WORDS, batch_of, lively, random_sentences, trees_of
 
 
 def posts_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> torch.Tensor:
@@ -50,7 +43,7 @@ def test_inputs_know_words_by_what_they_read() -> None:
 
 
 def test_parsing_replaces_unseen_words_only() -> None:
-    parser = lively_parser()
+    parser = lively()
     seen: list[int] = []
     parser.lexical.register_forward_pre_hook(lambda _, given: seen.extend(given[0].words.tolist()))
     list(parser.parse([[*WORDS[:10], "zebra"]] * 20))
@@ -62,7 +55,7 @@ def test_parsing_replaces_unseen_words_only() -> None:
 
 
 def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    parser = lively_parser()
+    parser = lively()
     sentences = random_sentences(23)
     assert list(parser.parse([])) == []
     assert [len(tree) for tree in parser.parse([[], []])] == [0, 0]
@@ -77,7 +70,7 @@ def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_tags_are_carried_into_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "WINDOW_SENTENCES", 3)
-    parser = lively_parser()
+    parser = lively()
     sentences = random_sentences(8)
     tags = [[f"T{k}.{place}" for place in range(len(s))] for k, s in enumerate(sentences)]
     bare, tagged = list(parser.parse(sentences)), list(parser.parse(sentences, iter(tags)))
@@ -94,7 +87,17 @@ def test_tags_must_fit_the_sentences() -> None:
         ([["the", "dog"]], [], "fewer rows of tags"),
     ):
         with pytest.raises(TreeError, match=message):
-            list(lively_parser().parse(words, tags))
+            list(lively().parse(words, tags))
+
+
+def test_a_text_is_no_sentence_and_no_row_of_tags() -> None:
+    given: list[Any] = ["the dog", ["the dog"], [["the"], "the dog"], [b"the dog"]]
+    for parser in (tiny(), RightBranching.build(ParserConfig(), [*map(Parse.of, TREES)])):
+        for sentences in given:
+            with pytest.raises(TokensError, match=r"list of words, .* found the text b?'t"):
+                list(parser.parse(sentences))
+        with pytest.raises(TokensError, match="sentence 1: expected a list of tags"):
+            list(parser.parse([["a", "b"]], ["XY"]))
 
 
 def test_endless_input_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +109,7 @@ def test_endless_input_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
             next(taken)
             yield ["the", "dog"]
 
-    answers = lively_parser().parse(endless())
+    answers = lively().parse(endless())
     next(answers)
     assert next(taken) == 4
     list(itertools.islice(answers, 3))
@@ -117,7 +120,7 @@ def test_endless_input_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_parsing_leaves_the_mode_as_it_was_and_uses_no_dropout() -> None:
     rates = {"attention", "residual", "relu", "word", "form", "char"}
-    parser = lively_parser(**{f"{name}_dropout": 0.5 for name in rates})
+    parser = lively(**{f"{name}_dropout": 0.5 for name in rates})
     sentences = random_sentences(10)
     expected = list(parser.parse(sentences))
     assert not parser.training
@@ -127,7 +130,7 @@ def test_parsing_leaves_the_mode_as_it_was_and_uses_no_dropout() -> None:
 
 
 def test_empty_label_never_covers_the_sentence() -> None:
-    parser = lively_parser()
+    parser = lively()
     with torch.no_grad():
         parser.scorer.second.bias.sub_(100)
     for tree in trees_of(parser.parse(random_sentences(10))):
@@ -152,8 +155,6 @@ def test_unary_chains_are_written_out() -> None:
     "changes",
     [
         {"lexical": ("charlstm",)},
-        {"lexical": ("charlstm",), "position": "added"},
-        {"lexical": ("charlstm",), "matrices": "full"},
         {"lexical": ("charlstm",), "position": "added", "matrices": "full"},
         {"lexical": ("word", "charlstm")},
         {"encoder": "lstm"},

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.vocabulary import Vocabulary
@@ -19,8 +18,9 @@ from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
-from tests.builders import TREES, config, tiny
+from tests.builders import TREES, config
 from tests.chart.enumeration import best_tree, label_table, spans
+from tests.parsers.examples import lively
 from tests.parsers.plain_parser import PlainParser, weights_of
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
@@ -37,12 +37,7 @@ SENTENCES = sentences_of(LENGTHS)
 
 
 def member(seed: int, **changes: Any) -> ChartParser:
-    """An untrained parser whose trees differ between sentences and seeds."""
-    parser = tiny(seed=seed, **changes)
-    with torch.no_grad():
-        parser.scorer.second.weight.mul_(4)
-        parser.scorer.second.bias.sub_(0.5)
-    return parser.eval()
+    return lively(seed=seed, **changes)
 
 
 def members() -> list[ChartParser]:

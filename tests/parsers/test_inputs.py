@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,22 +16,20 @@ from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.vocabulary import FIRST_TAG, START, STOP, UNK, Vocabulary
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.trees.tree import NO_TAG
 from tests.builders import TREES, config, tiny
-from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
+from tests.parsers.examples import (
+    SIDE_BY_SIDE,
+    batch_of,
+    check_learnt_and_loaded,
+    gold_of,
+    loss_of,
+)
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
-
-
-def loss_of(parser: ChartParser, max_tokens: int = 10_000) -> float:
-    """Mean loss of the trees; the gradients are left in the parser."""
-    indexer = steady_indexer(parser)
-    gold = [gold_of(parser, indexer, tree) for tree in TREES]
-    parser.zero_grad()
-    return accumulate(parser, gold, indexer, np.random.default_rng(0), max_tokens)
 
 
 # ---- tags as an input ------------------------------------------------------------------
@@ -86,6 +85,7 @@ def test_sub_batches_change_no_gradient(inputs: tuple[str, ...]) -> None:
     whole = loss_of(parser)
     gradients = {name: weight.grad for name, weight in parser.named_parameters()}
     assert all(gradient is not None for gradient in gradients.values())
+    parser.zero_grad()
     assert loss_of(parser, max_tokens=20) == pytest.approx(whole)
     for name, weight in parser.named_parameters():
         torch.testing.assert_close(weight.grad, gradients[name], msg=name)
@@ -184,22 +184,53 @@ def test_a_sentence_is_checked_and_indexed_once() -> None:
     assert len(list(parser.parse(sentences))) == len(sentences)
     assert parser.lexical["lengths"].seen == [*Boundary, *words[:11]]
     parser.lexical["lengths"].seen.clear()
-    ensemble = combine([parser, parser])
+    ensemble = Ensemble([parser, parser])
     with pytest.raises(SentenceTooLongError, match=r"^sentence 2: 62 characters$"):
         list(ensemble.parse([["ab"], ["x" * 60]]))
     assert len(parser.lexical["lengths"].seen) == 2 * 2 + 2 + 1  # the first parser refuses it
+
+
+# ---- inputs side by side ---------------------------------------------------------------
+
+
+def test_attention_reads_inputs_that_fill_its_content(tmp_path: Path) -> None:
+    parser = tiny(**SIDE_BY_SIDE, d_model=84)
+    assert parser.config.d_content == 16 + 7 + 3 + 16
+    check_learnt_and_loaded(parser, tmp_path, 30, 0.6)
+
+
+def test_files_are_read_in_widths_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "some.vec"
+    path.write_text("dog 1 2 3\ncat 4 5 6\n", encoding="utf-8")
+    widths: dict[str, Any] = {"d_word": 4, "d_vectors": 5, "join": "concatenated", "encoder": "gru"}
+    parser = tiny(lexical=("word", "vectors"), vectors=str(path), **widths).eval()
+    indexer = parser.indexer()
+    content = parser.lexical(batch_of(parser, indexer, [indexer.sentence(["dog"])]).tokens)
+    matrix = parser.lexical["vectors"].linear.weight
+    assert content.shape == (3, 9)
+    torch.testing.assert_close(content[1, 4:], matrix @ torch.tensor([1.0, 2.0, 3.0]))
 
 
 # ---- settings and files ----------------------------------------------------------------
 
 
 def test_inputs_and_settings_must_fit() -> None:
+    joined: dict[str, Any] = {"join": "concatenated", "encoder": "lstm"}
+    side = {"join": "concatenated", "d_word": 8, "d_form": 10}
     for changes, message in (
         ({"lexical": ("vectors",)}, r"vectors\.file"),
         ({"lexical": ("elmo",), "elmo_weights": "x"}, r"elmo\.options"),
         ({"lexical": ("transformer",)}, r"transformer\.name"),
         ({"lexical": ("tag",), "predict_tags": True}, "the input 'tag' already reads the tags"),
         ({"lexical": ("charconcat",), "d_model": 24}, "12 wide; make d_model a multiple of 32"),
+        ({"d_word": 8}, "word.width is set, but the inputs are added up"),
+        ({**joined, "d_word": 8}, "needs charlstm.width, which is not set"),
+        (side, "18 wide of .* d_model = 32 has a content of 16; make"),
+        ({**joined, **side, "layers": 0}, "18 wide .* = 32 and without layers has a content of 32"),
+        ({**joined, "lexical": ("charconcat",), "d_form": 24}, "charconcat.width"),
+        ({**joined, "d_word": 8, "d_form": 7}, "charlstm.width"),
+        ({"join": "beside"}, "join"),
+        ({"encoder": "gru", "recurrent_dropout": "word"}, "gru.masks"),
     ):
         with pytest.raises(ValidationError, match=message):
             config(**changes)

@@ -17,7 +17,7 @@ from spmrl_bench.nn.scorers.biaffine import choice_loss
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.biaffine import BiaffineParser, DependencyScores
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.joint import JointParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -209,9 +209,9 @@ def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) 
     words = words_of(sentences)[:10]
     one, other = shaken(joint(sentences)), shaken(joint(sentences, seed=2))
     alone, of_other = list(one.parse(words)), list(other.parse(words))
-    twice = combine([one, one])
+    twice = Ensemble([one, one])
     assert (twice.kind, list(twice.parse(words))) == ("joint", alone)
-    assert list(combine([one, other]).parse(words)) not in (alone, of_other)
+    assert list(Ensemble([one, other]).parse(words)) not in (alone, of_other)
     # One that is sure of itself decides: ten thousand times the scores, as much more weight.
     scorer = other.dependencies.scorer
     with torch.no_grad():
@@ -220,9 +220,9 @@ def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) 
         ):  # fmt: skip
             linear.weight.mul_(1e4)
             linear.bias.mul_(1e4)
-    assert list(combine([one, other]).parse(words)) == of_other != alone
+    assert list(Ensemble([one, other]).parse(words)) == of_other != alone
     with pytest.raises(EnsembleError):
-        combine([one, joint(sentences[:3])])
+        Ensemble([one, joint(sentences[:3])])
 
 
 def with_relations_turned_around(parser: Any) -> Any:
@@ -246,9 +246,9 @@ def test_the_order_of_relations_does_not_matter(build: Any, sentences: list[Pars
     one, other = shaken(build(sentences)), shaken(build(sentences, seed=2))
     turned = with_relations_turned_around(other)
     assert list(turned.parse(words)) == list(other.parse(words))
-    mixed = list(combine([one, other]).parse(words))
-    assert list(combine([one, turned]).parse(words)) == mixed
-    assert list(combine([turned, one]).parse(words)) == mixed
+    mixed = list(Ensemble([one, other]).parse(words))
+    assert list(Ensemble([one, turned]).parse(words)) == mixed
+    assert list(Ensemble([turned, one]).parse(words)) == mixed
 
 
 def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
@@ -257,8 +257,8 @@ def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
     words = words_of(sentences)[:10]
     members = [shaken(biaffine(sentences, seed=seed)) for seed in (1, 2)]
     alone = [list(member.parse(words)) for member in members]
-    assert list(combine(members[:1] * 3).parse(words)) == alone[0]
-    found = list(combine(members).parse(words))
+    assert list(Ensemble(members[:1] * 3).parse(words)) == alone[0]
+    found = list(Ensemble(members).parse(words))
     assert found not in alone
     for own, parse in zip(words, found, strict=True):
         arcs = sum(arcs_of(member, own) for member in members)
@@ -267,7 +267,7 @@ def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
     loose = members[1]
     loose.vocabulary = replace(loose.vocabulary, projective=False)
     with pytest.raises(EnsembleError, match="parser 1 has learnt projective trees only, parser 2"):
-        combine(members)
+        Ensemble(members)
 
 
 def arcs_of(parser: Any, words: Sequence[str]) -> Any:

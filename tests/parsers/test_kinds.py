@@ -14,7 +14,7 @@ import torch
 
 from spmrl_bench.errors import CheckpointError, RecipeError
 from spmrl_bench.parsers.base import EnsembleError, ParserConfig
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
@@ -111,8 +111,8 @@ def test_parsers_of_several_kinds_are_no_ensemble() -> None:
     baselines = [kind_named(name).parser_class.build(ParserConfig(), []) for name in BASELINES]
     found = "found: attach-neighbour, right-branching"
     with pytest.raises(EnsembleError, match=f"parsers of one kind; {found}"):
-        combine(baselines)
+        Ensemble(baselines)
     with pytest.raises(EnsembleError, match="found: no parser"):
-        combine([])
+        Ensemble([])
     with pytest.raises(EnsembleError, match="parsers of kind attach-neighbour cannot parse toget"):
-        combine(baselines[1:])
+        Ensemble(baselines[1:])

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
+from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.nn.scorers.actions import Stacks
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.ensemble import combine
+from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.transition import TransitionParser
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -171,19 +171,6 @@ def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse
         assert tree.relations.count("root") == 1
 
 
-def test_a_recurrent_encoder_reads_sentences_of_any_length(sentences: list[Parse]) -> None:
-    words = [word for example in sentences for word in example.words]
-    assert len(words) > 200
-    parser = parser_of(sentences, beam=2, max_positions=20)
-    assert parser.problem(words) == ""
-    (parse,) = parser.parse([words])
-    assert parse.dependencies is not None
-    assert len(parse) == len(words)
-    attentive = parser_of([sentences[0]], encoder="attention", max_positions=20)
-    with pytest.raises(SentenceTooLongError, match="the parser's position table allows 18"):
-        list(attentive.parse([words]))
-
-
 # Ensembles ---------------------------------------------------------------------------------
 
 
@@ -206,14 +193,14 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse])
     one, other = parser_of(sentences), parser_of(sentences, seed=2, d_decoder=10)
     alone = [list(parser.parse(words)) for parser in (one, other)]
     assert alone[0] != alone[1]
-    twice = combine([one, one])
+    twice = Ensemble([one, one])
     assert (twice.kind, list(twice.parse(words))) == ("transition", alone[0])
-    mixed = list(combine([one, other]).parse(words))
+    mixed = list(Ensemble([one, other]).parse(words))
     assert mixed not in alone
     turned = with_relations_turned_around(other)
     assert list(turned.parse(words)) == alone[1]
-    assert list(combine([one, turned]).parse(words)) == mixed
-    assert list(combine([turned, one]).parse(words)) == mixed
+    assert list(Ensemble([one, turned]).parse(words)) == mixed
+    assert list(Ensemble([turned, one]).parse(words)) == mixed
     # The mean of each action's probabilities, by hand.
     greedy = [parser_of(sentences, seed=seed, beam=1) for seed in (1, 2)]
     found = best(greedy[0], words[0], greedy[1])
@@ -222,7 +209,7 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse])
     assert found.score == pytest.approx(np.log(np.mean(each, axis=0)).sum(), abs=1e-4)
     few = parser_of(sentences[:2])
     with pytest.raises(EnsembleError):
-        combine([one, few])
+        Ensemble([one, few])
 
 
 # Files and mistakes ------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -17,7 +16,7 @@ from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.builders import config
-from tests.parsers.examples import accumulate, gold_of, steady_indexer
+from tests.parsers.examples import loss_of
 
 TREES = [
     parse_brackets("(S (NP (D The) (N dog)) (VP (V barks)))"),
@@ -77,9 +76,7 @@ def test_a_vector_of_its_own_goes_before_that_of_the_lower_case(tmp_path: Path) 
 
 def test_they_are_trained_on_and_the_file_is_needed_no_more(tmp_path: Path) -> None:
     parser = start(tmp_path, dict.fromkeys((w for tree in TREES for w in tree.words), 0.25))
-    indexer = steady_indexer(parser)
-    gold = [gold_of(parser, indexer, tree) for tree in TREES]
-    accumulate(parser, gold, indexer, np.random.default_rng(0), 10_000)
+    loss_of(parser, TREES)
     gradient = parser.lexical["word"].embedding.weight.grad
     assert gradient.abs().sum() > 0
     torch.optim.SGD([parser.lexical["word"].embedding.weight], lr=0.1).step()

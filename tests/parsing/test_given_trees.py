@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.parsing.answers import write_answer
-from spmrl_bench.parsing.given_trees import Layout, TreeReader, read_trees
+from spmrl_bench.parsing.given_trees import TreeReader, read_trees
 from spmrl_bench.parsing.streams import InputSentence, read_input
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
@@ -32,7 +32,7 @@ def read(text: str, transforms: list[str] | None = None) -> list[InputSentence]:
 
 
 def trees_of(stream: BinaryIO) -> Iterator[Tree]:
-    return read_trees(stream, "t", Layout())
+    return read_trees(stream, "t")
 
 
 def parsed(sentence: InputSentence) -> str:

@@ -148,7 +148,7 @@ def entered(name: str, right: int, results: Path) -> None:
 
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
-    (mine,), _ = compete(ours(laboratory, "charlstm"))
+    (mine,), _ = compete(make_runs(str(laboratory.recipe), variants=["charlstm"]))
     assert ours_and_others_table(ahead()).notes == ("No treebank has entries of both sides.",)
     entered("Worst", 0, RESULTS)
     (row,) = ahead()

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.errors import CheckpointError, SentenceTooLongError, TrainingError
+from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.parsers.batches import Sentence
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.training.trainer import Stream, Trainer, generator, seed_torch
 from tests.training.trainers import TRAIN_TREES, copied, events, final_bytes, make_trainer, weights
 
 
-def test_loss_falls_and_dev_score_rises(tmp_path: Path) -> None:
+def test_loss_falls_and_dev_score_rises_and_the_curve_has_every_score(tmp_path: Path) -> None:
     progress = make_trainer(tmp_path, max_epochs=8, learning_rate=0.02).fit()
     evaluations = events(tmp_path, "evaluation")
     losses = [event["loss"] for event in evaluations]
@@ -26,6 +26,9 @@ def test_loss_falls_and_dev_score_rises(tmp_path: Path) -> None:
     best = max(event["dev"] for event in evaluations)
     assert progress.best_score == pytest.approx(best, abs=1e-4)
     assert progress.best_score > evaluations[0]["dev"] + 10
+    times = [event["train_seconds"] + event["dev_seconds"] for event in evaluations]
+    assert [score for _, score in progress.curve] == [event["dev"] for event in evaluations]
+    assert [seconds for seconds, _ in progress.curve] == pytest.approx(times, abs=0.02)
 
 
 def test_events_are_one_json_object_a_line_with_these_fields(tmp_path: Path) -> None:
@@ -64,14 +67,6 @@ def test_the_parser_of_the_best_score_is_kept(tmp_path: Path) -> None:
         saved = copied(ChartParser.load(tmp_path / name))
         assert all((saved[weight] == seen[number][weight]).all() for weight in saved)
     assert weights(tmp_path / "best") != weights(tmp_path / "last")
-
-
-def test_the_curve_has_every_score_and_when_it_was_known(tmp_path: Path) -> None:
-    progress = make_trainer(tmp_path, max_epochs=2).fit()
-    evaluations = events(tmp_path, "evaluation")
-    times = [event["train_seconds"] + event["dev_seconds"] for event in evaluations]
-    assert [score for _, score in progress.curve] == [event["dev"] for event in evaluations]
-    assert [seconds for seconds, _ in progress.curve] == pytest.approx(times, abs=0.02)
 
 
 def test_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
@@ -167,12 +162,6 @@ def test_diverging_training_is_one_error_and_the_last_checkpoint_survives(tmp_pa
     saved = copied(ChartParser.load(tmp_path / "last"))
     assert json.loads(path.read_text(encoding="utf-8"))["steps"] > 0
     assert all(np.isfinite(weight).all() for weight in saved.values())
-
-
-def test_sentence_beyond_the_position_table(tmp_path: Path) -> None:
-    with pytest.raises(SentenceTooLongError, match="position table allows 6"):
-        make_trainer(tmp_path, model={"max_positions": 8})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
