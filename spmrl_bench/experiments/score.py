@@ -338,7 +338,12 @@ def score_runs(runs: Sequence[Run], scoring: Scoring, device: str) -> Record:
     saved = _saved(runs, scoring)
     results = {
         split: score_split(
-            parsers[0] if alone else ParserEnsemble(parsers), bank, split, config, seeds=seeds, saved=saved
+            parsers[0] if alone else ParserEnsemble(parsers),
+            bank,
+            split,
+            config,
+            seeds=seeds,
+            saved=saved,
         )
         for split in (("dev", "test") if selected else ("dev",))
     }

@@ -24,7 +24,9 @@ from spmrl_bench.storage.files import LIMIT, read_bounded
 CONTAINERS = 1 << 22
 
 _LARGEST = 2**63 - 1
-_LARGE_NUMBER = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
+_LONG, _EXPONENT = re.compile(rb"[0-9]{19}"), re.compile(rb"[eE]\+?[0-9]{3}")
+# What is in front of an exponent, which in a hash is none.
+_MANTISSA = re.compile(rb"(?:^|[:,\[\s])-?[0-9.]+$")
 _KEY = re.compile(rb'"\s*:')
 
 
@@ -45,7 +47,7 @@ def parse_json(data: bytes, *, wide: bool = False) -> Any:
     # Two values of one key, of which the first is lost, leave fewer keys, and fewer of what looks
     # like one in a string; only characters of ASCII that are written as numbers can hide that.
     lost = b"\\u00" in data or _keys(data) != _keys(to_json(value))
-    if lost or _LARGE_NUMBER.search(data):
+    if lost or _large_numbers(data):
         whole = None if wide else _whole
         json.loads(data, object_pairs_hook=_object, parse_float=_finite, parse_int=whole)
     return value
@@ -58,6 +60,14 @@ def read_json(path: Path, error: type[SpmrlError], limit: int = LIMIT) -> Any:
         return parse_json(data)
     except ValueError as problem:
         raise error(f"{path}: not valid JSON: {problem}") from None
+
+
+def _large_numbers(data: bytes) -> bool:
+    """Whether there may be numbers that are too large."""
+    if _LONG.search(data):
+        return True
+    places = (found.start() for found in _EXPONENT.finditer(data))
+    return any(_MANTISSA.search(data[max(0, place - 24) : place]) for place in places)
 
 
 def _keys(data: bytes) -> int:

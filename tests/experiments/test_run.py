@@ -16,7 +16,7 @@ from spmrl_bench.errors import (
     TreebankError,
 )
 from spmrl_bench.experiments.recipe import Recipe
-from spmrl_bench.leaderboard.store import Documents
+from spmrl_bench.leaderboard import store
 from spmrl_bench.parsing.models import load_parser
 from tests.builders import works
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
@@ -255,7 +255,7 @@ def test_a_command_reads_each_record_once_and_resolves_each_run_once(
     evaluate(trained)
     calls: list[str] = []
 
-    def noted(owner: type, name: str) -> None:
+    def noted(owner: Any, name: str) -> None:
         real = getattr(owner, name)
 
         def call(*arguments: Any, **options: Any) -> Any:
@@ -264,7 +264,7 @@ def test_a_command_reads_each_record_once_and_resolves_each_run_once(
 
         monkeypatch.setattr(owner, name, call)
 
-    noted(Documents, "read")
+    noted(store, "file_bytes")
     noted(Recipe, "resolve")
     works("eval", str(trained.recipe))
-    assert sorted(calls) == ["read"] * 2 + ["resolve"] * 2
+    assert sorted(calls) == ["file_bytes"] * 2 + ["resolve"] * 2
