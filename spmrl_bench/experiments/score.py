@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from rich.console import Console
 
@@ -197,7 +197,7 @@ def evaluate_all(
     else:
         results_dir = results_dir.absolute()
     groups: dict[Hashable, list[AnyRun]] = {}
-    for run in runs:
+    for run in shared(runs, on):
         groups.setdefault(run.group, []).append(run)
     asked: list[tuple[AnyRun | Ensemble, Scoring]] = []
     errors: list[SpmrlError] = []
@@ -235,6 +235,16 @@ def evaluate_all(
         records = known.look()
     found = [run.recorded(records, scoring) for run, scoring in asked]
     return [record for record in found if record is not None], errors
+
+
+Each = TypeVar("Each", bound=AnyRun)
+
+
+def shared(runs: Sequence[Each], on: Backend) -> list[Each]:
+    """The runs in folders that other machines find too, if work is done there."""
+    if on.is_local:
+        return list(runs)
+    return [replace(run, folder=run.folder.absolute()) for run in runs]  # type: ignore[type-var]
 
 
 def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ensemble, bool]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Sized
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
@@ -41,6 +40,7 @@ from spmrl_bench.experiments.score import (
     evaluate_parser,
     gold_parses,
     rules_of,
+    shared,
 )
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.record import Record
@@ -173,7 +173,7 @@ def train_and_evaluate(
     except SpmrlError as error:
         failures.append(error)
     records, errors = evaluate_all(
-        shared(runs, on),
+        runs,
         known,
         device=device,
         jobs=scored_at_once,
@@ -183,13 +183,6 @@ def train_and_evaluate(
     # What ended a training says more than that it has not ended.
     untold = [error for error in errors if not (failures and isinstance(error, UntrainedError))]
     return records, failures + untold
-
-
-def shared(runs: Sequence[Each], on: Backend) -> list[Each]:
-    """The runs in folders that other machines find too, if work is done there."""
-    if on.is_local:
-        return list(runs)
-    return [replace(run, folder=run.folder.absolute()) for run in runs]  # type: ignore[type-var]
 
 
 def _empty(runs: Sequence[AnyRun]) -> None:

@@ -93,7 +93,7 @@ def test_what_is_said_of_options(paths: Paths) -> None:
         paths[0].write_text(json.dumps(options), encoding="utf-8")
         assert failure(paths).startswith(f"{paths[0]}: {place}")
     for text, message in [
-        (b'{"lstm": {},\n "char_cnn"}', "not valid JSON: expected `:` at line 2 column 12"),
+        (b'{"lstm": {},\n "char_cnn"}', ": not valid JSON: expected `:` at line 2 column 12"),
         (b"[1]", ": (the whole file): input should be a valid dictionary"),
         (b"[" * 100_000, ": not valid JSON: "),
     ]:

@@ -249,13 +249,13 @@ BUGS = [
     Bug(
         "of two records of a run the older one counts",
         "leaderboard/frame.py",
-        "    pairs.sort(key=lambda pair: pair[0].finished)\n",
-        "    pairs.sort(key=lambda pair: pair[0].finished, reverse=True)\n",
-        "leaderboard/test_columns.py leaderboard/test_table.py leaderboard/test_identity.py",
+        "    return sorted(stored, key=lambda one: one.record.finished)\n",
+        "    return sorted(stored, key=lambda one: one.record.finished, reverse=True)\n",
+        "leaderboard/test_multilingual.py leaderboard/test_table.py leaderboard/test_identity.py",
     ),
     Bug(
         "deviations are those of a whole population",
-        "leaderboard/estimates.py",
+        "leaderboard/board.py",
         "        sd = statistics.stdev(values) if len(values) > 1 else None\n",
         "        sd = statistics.pstdev(values) if len(values) > 1 else None\n",
         "leaderboard",
@@ -263,8 +263,8 @@ BUGS = [
     Bug(
         "runs with other settings are taken for seeds of one",
         "leaderboard/frame.py",
-        'SERIES = ["shipped", "size", "variant", "digest", "precision", "ensemble"]',
-        'SERIES = ["shipped", "size", "variant", "precision", "ensemble"]',
-        "leaderboard/test_columns.py leaderboard/test_table.py leaderboard/test_identity.py",
+        "        return *about, self.digest, self.precision, members\n",
+        "        return *about, self.precision, members\n",
+        "leaderboard/test_multilingual.py leaderboard/test_table.py leaderboard/test_identity.py",
     ),
 ]

@@ -137,13 +137,15 @@ def test_other_settings_are_told_before_anything_is_trained(
 def entered(name: str, right: int, results: Path) -> None:
     """A system that has so many sentences of each split right, and of others the words alone."""
     bank = open_treebank("tiny-open")
+    files: dict[str, list[Path]] = {}
     for split in ("dev", "test"):
         gold = [parse.tree for parse in bank.examples(split) if parse.tree]
         flat = [Tree.build(tree.words, tree.tags, [(0, len(tree), "X")]) for tree in gold]
         lines = [write_brackets(tree) for tree in [*gold[:right], *flat[right:]]]
         path = Path(f"{name}.{split}")
         path.write_text("\n".join(lines) + "\n")
-        enter({split: [path]}, bank, System(name=name, outputs={}), results)
+        files[split] = [path]
+    enter(files, bank, System(name=name, outputs={}), results)
 
 
 def test_who_is_ahead(laboratory: Laboratory) -> None:

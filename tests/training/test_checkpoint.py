@@ -99,7 +99,7 @@ def test_full_disk_is_one_message_and_keeps_what_was_saved(
         def full(*_: object, code: int = code, **__: object) -> None:
             raise OSError(code, os.strerror(code))
 
-        monkeypatch.setattr("spmrl_bench.training.checkpoint.put", full)
+        monkeypatch.setattr("spmrl_bench.training.checkpoint.write_new", full)
         with pytest.raises(CheckpointError, match=rf"last: cannot be written \(.*{advice}, then"):
             save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}, done)
     assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}) == done
