@@ -355,10 +355,10 @@ print(peak_memory_bytes() / 1e6)
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
 
 
-@pytest.mark.parametrize("count", [8000, pytest.param(600_000, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("count", [16_000, pytest.param(600_000, marks=pytest.mark.campaign)])
 def test_memory_does_not_grow_with_the_folder(neighbours: Path, tmp_path: Path, count: int) -> None:
     peaks = []
-    for size in (1000, count):
+    for size in (4000, count):  # whole windows
         write(tmp_path / f"{size}", {"a.txt": tokens(size), "b.txt.gz": tokens(size)})
         places = map(str, (neighbours, tmp_path / f"{size}", tmp_path / f"{size}-out"))
         done = subprocess.run(
