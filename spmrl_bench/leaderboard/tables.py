@@ -123,7 +123,7 @@ def _systems(group: Group) -> list[str]:
         for run in group.runs
         if run.newest and (system := run.record.system) is not None
     ]
-    return [f"Systems of others. {'; '.join(times)}."] if times else []
+    return [f"Systems of others. {'; '.join(dict.fromkeys(times))}."] if times else []
 
 
 def _older(group: Group) -> list[str]:
