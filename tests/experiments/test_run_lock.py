@@ -1,4 +1,4 @@
-"""A run folder has one owner at a time, and an owner that is gone has no successor but one."""
+"""A run folder has one owner at a time: who it is is told, and of two that start one trains."""
 
 from __future__ import annotations
 
@@ -73,18 +73,10 @@ def age(seconds: float) -> None:
     os.utime(LOCK, (then, then))
 
 
-@pytest.mark.parametrize("end", [None, ValueError, KeyboardInterrupt])
-def test_a_folder_is_owned_until_the_end_however_it_comes(end: type[BaseException] | None) -> None:
-    with contextlib.suppress(ValueError, KeyboardInterrupt), run_lock(FOLDER):
-        with pytest.raises(RunOwnedError, match=rf"^{FOLDER}: process {os.getpid()} on "):
-            run_lock(FOLDER).__enter__()
-        with run_lock(FOLDER.with_name("other")):  # which is another's business
-            pass
-        if end is not None:
-            raise end
-    assert locks() == []
-    with run_lock(FOLDER):
+def test_a_lock_makes_no_folder_and_is_not_anothers_business() -> None:
+    with run_lock(FOLDER), run_lock(FOLDER.with_name("other")):
         assert not FOLDER.exists()  # since nothing was written to it
+    assert locks() == []
 
 
 def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
@@ -103,83 +95,13 @@ def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
     assert locks() == []
 
 
-def test_a_number_that_came_again_is_another_process() -> None:
-    with another_owner():
-        pass
-    change(pid=os.getpid())  # which lives, but did not start then
-    with run_lock(FOLDER):
-        pass
-    assert locks() == []
-
-
-def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
+def test_the_owner_on_another_machine_is_told_with_what_to_do() -> None:
     with another_owner():
         pass
     change(machine="elsewhere boot space")
     age(SILENCE - 60)
     with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes after .*delete .*lock"):
         run_lock(FOLDER).__enter__()
-    age(SILENCE + 60)
-    with run_lock(FOLDER):
-        pass
-    assert locks() == []
-
-
-def test_the_owner_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spmrl_bench.storage.locks.BEAT", 0.01)
-    with run_lock(FOLDER):
-        age(1000)
-        until = time.monotonic() + PATIENCE
-        while time.time() - LOCK.stat().st_mtime > 500:
-            assert time.monotonic() < until
-
-
-def test_a_lock_that_was_never_written_whole_counts_by_its_age() -> None:
-    LOCK.parent.mkdir(parents=True)
-    LOCK.write_text('{"machine"', encoding="utf-8")
-    with pytest.raises(RunOwnedError, match="on unknown has been training here since"):
-        run_lock(FOLDER).__enter__()
-    age(SILENCE + 60)
-    with run_lock(FOLDER):
-        pass
-
-
-def test_of_two_that_find_a_lock_left_behind_one_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other takes the folder between a look at the lock and what follows from it."""
-    with another_owner():
-        pass
-    alive, rival, holding = os.kill, run_lock(FOLDER), []
-
-    def overtaken(pid: int, number: int) -> None:
-        if not holding:
-            holding.append(rival)
-            rival.__enter__()
-        alive(pid, number)
-
-    # Whether a process lives is asked once, after the lock was read.
-    gone = json.loads(LOCK.read_text(encoding="utf-8"))["pid"]
-    monkeypatch.setattr(os, "kill", lambda pid, n: (overtaken if pid == gone else alive)(pid, n))
-    with pytest.raises(RunOwnedError, match=rf"process {os.getpid()} on "):
-        run_lock(FOLDER).__enter__()
-    assert holding
-    assert locks() == [LOCK.name]
-    rival.__exit__(None, None, None)
-    assert locks() == []
-
-
-def test_the_right_to_replace_a_lock_is_a_lock_too() -> None:
-    with another_owner():
-        pass
-    lock = json.loads(LOCK.read_text(encoding="utf-8"))
-    claim = LOCK.with_name(f"{LOCK.name}.{lock['token']}")
-    with run_lock(FOLDER.with_name("other")):
-        claim.write_bytes(LOCK.with_name(".other.lock").read_bytes())
-        with pytest.raises(RunOwnedError, match=rf"process {os.getpid()} on "):
-            run_lock(FOLDER).__enter__()
-    claim.write_text(json.dumps(lock | {"token": "0123abcd"}), encoding="utf-8")  # left behind
-    with run_lock(FOLDER):
-        assert locks() == [LOCK.name]
-    assert locks() == []
 
 
 # Training ----------------------------------------------------------------------------------
