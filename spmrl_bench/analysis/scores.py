@@ -83,18 +83,6 @@ def readable_scores(folder: Path) -> tuple[dict[ScoreKey, SplitResult], list[str
     return {score.key: score.result for score in scores}, mistakes + wrong
 
 
-def read_scores(folder: Path) -> dict[ScoreKey, SplitResult]:
-    """All scores of a folder.
-
-    Raises:
-        RecordError: a file cannot be read, or is not of such scores; names every one.
-    """
-    found, mistakes = readable_scores(folder)
-    if mistakes:
-        raise RecordError("\n".join(mistakes))
-    return found
-
-
 def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
     """Add a score to those of a folder; a RecordError where it cannot be written."""
     write_document(StudyScore(key=key, result=result), folder / "scores")

@@ -362,7 +362,10 @@ def read_regular(path: Path, limit: int = LIMIT) -> bytes:
         OSError: as of :func:`open_regular_file`, or the file has more bytes than ``limit``.
     """
     with open_regular_file(path) as file:
-        data = file.read(limit + 1)
+        size = min(os.fstat(file.fileno()).st_size, limit)
+        data = file.read(size + 1)  # a reader makes room for all that it is asked for
+        if len(data) > size:
+            data += file.read(limit - size)  # it has grown, or tells no size
     if len(data) > limit:
         raise OSError(0, f"more than {limit} bytes, which no such file needs", str(path))
     return data

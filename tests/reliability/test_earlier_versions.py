@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from spmrl_bench.analysis.scores import SCHEMA_VERSION as SCORES_VERSION
-from spmrl_bench.analysis.scores import read_scores
+from spmrl_bench.analysis.scores import readable_scores
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records, searched_text
 from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.nn.encoders.attention import AttentionMask
@@ -90,7 +90,8 @@ def test_a_record_of_version_5_says_what_was_searched(tally: Tally) -> None:
 
 
 def test_scores_of_studies(tally: Tally) -> None:
-    scores = read_scores(GOLDEN / "scores")
+    scores, errors = readable_scores(GOLDEN / "scores")
+    assert not errors
     tally("R20", "records and scores of earlier layouts").add(len(scores))
     (new,) = [key for key in scores if key.parsing]
     assert new.limits == ((1, AttentionMask(window=5)),)
