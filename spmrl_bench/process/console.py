@@ -52,9 +52,7 @@ class _Stream(io.FileIO):
 
 @contextmanager
 def standard_streams(status: int) -> Iterator[None]:
-    """Within it the three streams are there, in UTF-8, and can fail as said above.
-
-    Where results cannot be written, the program ends with the exit status.
+    """Have the three streams in UTF-8; where results cannot be written, end with the exit status.
 
     A closed stream is replaced by one that fails as it would, so that no file that is opened gets
     its number. Names of files come out with the bytes that they have.

@@ -24,11 +24,7 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 def end_with_parent(parent: int, before: Callable[[], object] = lambda: None) -> None:
-    """End this process when the one with this number, which started it, is gone, however.
-
-    Args:
-        before: what is done before.
-    """
+    """End this process, after ``before``, when its ``parent`` is gone, however."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -44,8 +40,7 @@ def worker_pool(
 ) -> ProcessPoolExecutor:
     """Processes of joblib with so many threads each, none of which outlives this one for long.
 
-    Args:
-        watch: sees to that in each of them; it is told the number of this process.
+    ``watch`` sees to that in each of them; it is told the number of this process.
     """
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.backend.resource_tracker import ensure_running
@@ -66,13 +61,10 @@ def worker_pool(
 
 
 def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None:
-    """End the processes of a pool at once; what they work on is no longer wanted.
+    """End the processes of a pool at once; ``before`` are the children that were there before it.
 
     A thread of joblib's does it, which may stumble over work that is dropped while it looks at it,
     and leave processes behind that the end of this one would wait for.
-
-    Args:
-        before: the children that this process had before the pool.
     """
     report = threading.excepthook
     threading.excepthook = lambda _: None
@@ -103,16 +95,11 @@ def usable_cores() -> int:
 
 
 def peak_memory_bytes() -> int | None:
-    """Largest memory this process has held so far; None where the system does not tell.
-
-    Linux has two numbers. That of ``getrusage`` includes what the process that started this one
-    held at the time, so it says of a small run of a large program what the program holds.
-    """
-    try:
+    """Largest memory this process has held so far; None where the system does not tell."""
+    # On Linux, ``getrusage`` counts what the process that started this one held at the time too.
+    with suppress(OSError):
         if found := _PEAK.search(_STATUS.read_text(encoding="ascii", errors="replace")):
             return int(found[1]) * 1024
-    except OSError:  # another system
-        pass
     try:
         import resource
     except ImportError:  # Windows

@@ -1,7 +1,6 @@
 """Being asked to stop: Ctrl-C and SIGTERM as one exception, which knows its signal.
 
-This module brings nothing along, so that the command line can have its handler in place before
-anything heavy is imported.
+Nothing heavy is imported, so that the command line can have its handler in place before that.
 """
 
 from __future__ import annotations
@@ -27,11 +26,7 @@ _since: dict[int, float] = {}  # when a signal came that waits for that
 
 
 class Interrupted(KeyboardInterrupt):
-    """The program was asked to stop, and what it had in work is saved.
-
-    Attributes:
-        number: of the signal, SIGINT (Ctrl-C) or SIGTERM.
-    """
+    """A signal (its ``number``) has asked to stop, and what was in work is saved."""
 
     def __init__(self, number: int = signal.SIGINT) -> None:
         super().__init__()

@@ -1,21 +1,15 @@
-"""Writing files and folders so that a crash leaves the old version or the new one, whole; and
-reading files of others within bounds.
+"""Atomic writing of files and folders, and bounded reading of files of others.
 
-A new version is written under a hidden name beside the old one, forced to disk, and renamed. One
-file is put in the place of another in one step. A folder is not: the old one is moved aside first,
-so whoever reads looks there too (:func:`last_complete_version`), and no moment is without one.
+A new version is written under a hidden name beside the old one, forced to disk, and renamed. A file
+takes the place of another in one step. A folder does not: the old one is moved aside first, so
+whoever reads looks there too (:func:`last_complete_version`).
 
-The hidden names say which process made them, ``.NAME.MACHINE-PID-BIRTH-TOKEN.new`` (``.old`` for
-what was moved aside; versions of the program before had ``.NAME.new``). So writers of one place
-never share a name, and what a process that is gone has left behind is told from the work of a
-living one: :func:`remove_orphans` removes it, and does so by itself when a process first writes
-into a folder.
+Hidden names say which process made them, ``.NAME.MACHINE-PID-BIRTH-TOKEN.new`` (``.old`` for what
+was moved aside; earlier versions of the program had ``.NAME.new``), so that what a dead process has
+left is told from the work of a living one.
 
-Whoever gives a path to be read may give that of a pipe, which would be waited for, of a device,
-which never ends, or of a file of any size. Nothing here waits, and no more is read than is allowed.
-
-All is written through the functions of :mod:`os` that are called by their names there, so that a
-test can let any of them fail, or the process die in it.
+All is written by functions of :mod:`os` that are called by their names there, so that a test can
+let any of them fail, or the process die in it.
 """
 
 from __future__ import annotations
@@ -28,8 +22,8 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader
 from pathlib import Path
@@ -38,11 +32,11 @@ from typing import TypeVar
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
-#: Seconds after which what a process of another machine was writing counts as left behind.
-FORGOTTEN = 86_400.0
 #: Bytes of a description, of settings or of a record; vocabularies of a million words have less.
 LIMIT = 32 << 20
 
+# Seconds after which what a process of another machine was writing counts as left behind.
+_FORGOTTEN = 86_400.0
 _HIDDEN = re.compile(
     r"\.(?P<name>.+?)"
     r"(\.(?P<machine>[0-9a-f]{8})-(?P<pid>\d{1,9})-(?P<birth>\d*)-[0-9a-f]{8})?"
@@ -67,48 +61,74 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_file(path: Path, fill: Callable[[Path], None]) -> None:
-    """Replace a file by a new one that ``fill`` writes at the path that it is given.
+    """Replace a file atomically by one that ``fill`` writes at the path that it is given.
 
-    Raises:
-        OSError: the version before is there, unharmed.
+    An OSError leaves the version before unharmed.
     """
+    with _new_version(path) as new:
+        fill(new)
+        _fsync(new)
+        os.replace(new, path)
+    _fsync(path.parent)
+
+
+def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
+    """Replace a folder, which nobody else writes, by a new one that ``fill`` writes.
+
+    An OSError leaves the version before unharmed.
+    """
+    old = _hidden(path, "old")
+    with _new_version(path) as new:
+        os.mkdir(new)
+        fill(new)
+        for place in [*new.rglob("*"), new]:
+            _fsync(place)
+        try:
+            with suppress(FileNotFoundError):
+                os.rename(path, old)
+            os.rename(new, path)
+        except BaseException:
+            if not path.exists():
+                with suppress(OSError):
+                    os.rename(old, path)
+            raise
+    try:
+        _fsync(path.parent)
+    finally:
+        for place in (old, *(path.with_name(f".{path.name}.{state}") for state in ("old", "new"))):
+            _remove(place)
+
+
+@contextmanager
+def _new_version(path: Path) -> Iterator[Path]:
+    """The place of a new version, which is removed where it cannot be written."""
     _make_folder(path.parent)
     new = _hidden(path, "new")
     try:
-        fill(new)
-        _force(new)
-        os.replace(new, path)
+        yield new
     except BaseException:
         _remove(new)
         raise
-    _force(path.parent)
 
 
 def write_new(path: Path, pieces: Iterable[Data]) -> None:
-    """Write a file that is not there yet to disk, one piece after the other.
-
-    Raises:
-        FileExistsError: it is there.
-        OSError: it cannot be written; then nothing of it stays.
-    """
+    """Write a file to disk, one piece after the other; a FileExistsError if it is there already."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
-        try:
-            for piece in pieces:
-                _write_all(descriptor, piece)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        for piece in pieces:
+            _write_all(descriptor, piece)
+        os.fsync(descriptor)
     except BaseException:
         _remove(path)
         raise
+    finally:
+        os.close(descriptor)
 
 
 def create(path: Path, data: Data) -> None:
-    """Write a file that is not there yet to disk, of which nobody ever sees a part.
+    """Write a file atomically; a FileExistsError if it is there already.
 
-    Raises:
-        FileExistsError: it is there; of several processes that do this at once, one succeeds.
+    Of several processes that do this at once, one succeeds.
     """
     new = _hidden(path, "new")
     try:
@@ -119,7 +139,7 @@ def create(path: Path, data: Data) -> None:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
                 raise
             write_new(path, [data])  # a file system without second names
-        _force(path.parent)
+        _fsync(path.parent)
     finally:
         _remove(new)
 
@@ -139,49 +159,6 @@ def append(path: Path, data: bytes) -> None:
         os.close(descriptor)
 
 
-def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
-    """Replace a folder by a new one that ``fill`` writes.
-
-    Where several processes do so at once, the last one's version stays, whole.
-
-    Raises:
-        OSError: the version before is there, unharmed.
-    """
-    _make_folder(path.parent)
-    new, old = _hidden(path, "new"), _hidden(path, "old")
-    try:
-        os.mkdir(new)
-        fill(new)
-        for place in [*new.rglob("*"), new]:
-            _force(place)
-        _exchange(new, path, old)
-    except BaseException:
-        if not path.exists():
-            with suppress(OSError):
-                os.rename(old, path)
-        _remove(new)
-        raise
-    try:
-        _force(path.parent)
-    finally:
-        for place in (old, *(path.with_name(f".{path.name}.{state}") for state in ("old", "new"))):
-            _remove(place)
-
-
-def _exchange(new: Path, path: Path, old: Path) -> None:
-    """Move a folder aside, if it is there, and another into its place."""
-    while True:
-        with suppress(FileNotFoundError):
-            os.rename(path, old)
-        try:
-            os.rename(new, path)
-            return
-        except OSError as error:
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-            _remove(old)  # another process has put its own there meanwhile
-
-
 def remove_folder(path: Path) -> None:
     """Remove a folder, if it is there, in one step as far as others can see."""
     gone = _hidden(path, "new")
@@ -191,31 +168,35 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_orphans(folder: Path) -> None:
-    """Put in order what processes that are gone have left in a folder.
+    """Remove what dead processes were writing in a folder, and put back what they had moved aside.
 
-    What they were writing is removed; what they had moved aside too, but if nothing has come into
-    its place, it returns there. What belongs to a living process, or may, is left alone, and so is
-    all if the folder cannot be written.
+    It is done by itself when a process first writes there; what cannot be removed stays.
     """
     with suppress(OSError):
-        left = []
-        for entry in os.scandir(folder):
-            found = _HIDDEN.fullmatch(entry.name)
-            if found and found["machine"] and _is_left_behind(entry, found):
-                left.append((entry.stat().st_mtime, entry.name, found))
-        # The newest of several that were moved aside is the one to return.
-        for _, name, found in sorted(left, key=lambda one: one[0], reverse=True):
-            place = folder / found["name"]
-            if found["state"] == "old" and not place.exists():
-                os.rename(folder / name, place)
+        for changed, place, found in _hidden_in(folder):
+            if not found["machine"]:
+                continue
+            if found["machine"] == _machine():
+                orphan = is_dead(int(found["pid"]), found["birth"])
             else:
-                _remove(folder / name)
+                orphan = time.time() - changed > _FORGOTTEN
+            target = folder / found["name"]
+            if orphan and found["state"] == "old" and not target.exists():
+                os.rename(place, target)
+            elif orphan:
+                _remove(place)
 
 
-def _is_left_behind(entry: os.DirEntry[str], found: re.Match[str]) -> bool:
-    if found["machine"] == _machine():
-        return is_dead(int(found["pid"]), found["birth"])
-    return time.time() - entry.stat(follow_symlinks=False).st_mtime > FORGOTTEN
+def _hidden_in(folder: Path) -> list[tuple[float, Path, re.Match[str]]]:
+    """When each hidden version in a folder was written, where it is, and its name; newest first."""
+    versions = []
+    with suppress(OSError):
+        for entry in os.scandir(folder):
+            if found := _HIDDEN.fullmatch(entry.name):
+                with suppress(OSError):  # it is removed right now
+                    changed = entry.stat(follow_symlinks=False).st_mtime
+                    versions.append((changed, Path(entry.path), found))
+    return sorted(versions, key=lambda version: version[0], reverse=True)
 
 
 def _hidden(path: Path, state: str) -> Path:
@@ -240,7 +221,6 @@ def _make_folder(folder: Path) -> None:
 
 @cache
 def _first_visit(folder: Path) -> None:
-    """Clear up a folder once in the life of a process."""
     remove_orphans(folder)
 
 
@@ -250,8 +230,8 @@ def _write_all(descriptor: int, data: Data) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _force(place: Path) -> None:
-    """Have a file, or the names in a folder, on disk, on file systems that have that."""
+def _fsync(place: Path) -> None:
+    """Force a file, or the names in a folder, to disk, on file systems that have that."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -263,7 +243,6 @@ def _force(place: Path) -> None:
 
 
 def _remove(place: Path) -> None:
-    """Remove a file or folder; what cannot be removed stays for :func:`remove_orphans`."""
     with suppress(OSError):
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place, ignore_errors=True)
@@ -275,37 +254,20 @@ def _remove(place: Path) -> None:
 
 
 def last_complete_version(path: Path) -> Path | None:
-    """Where the last whole version of a folder is, which nothing here changes.
-
-    That is its path, or a place beside it if a process was stopped between the two steps of
-    :func:`write_folder`, or is there now.
-
-    Returns:
-        None if there has never been one.
-    """
+    """Where the last whole version of a folder is: its path, or a hidden place beside it."""
     for _ in range(3):  # between the two looks, the process may have taken its second step
         if path.exists():
             return path
-        aside: list[tuple[float, Path]] = []
-        with suppress(OSError):
-            for entry in os.scandir(path.parent):
-                found = _HIDDEN.fullmatch(entry.name)
-                if found and (found["name"], found["state"]) == (path.name, "old"):
-                    with suppress(OSError):  # it is removed right now
-                        aside.append((entry.stat().st_mtime, Path(entry.path)))
-        if aside:
-            return max(aside)[1]
+        for _, place, found in _hidden_in(path.parent):
+            if (found["name"], found["state"]) == (path.name, "old"):
+                return place
     return None
 
 
 def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
-    """What a function reads from the last whole version of a folder.
+    """What a function reads from the last whole version of a folder, or ``path`` if there is none.
 
-    It is called again where another process has replaced the folder meanwhile, since it may have
-    seen files of both versions.
-
-    Args:
-        path: of the folder; where there is no version, ``read`` is given this path.
+    It is called again where the folder was replaced, since it may have seen files of both versions.
     """
     while True:
         place, before = _version(path)
@@ -330,11 +292,7 @@ def _version(path: Path) -> tuple[Path, tuple[int, int, int] | None]:
 
 
 def open_regular_file(path: Path) -> BufferedReader:
-    """A file for reading; whatever else stands at the path is refused, and not waited for.
-
-    Raises:
-        OSError: it cannot be opened, or is no regular file (``strerror`` says what it is).
-    """
+    """Open a file for reading; an OSError says that it is a pipe, a device or a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         check_regular(os.fstat(descriptor), path)
@@ -356,11 +314,7 @@ def check_regular(status: os.stat_result, path: Path) -> None:
 
 
 def read_regular(path: Path, limit: int = LIMIT) -> bytes:
-    """The bytes of a file.
-
-    Raises:
-        OSError: as of :func:`open_regular_file`, or the file has more bytes than ``limit``.
-    """
+    """The bytes of a regular file; an OSError if it is none, or has more of them than ``limit``."""
     with open_regular_file(path) as file:
         size = min(os.fstat(file.fileno()).st_size, limit)
         data = file.read(size + 1)  # a reader makes room for all that it is asked for

@@ -1,8 +1,7 @@
 """JSON of others, as values that the rest of the program can be given without a thought.
 
 pydantic's reader is fast and takes nothing but JSON, of bounded depth. What it lets through is
-looked for here: the last of two values of one key, numbers that are infinite, and whole ones
-beyond 64 bits.
+refused here: two values of one key, infinite numbers, and whole ones beyond 64 bits.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import codecs
 import json
 import math
 import re
-from itertools import pairwise
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +23,28 @@ from spmrl_bench.storage.files import LIMIT, read_bounded
 CONTAINERS = 1 << 22
 
 _LARGEST = 2**63 - 1
-_LONG, _EXPONENT = re.compile(rb"[0-9]{19}"), re.compile(rb"[eE]\+?[0-9]{3}")
-# What is in front of an exponent, which in a hash is none.
-_MANTISSA = re.compile(rb"(?:^|[:,\[\s])-?[0-9.]+$")
-_KEY = re.compile(rb'"\s*:')
+_LONG, _KEY = re.compile(rb"[0-9]{19}"), re.compile(rb'"\s*:')
 
 
 def parse_json(data: bytes, *, wide: bool = False) -> Any:
-    """The value that bytes are, in UTF-8 with or without a mark at the beginning.
+    """The value of JSON in UTF-8, with or without a byte order mark.
 
     Args:
         data: of a file.
         wide: whether whole numbers may have more than 64 bits, as other programs write them.
 
     Raises:
-        ValueError: they are no JSON, or have what is named above.
+        ValueError: it is no JSON, or has what is named above.
     """
     if data.count(b"[") + 4 * data.count(b"{") > CONTAINERS:
         raise ValueError("more lists and objects than any file of the program has")
     data = data.removeprefix(codecs.BOM_UTF8)
     value = from_json(data, allow_inf_nan=False)
-    # Two values of one key, of which the first is lost, leave fewer keys, and fewer of what looks
-    # like one in a string; only characters of ASCII that are written as numbers can hide that.
-    lost = b"\\u00" in data or _keys(data) != _keys(to_json(value))
-    if lost or _large_numbers(data):
+    # Signs of these in the text, or in what the value would be written as. Of two values of one key
+    # the first is lost, which letters of ASCII that are written as numbers can hide.
+    written = to_json(value, inf_nan_mode="constants")
+    doubtful = b"Infinity" in written or b"\\u00" in data or _LONG.search(data)
+    if doubtful or len(_KEY.findall(data)) != len(_KEY.findall(written)):
         whole = None if wide else _whole
         json.loads(data, object_pairs_hook=_object, parse_float=_finite, parse_int=whole)
     return value
@@ -62,22 +59,9 @@ def read_json(path: Path, error: type[SpmrlError], limit: int = LIMIT) -> Any:
         raise error(f"{path}: not valid JSON: {problem}") from None
 
 
-def _large_numbers(data: bytes) -> bool:
-    """Whether there may be numbers that are too large."""
-    if _LONG.search(data):
-        return True
-    places = (found.start() for found in _EXPONENT.finditer(data))
-    return any(_MANTISSA.search(data[max(0, place - 24) : place]) for place in places)
-
-
-def _keys(data: bytes) -> int:
-    return sum(1 for _ in _KEY.finditer(data))
-
-
 def _object(pairs: list[tuple[str, Any]]) -> None:
-    keys = sorted(key for key, _ in pairs)
-    for key, following in pairwise(keys):
-        if key == following:
+    for key, times in Counter(key for key, _ in pairs).most_common(1):
+        if times > 1:
             raise ValueError(f"the key '{key[:40]}' twice in one object")
 
 

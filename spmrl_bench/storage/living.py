@@ -1,7 +1,6 @@
-"""Which process is which, and whether one that left something behind is still there.
+"""Which process is which, and whether it is still there.
 
-Numbers of processes come again, so that a process is known by when it started too; and they
-mean something on one machine only, between two starts of it, in one space of such numbers.
+Numbers of processes come again, so that a process is known by when it started too.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Locks on a shared folder, whose owner may be any process of any machine and may die at any time.
 
 A lock is a small file that says which process of which machine has it; who creates it has the lock
-until it removes it. A lock that was left behind is recognised: on the same machine by the process,
-which is gone (when it started is noted too, since numbers of processes come again), anywhere else
-by its age, because the owner touches it every half minute. So a machine that sleeps for longer
-than :data:`SILENCE` while others work on the same folder may lose its lock; the owner notices that
-when it wakes up, and ends its process as SIGTERM does.
+until it removes it. One that was left behind is recognised on the same machine by the process,
+which is gone, and anywhere else by its age, by the clock of the file system, because the owner
+touches it every half minute. A machine that sleeps for longer than :data:`SILENCE` may lose its
+lock; the owner notices that when it wakes up, and ends its process as SIGTERM does.
 
-All works on a shared folder as far as it creates a file exclusively and renames in one step, as
-NFS does from version 3 on. Ages are by the clock of the file system.
+It is enough if the file system creates a file exclusively and renames in one step, as NFS does from
+version 3 on.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import signal
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -35,21 +33,17 @@ from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 #: behind, and seconds between two such signs.
 SILENCE, BEAT = 300.0, 30.0
 
-# Seconds in which a process that has created its lock has written it too, and bytes of one.
-_PATIENCE, _LARGEST = 1.0, 1 << 16
+_LARGEST = 1 << 16  # bytes of a lock
 
 
 class Owner(BaseModel):
-    """What a lock says."""
+    """What a lock says: which process of which machine has it since when (living.py)."""
 
     machine: str
-    """Host, boot and space of process numbers: where it is the same, numbers mean the same."""
     pid: int = Field(strict=True, gt=0, lt=2**31)
     birth: str
-    """When the process started, as its system counts; empty where it does not tell."""
     since: datetime.datetime
-    token: str
-    """Another for each lock ever written."""
+    token: str  # another for each lock ever written
 
     @property
     def host(self) -> str:
@@ -63,11 +57,7 @@ class Owner(BaseModel):
 
 
 class LockedError(SpmrlError):
-    """Another process, or another thread of this one, has the lock.
-
-    Attributes:
-        owner: who has it.
-    """
+    """Another process, or another thread of this one, has the lock: its ``owner``."""
 
     def __init__(self, lock: Path, owner: Owner) -> None:
         super().__init__(f"{lock}: process {owner.pid} on {owner.host} has it")
@@ -81,12 +71,7 @@ def lock_of(folder: Path) -> Path:
 
 @contextmanager
 def locked(lock: Path) -> Iterator[None]:
-    """Hold a lock, which is a file of this path.
-
-    Raises:
-        LockedError: another has it.
-        OSError: it cannot be written; its folder has to be there.
-    """
+    """Hold a lock, a file in a folder that is there; a LockedError if another has it."""
     me = Owner(
         machine=this_machine(),
         pid=os.getpid(),
@@ -102,27 +87,15 @@ def locked(lock: Path) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        try:
-            if beating.is_alive():  # what it has still to tell is of this work, not the next
-                beating.join()
-        finally:
-            with suppress(OSError):  # it is seen to be left behind
-                if (found := _read(lock)) is not None and found[0].token == me.token:
-                    os.unlink(lock)
-
-
-def file_clock(folder: Path) -> float:
-    """The time by the clock of the file system that a folder is on, as of :func:`time.time`.
-
-    Raises:
-        OSError: nothing can be written there.
-    """
-    with tempfile.TemporaryFile(dir=folder) as file:
-        return os.fstat(file.fileno()).st_mtime
+        if beating.ident is not None:  # what it has still to tell is of this work, not the next
+            beating.join()
+        with suppress(OSError):  # it is seen to be left behind
+            if (found := _read(lock)) is not None and found[0].token == me.token:
+                os.unlink(lock)
 
 
 def holder(lock: Path) -> Owner | None:
-    """Who has a lock; None if nobody has, as far as this process can tell. Nothing is changed."""
+    """Who has a lock; None if nobody has, as far as this process can tell."""
     if (found := _read(lock)) is None:
         return None
     with suppress(OSError):  # where the folder cannot be written, its clock is not known
@@ -157,30 +130,25 @@ def _take(lock: Path, me: Owner) -> None:
 
 def _read(lock: Path) -> tuple[Owner, float] | None:
     """Who owns a lock and when it was last touched; None where there is none."""
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            with open_regular_file(lock) as file:
-                text, touched = file.read(_LARGEST), os.fstat(file.fileno()).st_mtime_ns
-        except FileNotFoundError:
-            return None
-        with suppress(ValidationError):
-            return Owner.model_validate_json(text), touched / 1e9
-        if time.monotonic() > deadline:
-            # Its machine was lost while it was written; nothing but its age is known.
-            since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
-            unknown = Owner.model_construct(
-                machine="unknown", pid=0, birth="", since=since, token=str(touched)
-            )
-            return unknown, touched / 1e9
-        time.sleep(0.01)
+    try:
+        with open_regular_file(lock) as file:
+            text, touched = file.read(_LARGEST), os.fstat(file.fileno()).st_mtime_ns
+    except FileNotFoundError:
+        return None
+    try:
+        return Owner.model_validate_json(text), touched / 1e9
+    except ValidationError:  # it is not written whole yet, or never; nothing but its age is known
+        since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
+        unknown = {"machine": "unknown", "pid": 0, "birth": "", "since": since}
+        return Owner.model_construct(**unknown, token=str(touched)), touched / 1e9
 
 
 def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:
     """Whether the process that wrote a lock is gone, as far as this one can tell."""
     if owner.is_here:
         return is_dead(owner.pid, owner.birth)
-    return file_clock(folder) - touched > SILENCE
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return os.fstat(file.fileno()).st_mtime - touched > SILENCE
 
 
 def _beat(lock: Path, me: Owner, ended: threading.Event) -> None:

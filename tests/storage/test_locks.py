@@ -123,7 +123,6 @@ def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
 
 def test_what_names_no_process_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts by its age alone, as one that was never written whole; nobody is signalled."""
-    monkeypatch.setattr(locks, "_PATIENCE", 0.02)
     with another_owner():
         pass
     text, kill, asked = LOCK.read_text(encoding="utf-8"), os.kill, set[Any]()

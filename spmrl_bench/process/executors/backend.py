@@ -1,9 +1,8 @@
 """``--on BACKEND``: which executor does units of work.
 
-``local`` is this machine. ``dask://HOST:PORT`` is the cluster of workers whose scheduler is there;
-they see the folders that are seen here. ``slurm`` is the batch system that this machine can hand
-jobs to; its settings are those of the section ``slurm`` in ``config.toml`` of the user's own
-folder, and what stands behind a colon changes them: ``slurm:partition=gpu,gpus=1``.
+``local`` is this machine, ``dask://HOST:PORT`` a cluster of workers that see the same folders,
+``slurm`` the batch system that this machine can hand jobs to, with the settings ``[slurm]`` of
+``config.toml`` in the user's own folder, which ``slurm:KEY=VALUE,...`` changes.
 """
 
 from __future__ import annotations
@@ -26,12 +25,7 @@ CONFIG = "config.toml"
 
 @dataclass(frozen=True)
 class Backend:
-    """Where units are done: on this machine, on a Dask cluster, or as jobs of SLURM.
-
-    Attributes:
-        address: of a Dask scheduler.
-        settings: of SLURM.
-    """
+    """Where units are done; the address is of a Dask scheduler, the settings are those of SLURM."""
 
     kind: Literal["local", "dask", "slurm"] = "local"
     address: str = ""
@@ -39,7 +33,7 @@ class Backend:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is this machine, so that it is decided here how much goes on at once."""
+        """Whether it is this machine, where ``--jobs`` says how much goes on at once."""
         return self.kind == "local"
 
 
@@ -47,11 +41,7 @@ LOCAL = Backend()
 
 
 def parse_backend(text: str | None) -> Backend:
-    """What ``--on`` says; without it, this machine.
-
-    Raises:
-        RecipeError: it says nothing that is known, or ``config.toml`` is wrong.
-    """
+    """What ``--on`` says; a RecipeError if that is unknown, or ``config.toml`` is wrong."""
     if text is None or text == "local":
         return LOCAL
     if text == "dask":
@@ -81,16 +71,13 @@ def parse_backend(text: str | None) -> Backend:
 def executor_for(
     backend: Backend, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
 ) -> Executor:
-    """What does units there.
+    """What does units there; a SpmrlError says that it is not to be had.
 
     Args:
         jobs: how many at once on this machine; one at a time is done in this process.
         device: as of training.
         shared: a folder that all machines share.
         log: shows a line.
-
-    Raises:
-        SpmrlError: it is not to be had.
     """
     if backend.kind == "dask":
         from spmrl_bench.process.executors.dask import DaskExecutor
@@ -101,7 +88,7 @@ def executor_for(
 
         place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
         settings = validated(SlurmSettings, backend.settings, place, RecipeError)
-        return SlurmExecutor(settings, shared / ".slurm", device, log)
+        return SlurmExecutor(settings, shared / ".slurm", device)
     from spmrl_bench.process.executors.local import InProcess, LocalExecutor
 
     return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)

@@ -1,10 +1,9 @@
-"""Units of work, whatever does them somewhere, and the loop that has many of them done.
+"""Units of work, executors, which do them somewhere, and the loop that has many of them done.
 
 A unit is a function with its arguments, which leaves what it does in files, so that any process
-that sees the same folders may do it, be killed at any moment, and begin it again. An executor does
-units somewhere and says how each has ended; :func:`run_units` decides what is to be done about
-that. It keeps nothing but what it can learn again from the folders of the units, so it may be
-killed at any moment too.
+that sees the same folders may do it, be killed at any moment, and begin it again. An executor says
+how each has ended; :func:`run_units` decides what is done about that. It keeps nothing but what it
+can learn again from the folders of the units, so it may be killed at any moment too.
 """
 
 from __future__ import annotations
@@ -23,12 +22,9 @@ from spmrl_bench.process.signals import Interrupted, on_signals
 
 #: How often a unit is started again that was lost, or was stopped by a preemptible executor.
 RESTARTS = {"lost": 3, "stopped": 100}
-#: What can be done about a training that was lost too often.
 ADVICE = "give the same command again (without --fresh) to continue from the last checkpoint"
-#: Seconds between two looks whether somebody else's work has ended.
-AGAIN = 2.0
-# Likewise whether a signal has come.
-_GLANCE = 0.2
+#: Seconds between two looks whether somebody else's work has ended, and whether a signal has come.
+AGAIN, _GLANCE = 2.0, 0.2
 
 #: How a unit has ended: it is ``done``; it ``failed`` by an error of its own, which it would again;
 #: another process has it in work (``locked``); it was asked to end and left all in order
@@ -41,10 +37,8 @@ class Unit:
     """A piece of work.
 
     Attributes:
-        title: what it is called.
-        function: of a module. It is called with the arguments and two more by name, ``device`` and
-            ``console``, where it may speak; None leaves that to the function.
-        arguments: which another process can be given.
+        function: of a module. It is called with the arguments, which can be pickled, and two more
+            by name: ``device``, and ``console``, where it may speak (None leaves that to it).
         folder: that it works in.
         cost: how long it takes, compared with others.
     """
@@ -57,12 +51,7 @@ class Unit:
 
 
 class Outcome(NamedTuple):
-    """A unit, and how it has ended.
-
-    Attributes:
-        error: of ``failed``, what it ended with; of ``locked``, ``stopped`` and ``lost``, what is
-            known, in words for the user.
-    """
+    """A unit, how it has ended, and why, in words for the user where it has not failed."""
 
     unit: Unit
     status: Status
@@ -81,22 +70,14 @@ class Executor(Protocol):
 
     @property
     def preemptible(self) -> bool:
-        """Whether units are stopped by others than people, as by a batch system that has more
-        urgent work, so that they are to be started again."""
+        """Whether others than people stop units, as a batch system that has more urgent work."""
 
     @property
     def capacity(self) -> int:
         """How many units it takes at once; this may change from one moment to the next."""
 
     def start(self, unit: Unit) -> str | None:
-        """Take a unit into work.
-
-        Returns:
-            Where, for the user; None if the unit itself says that it has begun.
-
-        Raises:
-            SpmrlError: it cannot be.
-        """
+        """Take a unit into work; returns where, for the user, or None if it says so itself."""
 
     def outcomes(self, seconds: float) -> list[Outcome]:
         """The units that have ended since this was last asked; waits so long for the first."""
@@ -124,11 +105,11 @@ def run_units(
 
     Args:
         units: of which no two have the same folder.
-        executor: does them; it is closed at the end.
+        executor: is closed at the end.
         log: shows a line.
         next_unit: asked for another unit when all of these have begun and there is room, or nothing
             is left in work; None while there is none.
-        on_end: told of each unit that is done or has failed, as soon as it is.
+        on_end: told of each unit that is done or has failed.
         advice: what can be done about a unit that was lost too often.
 
     Raises:
@@ -140,7 +121,6 @@ def run_units(
     later: deque[tuple[float, Unit]] = deque()  # in the order of their times
     in_work: set[Unit] = set()
     begun: set[Unit] = set()
-    told: set[Unit] = set()  # of whose other owner the user was told
     ends: Counter[tuple[Status, Unit]] = Counter()
     over: list[Outcome] = []
     signals: list[int] = []
@@ -196,17 +176,16 @@ def run_units(
                     unit, status, error = outcome
                     in_work.remove(unit)
                     ends[status, unit] += 1
-                    tries = RESTARTS.get(status, 0)
+                    again = status == "lost" or executor.preemptible
                     if status in ("done", "failed"):
                         end(outcome)
                     elif stopping:
                         broken_off = True
                     elif status == "locked":
-                        if unit not in told:
-                            told.add(unit)
+                        if ends[status, unit] == 1:
                             log(f"{unit.title}: waiting, {error}")
                         later.append((time.monotonic() + AGAIN, unit))
-                    elif ends[status, unit] <= tries and (status == "lost" or executor.preemptible):
+                    elif again and ends[status, unit] <= RESTARTS[status]:
                         log(f"{unit.title}: {error}; it is started again")
                         waiting.appendleft(unit)
                     else:

@@ -2,14 +2,12 @@
 
 A worker has one unit at a time, which it does in a process of its own, as it would be done here
 with as many threads as the worker was started with. So a unit is asked to save and end as anywhere
-else, its memory goes with it, and it ends when its worker is gone. Which worker is next is decided
-here, by who has nothing in work; Dask brings units there, watches the workers, and brings the
-answers. Which graphics card is whose, whoever starts the workers says (CUDA_VISIBLE_DEVICES).
+else, its memory goes with it, and it ends when its worker is gone. Which graphics card is whose,
+whoever starts the workers says (CUDA_VISIBLE_DEVICES).
 
 The workers see the same folders as the driver. A file of the driver's that a worker does not see
-is how one that sees others is found out before it has work, and how it is told whether a unit has
-failed by itself or because its worker has lost the folder. Such a worker gets no more units until
-it sees the folder again.
+tells one that sees others before it has work, and a unit that has failed by itself from one whose
+worker has lost the folder. Such a worker gets no more units until it sees the folder again.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ from typing import Any, NamedTuple
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.process.executors.base import Outcome, Status, Unit
-from spmrl_bench.process.executors.local import Job, start_job
+from spmrl_bench.process.executors.local import Job
 
 #: Seconds between two looks at which workers there are, and in which an answer should come.
 _LOOK, _PATIENCE = 1.0, 30.0
 
 
 class _Given(NamedTuple):
-    """A unit, who has it, and what will say how it has ended."""
+    """A unit that a worker has."""
 
     unit: Unit
     worker: str
@@ -58,16 +56,13 @@ class DaskExecutor:
         device: str = "auto",
         log: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Connect to a cluster.
+        """Connect to a cluster; a SpmrlError says that there is none, or no library for it.
 
         Args:
             address: of its scheduler, such as ``tcp://host:8786``.
             shared: a folder that all workers should see, which is made if it is not there.
             device: as of training.
             log: shows a line.
-
-        Raises:
-            SpmrlError: the libraries are not installed, or there is no such cluster.
         """
         try:
             import distributed
@@ -124,12 +119,12 @@ class DaskExecutor:
 
     def ask_to_stop(self) -> None:
         with suppress(SpmrlError):  # then they are gone
-            self._run(_ask, self._token)
+            self._run(_stop, self._token)
 
     def close(self) -> None:
         if self._given:
             with suppress(SpmrlError):
-                self._run(_kill, self._token)
+                self._run(_stop, self._token, True)
         with suppress(Exception):  # the cluster may be gone, and nothing is wanted of it any more
             self._client.close(timeout=_LOOK)
         self._sign.unlink(missing_ok=True)
@@ -156,11 +151,7 @@ class DaskExecutor:
         return Outcome(unit, "lost", TrainingError(f"its worker {_short(worker)} is gone"))
 
     def _look(self) -> None:
-        """See which workers there are, and whether new ones can work, at most once a second.
-
-        Raises:
-            SpmrlError: one cannot, and none ever could.
-        """
+        """See which workers there are; if none ever could work, it is an error that one cannot."""
         if time.monotonic() < self._next_look:
             return
         with self._answering():
@@ -171,37 +162,20 @@ class DaskExecutor:
         if new := sorted(there.keys() - self._threads.keys()):
             with suppress(OSError):  # its folder was gone, for the driver too, and is there again
                 self._sign.touch()
-            for worker, facts in self._run(_facts, str(self._sign), workers=new).items():
-                if problem := self._problem_of(worker, facts):
-                    if not self._had_workers:
-                        raise SpmrlError(problem)
-                    self._refuse(worker, problem)
-                else:
+            asked = (_problem, __version__, platform.python_version(), str(self._sign))
+            for worker, problem in self._run(*asked, workers=new).items():
+                if not problem:
                     self._threads[worker] = there[worker]
                     self._refused.discard(worker)
                     self._had_workers = True
+                    continue
+                if isinstance(problem, Exception):
+                    problem = f"cannot do any work: {problem}; is spmrl-bench installed there?"
+                problem = f"worker {_short(worker)}: {problem}"
+                if not self._had_workers:
+                    raise SpmrlError(problem)
+                self._refuse(worker, problem)
         self._next_look = time.monotonic() + _LOOK
-
-    def _problem_of(self, worker: str, facts: tuple[str, str, str, bool] | Exception) -> str:
-        """Why a worker cannot do any work, in words; empty if it can."""
-        if isinstance(facts, Exception):
-            return (
-                f"worker {_short(worker)}: cannot do any work: {facts}; is spmrl-bench "
-                "installed where it runs?"
-            )
-        host, version, python, sees = facts
-        place, own = f"worker {_short(worker)} of {host}", (__version__, platform.python_version())
-        if (version, python) != own:
-            return (
-                f"{place}: has spmrl-bench {version} and Python {python}; here they are {own[0]} "
-                f"and {own[1]}: install the same on both"
-            )
-        if not sees:
-            return (
-                f"{place}: does not see {self._sign.parent}: workers need the runs on a folder "
-                "that all machines share; name one with --runs"
-            )
-        return ""
 
     def _refuse(self, worker: str, problem: str) -> None:
         """Give a worker no more work until there is nothing wrong with it any more."""
@@ -240,9 +214,20 @@ _asked: set[str] = set()  # drivers that want no more
 _starting = threading.Lock()
 
 
-def _facts(sign: str) -> tuple[str, str, str, bool]:
-    """This worker's host, its versions of the program and of Python, and what it sees."""
-    return socket.gethostname(), __version__, platform.python_version(), _sees(sign)
+def _problem(version: str, python: str, sign: str) -> str:
+    """Why this worker cannot do any work for such a driver; empty if it can."""
+    own = platform.python_version()
+    if (version, python) != (__version__, own):
+        return (
+            f"{socket.gethostname()} has spmrl-bench {__version__} and Python {own}; here they are "
+            f"{version} and {python}: install the same on both"
+        )
+    if not _sees(sign):
+        return (
+            f"{socket.gethostname()} does not see {Path(sign).parent}: workers need the runs on a "
+            "folder that all machines share; name one with --runs"
+        )
+    return ""
 
 
 def _sees(sign: str) -> bool:
@@ -256,11 +241,7 @@ def _sees(sign: str) -> bool:
 def _work(
     unit: Unit, device: str, threads: int, driver: str, sign: str
 ) -> tuple[Status, Exception | None, bool]:
-    """Do a unit in a process of its own.
-
-    Returns:
-        How it has ended, and whether that was for no loss of the folder.
-    """
+    """Do a unit in a process; returns how it has ended, and whether for no loss of the folder."""
     with _starting:
         if driver in _asked:
             return "stopped", TrainingError("was told to stop"), True
@@ -269,7 +250,7 @@ def _work(
         multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
         # Dask has its workers give memory back at once, which makes training twice as slow.
         os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
-        job = start_job(unit, device, threads)
+        job = Job(unit, device, threads)
         _jobs[driver].add(job)
     try:
         _, status, error = job.outcome()
@@ -278,14 +259,11 @@ def _work(
         _jobs[driver].discard(job)
 
 
-def _ask(driver: str) -> None:
+def _stop(driver: str, at_once: bool = False) -> None:
     with _starting:
         _asked.add(driver)
-        for job in _jobs[driver]:
-            job.process.terminate()
-
-
-def _kill(driver: str) -> None:
-    _ask(driver)
-    for job in list(_jobs[driver]):
-        job.kill()
+        for job in list(_jobs[driver]):
+            if at_once:
+                job.kill()
+            else:
+                job.process.terminate()

@@ -1,12 +1,9 @@
 """Units on this machine: in this process, one after the other, or side by side in processes.
 
 joblib starts the processes, watches them and brings back how they ended. One pool for all units
-would break as a whole when one of its workers is killed, and keep what a unit has left in memory
-for the next one. So each unit has a pool of one worker. It is asked to stop by SIGTERM, by itself
-too when the process that started it is gone.
-
-A unit computes with the same number of threads and in the same order as it would alone: what
-comes out is the same to the last bit.
+would break as a whole when one of its workers is killed, and keep what a unit has left in memory.
+So each unit has a pool of one worker, which SIGTERM asks to stop. It computes with the same number
+of threads and in the same order as it would alone: what comes out is the same to the last bit.
 """
 
 from __future__ import annotations
@@ -15,13 +12,10 @@ import os
 import signal
 import sys
 import threading
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
-from dataclasses import dataclass
 from multiprocessing import active_children
-from multiprocessing.process import BaseProcess
 
-from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 
@@ -73,10 +67,7 @@ class InProcess:
 
 
 class LocalExecutor:
-    """Processes of joblib, so many at once; each has its share of the threads.
-
-    Where there are several graphics cards and ``device`` names none of them, they take turns.
-    """
+    """Processes of joblib, each with its share of the threads; graphics cards take turns."""
 
     preemptible = False
 
@@ -90,7 +81,7 @@ class LocalExecutor:
     def start(self, unit: Unit) -> str:
         number = min({*range(self.capacity)} - {*self._jobs.values()})
         device = device_of_job(number, self._device, self._cards)
-        self._jobs[start_job(unit, device, self._threads)] = number
+        self._jobs[Job(unit, device, self._threads)] = number
         return f"on {device}" if device != self._device else ""
 
     def outcomes(self, seconds: float) -> list[Outcome]:
@@ -112,14 +103,16 @@ class LocalExecutor:
         self._jobs.clear()
 
 
-@dataclass(frozen=True, eq=False)
 class Job:
-    """A unit, the pool of one process that does it, and how it will have ended."""
+    """A process that does a unit with so many threads; Ctrl-C of a terminal is not for it."""
 
-    unit: Unit
-    pool: ProcessPoolExecutor
-    process: BaseProcess
-    future: Future[None]
+    def __init__(self, unit: Unit, device: str, threads: int) -> None:
+        self.unit = unit
+        with interrupts_blocked():
+            self.pool = worker_pool(1, threads, _stop_with_parent)
+            before = set(active_children())
+            self.future = self.pool.submit(perform, unit, device, threads)
+            (self.process,) = set(active_children()) - before
 
     def kill(self) -> None:
         """End it at once; the pool's own way needs a program that small systems lack."""
@@ -143,16 +136,6 @@ class Job:
         if error is None or isinstance(error, Exception):
             return Outcome(self.unit, status_of(error), error)
         return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))
-
-
-def start_job(unit: Unit, device: str, threads: int) -> Job:
-    """Start a process that does a unit with so many threads; Ctrl-C of a terminal is not for it."""
-    with interrupts_blocked():
-        pool = worker_pool(1, threads, _stop_with_parent)
-        before = set(active_children())
-        future = pool.submit(perform, unit, device, threads)
-        (process,) = set(active_children()) - before
-    return Job(unit, pool, process, future)
 
 
 def _stop_with_parent(parent: int) -> None:

@@ -2,11 +2,10 @@
 
 Units that are handed over together are one job array. How one has ended is its result, a file;
 where there is none, SLURM says what became of its job, or does not know it any more. ``squeue`` is
-asked, once for all jobs, and not ``sacct``: many clusters keep no accounts. SLURM's controller may
-be busy or started anew; then it does not answer for a while, and the jobs go on.
+asked and not ``sacct``, since many clusters keep no accounts.
 
-Jobs of a driver that was killed go on too. The same command finds their runs locked and waits for
-them, and a job that begins later finds its run finished (``scancel -n spmrl_bench`` ends them).
+Jobs of a driver that was killed go on. The same command finds their runs locked and waits for them,
+and a job that begins later finds its run finished (``scancel -n spmrl_bench`` ends them).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +45,10 @@ if TYPE_CHECKING:
 Count = Annotated[int, Field(ge=1)]
 Answer: TypeAlias = tuple[Status, Exception | None]
 
-#: Seconds that the controller may be silent, and that one answer may take.
-PATIENCE, ONE_ANSWER = 600.0, 60.0
-# Seconds after which jobs are told again to stop, and after which SLURM is asked again to take
-# units that it has refused.
-_REMIND, _AGAIN = 30.0, 60.0
+#: Seconds that the controller may be silent.
+PATIENCE = 600.0
+# Seconds that one answer of it may take, and after which jobs are told again to stop.
+_ONE_ANSWER, _REMIND = 60.0, 30.0
 _PROGRAMS = ("sbatch", "srun", "squeue", "scancel")
 
 # States after which a job is not gone on with, with two that SLURM does not name so.
@@ -61,38 +58,23 @@ _ENDS = {
     *("PREEMPTED", "REVOKED", "TIMEOUT", _NEVER_BEGAN, _UNLISTED),
 }
 
-# Of a log that is shown: lines, and the bytes where they are looked for.
-_TAIL, _TAIL_BYTES = 3, 4096
-
 
 class SlurmSettings(BaseModel):
-    """What each run asks of SLURM."""
+    """What each run asks of SLURM (docs/scaling.md)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     partition: str | None = None
-    """Partition that jobs go to; without it the cluster's own choice."""
     account: str | None = None
-    """Account that they are charged to; without it the user's own."""
     qos: str | None = None
-    """Quality of service; without it the account's own."""
     minutes: Count = 1440
-    """Time limit of a job. A run that needs longer saves shortly before, and goes on in another."""
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    """Memory of a run."""
     cpus: Count = 1
-    """Cores of a run, each for one thread."""
     gpus: Annotated[int, Field(ge=0, le=1)] = 0
-    """Graphics cards of a run: 0 trains on the CPU, 1 on a card."""
     at_once: Count = 100
-    """Jobs of one array that run at once."""
     queued: Count = 1000
-    """Jobs that wait or run at most; more than ``MaxArraySize`` of the cluster it does not take."""
     setup: tuple[str, ...] = ()
-    """Lines of shell before the program, such as ``module load cuda``."""
     extra: dict[str, str | StrictInt | StrictFloat | Literal[True]] = {}
-    """Further options of ``sbatch`` by their long names, such as ``constraint = "a100"``; ``true``
-    where there is no value."""
 
     @field_validator("extra")
     @classmethod
@@ -143,23 +125,13 @@ class SlurmExecutor:
     #: Seconds between two looks at the queue, and in which a file that a job has left is seen here.
     interval, grace = 5.0, 60.0
 
-    def __init__(
-        self,
-        settings: SlurmSettings,
-        folder: Path,
-        device: str = "auto",
-        log: Callable[[str], None] = lambda _: None,
-    ) -> None:
-        """Nothing is handed over yet.
+    def __init__(self, settings: SlurmSettings, folder: Path, device: str = "auto") -> None:
+        """Nothing is handed over yet; a SpmrlError says that submitit or SLURM is not there.
 
         Args:
             settings: of the jobs.
             folder: for files of jobs, which all nodes see under the same name.
             device: of units; ``auto`` is a graphics card if the settings have one, else the CPU.
-            log: shows a line.
-
-        Raises:
-            SpmrlError: submitit or SLURM is not there.
         """
         try:
             import submitit
@@ -172,16 +144,15 @@ class SlurmExecutor:
                 f"no program '{missing[0]}' here, with which SLURM is told what to do: give the "
                 "command on a machine of the cluster"
             )
-        self._submitit, self._settings, self._log = submitit, settings, log
+        self._submitit, self._settings = submitit, settings
         self._folder = folder.absolute()
         # A card of somebody else may be seen by a job that asked for none.
         self._device = ("cuda" if settings.gpus else "cpu") if device == "auto" else device
         self._collected: list[Unit] = []  # not handed over yet
         self._works: list[_Work] = []
-        self._next_look = self._next_try = 0.0
+        self._next_look = 0.0
         self._next_reminder: float | None = None  # where all are asked to stop
         self._answered = time.monotonic()
-        self._refused = False
 
     @property
     def capacity(self) -> int:
@@ -206,8 +177,8 @@ class SlurmExecutor:
                 self._next_reminder = now + _REMIND
                 self._scancel("--state=PENDING")
                 self._scancel("--state=RUNNING", "--signal=TERM")
-        elif self._collected and now >= self._next_try:
-            found += self._hand_over(now)
+        elif self._collected:
+            found += self._hand_over()
         self._next_look = time.monotonic() + self.interval
         return found
 
@@ -219,9 +190,12 @@ class SlurmExecutor:
             self._scancel()  # they get SIGTERM, and some seconds to save
         self._works, self._collected = [], []
 
+    def _scancel(self, *options: str) -> None:
+        """Tell SLURM something about all jobs; those that it does not know any more have ended."""
+        _output("scancel", "--quiet", *options, *(work.job.job_id for work in self._works))
+
     def _ended_jobs(self, now: float) -> list[Outcome]:
-        states = self._states(now)
-        if states is None:
+        if (states := self._states(now)) is None:
             return []
         # A network's file system tells late of a single file that has appeared.
         files: set[Path] = set()
@@ -230,43 +204,42 @@ class SlurmExecutor:
                 files.update(folder.iterdir())
         found: list[Outcome] = []
         for work in list(self._works):
-            job = work.job
-            answer = _answer_of(job) if job.paths.result_pickle in files else None
-            state = states.get(job.job_id, _UNLISTED)
-            if (answer := self._judged(work, answer, state, now)) is not None:
+            answer = _answer_of(work.job) if work.job.paths.result_pickle in files else None
+            if outcome := self._outcome(work, answer, states.get(work.job.job_id, _UNLISTED), now):
                 self._works.remove(work)
-                if answer[0] not in ("failed", "lost"):
-                    _remove_files(job)
-                found.append(Outcome(work.unit, *answer))
+                if outcome.status not in ("failed", "lost"):
+                    _remove_files(work.job)
+                found.append(outcome)
         return found
 
-    def _judged(self, work: _Work, answer: Answer | None, state: str, now: float) -> Answer | None:
+    def _outcome(
+        self, work: _Work, answer: Answer | None, state: str, now: float
+    ) -> Outcome | None:
+        """How a unit has ended, of which its job may have left an answer."""
         if state not in _ENDS:
             work.missed = None
             # SLURM itself begins one again that was told to make room; and a unit that is to be
             # begun again here had better not meet its own job.
-            return None if answer is None or answer[0] in ("stopped", "locked") else answer
+            if answer is None or answer[0] in ("stopped", "locked"):
+                return None
         if answer is not None:
-            return answer
+            return Outcome(work.unit, *answer)
         work.missed = work.missed or now
-        if state != _NEVER_BEGAN and now - work.missed < self.grace:
-            return None
         problem = f"SLURM job {work.job.job_id} is {state}"
         if state != _NEVER_BEGAN:
+            if now - work.missed < self.grace:
+                return None
             problem += f", without a result; {_end_of_log(work.job)}"
         made_room = self._next_reminder is not None or state == "PREEMPTED"
-        return "stopped" if made_room else "lost", TrainingError(problem)
+        return Outcome(work.unit, "stopped" if made_room else "lost", TrainingError(problem))
 
     def _states(self, now: float) -> dict[str, str] | None:
         """The states of all jobs of this user, by their numbers; None is no answer now.
 
-        SLURM remembers a job for some minutes after its end, and then no more.
-
-        Raises:
-            SpmrlError: there has been none for too long.
+        SLURM remembers a job for some minutes after its end. No answer for long is a SpmrlError.
         """
-        command = ["squeue", "--noheader", "--array", "--states=all", f"--user={os.getuid()}"]
-        answer, problem = _told([*command, "--format=%i|%T|%M"])
+        which = ("--array", "--states=all", f"--user={os.getuid()}", "--format=%i|%T|%M")
+        answer, problem = _output("squeue", "--noheader", *which)
         if problem:
             if now - self._answered > PATIENCE:
                 raise SpmrlError(
@@ -281,25 +254,17 @@ class SlurmExecutor:
             for name, state, used in rows
         }
 
-    def _scancel(self, *options: str) -> None:
-        """Tell SLURM something about all jobs; those that it does not know any more have ended."""
-        _told(["scancel", "--quiet", *options, *(work.job.job_id for work in self._works)])
-
-    def _hand_over(self, now: float) -> list[Outcome]:
-        """Hand over what was collected; returns the units that another process has in work.
-
-        Where SLURM takes no more at the moment, that waits for a while.
-
-        Raises:
-            SpmrlError: it takes none at all, or the files cannot be written.
-        """
+    def _hand_over(self) -> list[Outcome]:
+        """Hand over what was collected; returns the units that another process has in work."""
         locked: list[Outcome] = []
+        units: list[Unit] = []
         for unit in self._collected:
             if unit.folder is not None and (owner := holder(lock := lock_of(unit.folder))):
                 locked.append(Outcome(unit, "locked", LockedError(lock, owner)))
-        others = {outcome.unit for outcome in locked}
-        self._collected = [unit for unit in self._collected if unit not in others]
-        if not self._collected:
+            else:
+                units.append(unit)
+        self._collected = []
+        if not units:
             return locked
         # Each time another folder, so that what a job is called does not say where its files are.
         day = datetime.datetime.now(datetime.UTC)
@@ -314,7 +279,7 @@ class SlurmExecutor:
             with redirect_stderr(io.StringIO()), interrupts_blocked(), executor.batch():
                 jobs = [
                     executor.submit(do_unit, pickle.dumps(unit), self._device, cpus)
-                    for unit in self._collected
+                    for unit in units
                 ]
         except OSError as error:
             raise SpmrlError(
@@ -323,30 +288,25 @@ class SlurmExecutor:
             ) from None
         except RuntimeError as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if self._works:  # it may take them when these have ended
+                self._collected = units
+                return locked
             lines = [line.removeprefix("sbatch: error: ") for line in str(error).splitlines()]
-            reason = f"SLURM takes no jobs ({'; '.join(filter(None, map(str.strip, lines)))})"
-            if not self._works:
-                raise SpmrlError(
-                    f"{reason}. Look at the settings of [slurm]: partition, account, qos, minutes, "
-                    "memory_gb, cpus, gpus, queued, extra; 'sinfo' lists what the cluster has"
-                ) from None
-            self._next_try = now + _AGAIN
-            if not self._refused:
-                self._refused = True
-                self._log(f"{reason}: it is tried again every {_AGAIN:.0f} seconds")
-            return locked
-        self._refused, self._answered = False, now
-        self._works += map(_Work, self._collected, jobs)
-        self._collected = []
+            raise SpmrlError(
+                f"SLURM takes no jobs ({'; '.join(filter(None, map(str.strip, lines)))}). Look at "
+                "the settings of [slurm]: partition, account, qos, minutes, memory_gb, cpus, gpus, "
+                "queued, extra; 'sinfo' lists what the cluster has"
+            ) from None
+        self._works += map(_Work, units, jobs)
         return locked
 
 
-def _told(command: list[str]) -> tuple[str, str]:
+def _output(*command: str) -> tuple[str, str]:
     """What a command of SLURM prints, and why it failed; Ctrl-C of a terminal is not for it."""
     try:
         with interrupts_blocked():
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=ONE_ANSWER, check=False
+                command, capture_output=True, text=True, timeout=_ONE_ANSWER, check=False
             )
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", str(error)
@@ -381,13 +341,11 @@ def _end_of_log(job: Job) -> str:
     """Where the log of a job is and how it ends, in words."""
     path = job.paths.stderr
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
+        end = path.read_bytes()[-4096:].decode(errors="replace")
     except OSError:
         return f"it has no log ({path})"
-    last = " | ".join([line.strip() for line in lines if line.strip()][-_TAIL:])
-    return f"its log {path} ends with: {last}" if last else f"its log {path} is empty"
+    lines = [line.strip() for line in end.splitlines() if line.strip()]
+    return f"its log {path} ends with: {' | '.join(lines[-3:])}"
 
 
 def _remove_files(job: Job) -> None:

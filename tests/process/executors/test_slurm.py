@@ -25,17 +25,6 @@ from spmrl_bench.process.signals import on_signals
 from tests.process.executors.observing import all_of
 from tests.process.executors.work import diverge, note, refuse, stumble, tell_oneself
 
-
-def held(folder: Path, name: str) -> Unit:
-    """A unit that is never begun here."""
-    return Unit(name, note, (str(folder / name),))
-
-
-def one(executor: SlurmExecutor) -> Outcome:
-    (ended,) = all_of(executor, 1).values()
-    return ended
-
-
 # What a job does ------------------------------------------------------------------------------
 
 
@@ -45,63 +34,68 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(f"SUBMITIT_{name}", value)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     earlier = [tmp_path / "7_0_result.pkl", tmp_path / "7_0_result.pkl.save_tmp"]
-    found = {}
+    noted = str(tmp_path / "noted")
     with on_signals(signal.SIG_IGN, signal.SIGTERM, signal.SIGUSR2, signal.SIGCONT):  # type: ignore[arg-type]
-        for function, arguments in (
-            (note, (str(tmp_path / "noted"),)),
-            (diverge, ()),
-            (stumble, ()),
-            (refuse, ()),
-            (tell_oneself, (signal.SIGTERM,)),
-            (tell_oneself, (signal.SIGUSR2,)),
+        for function, argument, how, problem in (
+            (note, noted, "done", "None"),
+            (diverge, None, "failed", "diverged"),
+            (stumble, None, "failed", "1"),
+            (refuse, None, "locked", "process 7 trains here"),
+            (tell_oneself, signal.SIGTERM, "stopped", "its job was told to stop"),
+            (tell_oneself, signal.SIGUSR2, "stopped", "its job came near its time limit"),
         ):
             for path in earlier:
                 path.touch()
-            unit = Unit(function.__name__, function, arguments)
-            status, error = do_unit(pickle.dumps(unit), "cpu", 1)
-            found[*arguments, function.__name__] = status, str(error)
+            arguments = () if argument is None else (argument,)
+            status, error = do_unit(pickle.dumps(Unit("a", function, arguments)), "cpu", 1)
+            assert (status, str(error)) == (how, problem)
             assert not any(path.exists() for path in earlier)
             if function is stumble:
                 assert isinstance(error, KeyError)
                 assert "in stumble" in error.__notes__[0]
-    assert found == {
-        (str(tmp_path / "noted"), "note"): ("done", "None"),
-        ("diverge",): ("failed", "diverged"),
-        ("stumble",): ("failed", "1"),
-        ("refuse",): ("locked", "process 7 trains here"),
-        (signal.SIGTERM, "tell_oneself"): ("stopped", "its job was told to stop"),
-        (signal.SIGUSR2, "tell_oneself"): ("stopped", "its job came near its time limit"),
-    }
-    assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 1"
+    assert Path(noted).read_text(encoding="utf-8") == "cpu 1"
 
 
 # A SLURM of shell scripts ---------------------------------------------------------------------
 
 
 class Played(SlurmExecutor):
-    """An executor on a SLURM that does what files say, and what it said."""
+    """An executor on a SLURM that does what files say."""
 
     def __init__(self, place: Path, **settings: Any) -> None:
-        self.place, self.said = place, list[str]()
-        super().__init__(SlurmSettings(**settings), place / ".slurm", log=self.said.append)
+        self.place = place
+        super().__init__(SlurmSettings(**settings), place / ".slurm")
+
+    def begin(self, name: str = "a") -> None:
+        """Hand over a unit that is never begun here."""
+        self.start(Unit(name, note, (str(self.place / name),)))
+        assert self.outcomes(0.0) == []
 
     def says(self, *rows: str) -> None:
         """What ``squeue`` prints."""
         (self.place / "queue").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
 
-    def answers(self, job: str, *answer: object) -> None:
-        """What a job leaves as its result."""
+    def answers(self, *answer: object) -> None:
+        """What job 77 leaves as its result."""
         (folder,) = (self.place / ".slurm").iterdir()
-        (folder / f"{job}_0_result.pkl").write_bytes(pickle.dumps(("success", answer)))
+        (folder / "77_0_result.pkl").write_bytes(pickle.dumps(("success", answer)))
 
     def calls(self, command: str) -> list[str]:
         lines = (self.place / "calls").read_text(encoding="utf-8").splitlines()
         return [line for line in lines if line.startswith(command)]
 
+    def one(self) -> Outcome:
+        """How the only unit has ended."""
+        (ended,) = all_of(self, 1).values()
+        return ended
+
 
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a SLURM that says what ``queue`` holds, and ``refusal`` where there is one."""
+    """The folder of a SLURM that says what ``queue`` holds, and ``refusal`` where there is one.
+
+    Results are not waited for as long as they usually are.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     answers = {
@@ -119,30 +113,23 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setattr(SlurmExecutor, "interval", 0.0)
+    monkeypatch.setattr(SlurmExecutor, "grace", 0.3)
     (tmp_path / "queue").touch()
     return tmp_path
-
-
-@pytest.fixture
-def hasty(played: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, where results are not waited for as long as they usually are."""
-    monkeypatch.setattr(SlurmExecutor, "grace", 0.3)
-    return played
 
 
 def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
     played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = Played(played, at_once=7, partition="fast", minutes=90, extra={"mail-type": "END"})
-    for number in range(20):
-        executor.start(held(played, str(number)))
+    for number in range(19):
+        executor.start(Unit(str(number), note, ("",)))
     executor.says(*(f"77_{number}|RUNNING|0:01" for number in range(20)))
-    assert executor.outcomes(0.0) == []  # they are handed over
+    executor.begin()
     monkeypatch.setattr(executor, "interval", 60.0)
     for _ in range(5):
         assert executor.outcomes(0.0) == []
-    assert len(executor.calls("sbatch")) == 1
-    assert len(executor.calls("squeue")) == 1
+    assert len(executor.calls("sbatch")) == len(executor.calls("squeue")) == 1
     script = (played / "script").read_text(encoding="utf-8")
     for option in ("array=0-19%7", "partition=fast", "time=90", "mail-type=END", "mem=8192M"):
         assert f"#SBATCH --{option}\n" in script
@@ -156,130 +143,112 @@ def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
 @pytest.mark.parametrize(
     ("row", "how", "problem"),
     [
-        (None, "lost", "no longer listed, without a result; it has no log"),
-        ("TIMEOUT|10:00", "lost", "TIMEOUT, without a result"),
-        ("NODE_FAIL|10:00", "lost", "NODE_FAIL, without a result"),
-        ("PREEMPTED|10:00", "stopped", "PREEMPTED, without a result"),
-        ("CANCELLED|10:00", "lost", "CANCELLED, without a result"),
+        ("", "lost", "no longer listed, without a result; it has no log"),
+        ("77|TIMEOUT|10:00", "lost", "TIMEOUT, without a result"),
+        ("77|PREEMPTED|10:00", "stopped", "PREEMPTED, without a result"),
+        ("77|CANCELLED|10:00", "lost", "CANCELLED, without a result"),
+        ("77|CANCELLED|0:00", "lost", "CANCELLED before it began"),
     ],
 )
 def test_a_job_that_is_over_without_a_result(
-    hasty: Path, row: str | None, how: str, problem: str
+    played: Path, row: str, how: str, problem: str
 ) -> None:
-    executor = Played(hasty)
-    executor.start(held(hasty, "a"))
+    executor = Played(played)
+    executor.begin()
     executor.says("77|RUNNING|0:01")
     assert executor.outcomes(0.1) == []
-    executor.says(*([] if row is None else [f"77|{row}"]))
+    executor.says(row) if row else executor.says()
     begun = time.monotonic()
-    ended = one(executor)
-    assert (ended.status, f"SLURM job 77 is {problem}" in str(ended.error)) == (how, True), (
-        ended.error
-    )
-    assert time.monotonic() - begun >= SlurmExecutor.grace  # a slow file system
+    ended = executor.one()
+    assert ended.status == how
+    assert f"SLURM job 77 is {problem}" in str(ended.error)
+    # A slow file system may still have its result, unless it never began.
+    assert (time.monotonic() - begun >= SlurmExecutor.grace) == (row != "77|CANCELLED|0:00")
 
 
-def test_a_job_that_never_began_has_no_result_to_wait_for(played: Path) -> None:
+def test_a_job_that_slurm_begins_again_has_time_for_its_result_again(played: Path) -> None:
     executor = Played(played)
-    executor.start(held(played, "a"))
-    executor.says("77|CANCELLED|0:00")
-    begun = time.monotonic()
-    ended = one(executor)
-    assert time.monotonic() - begun < SlurmExecutor.grace
-    assert ended.status == "lost"
-    assert "SLURM job 77 is CANCELLED before it began" in str(ended.error)
-
-
-def test_a_result_that_is_late_is_waited_for(played: Path) -> None:
-    executor = Played(played)
-    executor.start(held(played, "a"))
-    assert executor.outcomes(0.1) == []
-    executor.answers("77", "done", None)
-    assert one(executor).status == "done"
-
-
-def test_a_job_that_slurm_begins_again_has_time_for_its_result_again(hasty: Path) -> None:
-    executor = Played(hasty)
-    executor.start(held(hasty, "a"))
+    executor.begin()
     for state in ("RUNNING", "NODE_FAIL", "RUNNING"):
         executor.says(f"77|{state}|0:01")
         assert executor.outcomes(0.0) == []
     time.sleep(SlurmExecutor.grace)
     executor.says("77|COMPLETED|0:01")
     assert executor.outcomes(0.0) == []
-    executor.answers("77", "done", None)
-    assert one(executor).status == "done"
+    executor.answers("done", None)
+    assert executor.one().status == "done"
+    assert list((played / ".slurm").iterdir()) == []
 
 
 def test_one_that_makes_room_is_not_over_before_slurm_says_so(played: Path) -> None:
     executor = Played(played)
-    executor.start(held(played, "a"))
-    assert executor.outcomes(0.0) == []
-    executor.answers("77", "stopped", None)
+    executor.begin()
+    executor.answers("stopped", None)
     for state in ("COMPLETING", "PENDING", "RUNNING"):
         executor.says(f"77|{state}|0:00")
         assert executor.outcomes(0.0) == []
     executor.says("77|COMPLETED|0:01")
-    assert one(executor).status == "stopped"
+    assert executor.one().status == "stopped"
 
 
 def test_what_another_process_has_in_work_is_not_handed_over(played: Path) -> None:
     executor, folder = Played(played), played / "run"
     executor.start(Unit("a", note, (), folder=folder))
     with run_lock(folder):
-        ended = one(executor)
-        assert (ended.status, f"process {os.getpid()} " in str(ended.error)) == ("locked", True)
+        ended = executor.one()
+    assert ended.status == "locked"
+    assert f"process {os.getpid()} " in str(ended.error)
     assert not (played / "calls").exists()
 
 
+def test_those_that_run_and_those_that_wait_are_asked_to_stop(played: Path) -> None:
+    executor = Played(played)
+    executor.begin()
+    executor.start(Unit("b", note, ("",)))
+    executor.ask_to_stop()
+    executor.says("77|RUNNING|0:01")
+    assert executor.one().unit.title == "b"
+    told = [call.split()[2:] for call in executor.calls("scancel")]
+    assert told == [["--state=PENDING", "77"], ["--state=RUNNING", "--signal=TERM", "77"]]
+    executor.says("77|CANCELLED|0:00")
+    assert executor.one().status == "stopped"
+
+
 def test_a_silent_controller_is_waited_for_but_not_for_ever(
-    hasty: Path, monkeypatch: pytest.MonkeyPatch
+    played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor = Played(hasty)
-    executor.start(held(hasty, "a"))
-    assert executor.outcomes(0.0) == []
-    (hasty / "queue").unlink()
+    executor = Played(played)
+    executor.begin()
+    (played / "queue").unlink()
     assert executor.outcomes(0.5) == []  # longer than a job may be without a result
     executor.says("77|RUNNING|0:01")
     assert executor.outcomes(0.0) == []
-    (hasty / "queue").unlink()
+    (played / "queue").unlink()
     monkeypatch.setattr(slurm, "PATIENCE", 0.0)
     with pytest.raises(SpmrlError, match=r"SLURM has not answered .*give the same command again"):
         executor.outcomes(0.0)
 
 
-def test_units_that_slurm_does_not_take_are_one_error(
+def test_units_that_slurm_does_not_take_are_one_error_unless_others_are_in_work(
     played: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """Then they may be taken when these have ended."""
     said = "sbatch: error: invalid partition specified: fats\nsbatch: error: Batch job failed"
     (played / "refusal").write_text(said, encoding="utf-8")
-    executor = Played(played, partition="fats")
-    executor.start(held(played, "a"))
     with pytest.raises(SpmrlError) as caught:
-        executor.outcomes(0.0)
+        Played(played, partition="fats").begin()
     assert str(caught.value).startswith(
         "SLURM takes no jobs (invalid partition specified: fats; Batch job failed). Look at the "
         "settings of [slurm]: partition, account, "
     )
     assert capfd.readouterr() == ("", "")
     assert list((played / ".slurm").iterdir()) == []
-
-
-def test_units_are_handed_over_later_where_others_are_in_work(
-    played: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So that they may be taken when these have ended."""
-    monkeypatch.setattr(slurm, "_AGAIN", 0.0)
+    (played / "refusal").rename(played / "away")
     executor = Played(played)
-    executor.start(held(played, "a"))
+    executor.begin()
     executor.says("77|RUNNING|0:01")
-    assert executor.outcomes(0.0) == []
-    (played / "refusal").write_text("sbatch: error: AssocMaxSubmitJobLimit", encoding="utf-8")
-    executor.start(held(played, "b"))
-    for _ in range(3):
-        assert executor.outcomes(0.0) == []
-    (line,) = executor.said
-    assert "AssocMaxSubmitJobLimit" in line
+    (played / "away").rename(played / "refusal")
+    executor.begin("b")
     (played / "refusal").unlink()
     before = len(executor.calls("sbatch"))
     for _ in range(2):
@@ -292,16 +261,13 @@ def test_an_answer_of_somebody_else_is_not_read(
 ) -> None:
     """Since a pickle can do anything."""
     executor = Played(played)
-    executor.start(held(played, "a"))
-    assert executor.outcomes(0.0) == []
-    executor.answers("77", "done", None)
+    executor.begin()
+    executor.answers("done", None)
     other = os.getuid() + 1
     monkeypatch.setattr(slurm.os, "getuid", lambda: other)
-    ended = one(executor)
-    assert (ended.status, str(ended.error).rpartition(": ")[2]) == (
-        "failed",
-        "it belongs to somebody else",
-    )
+    ended = executor.one()
+    assert ended.status == "failed"
+    assert str(ended.error).endswith(": it belongs to somebody else")
 
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,11 +295,10 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], problem: 
         SlurmSettings.model_validate(settings)
 
 
-def test_a_card_is_used_where_one_is_asked_for(played: Path) -> None:
-    for settings, device, expected in (
-        ({}, "auto", "cpu"),
-        ({"gpus": 1}, "auto", "cuda"),
-        ({"gpus": 1}, "cpu", "cpu"),
-    ):
-        place = SlurmSettings.model_validate(settings)
-        assert SlurmExecutor(place, played, device)._device == expected
+@pytest.mark.parametrize(
+    ("gpus", "device", "expected"), [(0, "auto", "cpu"), (1, "auto", "cuda"), (1, "cpu", "cpu")]
+)
+def test_a_card_is_used_where_one_is_asked_for(
+    played: Path, gpus: int, device: str, expected: str
+) -> None:
+    assert SlurmExecutor(SlurmSettings(gpus=gpus), played, device)._device == expected
