@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -35,142 +36,121 @@ def fill_with(version: str) -> Callable[[Path], None]:
     return fill
 
 
-def content(folder: Path | None) -> dict[str, str]:
-    return {
-        path.name: path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
+def content(place: Path | None) -> dict[str, str] | str:
+    """What a folder or a file holds; nothing where there is none."""
+    if place is None or not place.exists():
+        return {}
+    if place.is_file():
+        return place.read_text(encoding="utf-8")
+    paths = sorted(path for path in place.rglob("*") if path.is_file())
+    return {path.name: path.read_text(encoding="utf-8") for path in paths}
 
 
-OLD, NEW = {"a": "old a", "b": "old b"}, {"a": "new a", "b": "new b"}
-ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
+def folder_of(version: str) -> dict[str, str]:
+    return {"a": f"{version} a", "b": f"{version} b"}
+
+
+def write_a_folder(target: Path, version: str = "new") -> None:
+    write_folder(target, fill_with(version))
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_folder_is_written_and_replaced(tmp_path: Path) -> None:
-    target = tmp_path / "runs" / "last"
-    write_folder(target, fill_with("old"))
-    assert content(target) == OLD
-    write_folder(target, fill_with("new"))
-    assert content(target) == NEW
-    assert names(target.parent) == ["last"]
+OLD, NEW = folder_of("old"), folder_of("new")
+ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
+#: What it is called, what is there before, what is done to it, and what is there after.
+WAYS = {
+    "first": ("writing a folder", None, write_a_folder, NEW),
+    "replaced": ("writing a folder", write_a_folder, write_a_folder, NEW),
+    "discarded": ("discarding a folder", write_a_folder, remove_folder, {}),
+    "text": ("writing a file", write_text, lambda path: write_text(path, "new"), "new"),
+    "created": ("creating a file", None, lambda path: create(path, b"mine"), "mine"),
+}
 
 
-@pytest.mark.parametrize("first", [True, False], ids=["first", "replaced"])
-def test_a_kill_at_any_call_leaves_the_old_folder_or_the_new(
-    tmp_path: Path, tally: Tally, first: bool
+@pytest.mark.parametrize("way", WAYS)
+def test_a_kill_at_any_call_leaves_the_old_version_or_the_new(
+    tmp_path: Path, tally: Tally, way: str
 ) -> None:
-    held = tally("R14", "kill points of writing a folder")
+    title, first, work, after = WAYS[way]
+    held = tally("R14", f"kill points of {title}")
+    target = tmp_path / "runs" / "last"
 
-    def write(target: Path) -> Callable[[], None]:
-        if not first:
-            write_folder(target, fill_with("old"))
-        return partial(write_folder, target, fill_with("new"))
+    def again() -> dict[str, str] | str:
+        shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+        target.parent.mkdir()
+        if first is not None:
+            first(target, "old")
+        return content(target)
 
-    calls = counted(tmp_path, write(tmp_path / "count" / "last"))
+    before = again()
+    calls = counted(tmp_path, partial(work, target))
+    assert (content(target), names(target.parent)) == (after, ["last"] if after else [])
     found = []
     for step in range(len(calls)):
         held.add()
-        target = tmp_path / str(step) / "last"
-        assert killed(tmp_path, step, write(target)), calls[step]
-        place = last_complete_version(target)  # read before anything is cleared up
-        found.append({} if place is None else content(place))
+        again()
+        assert killed(tmp_path, step, partial(work, target)), calls[step]
+        found.append(content(last_complete_version(target)))  # before anything is cleared up
         remove_orphans(target.parent)
-        assert ({} if last_complete_version(target) is None else content(target)) == found[-1], (
-            calls[step]
-        )
+        assert content(target) == found[-1], calls[step]
         assert hidden(tmp_path) == []
-        write_folder(target, fill_with("newer"))
-        assert content(target) == {"a": "newer a", "b": "newer b"}
-        assert names(target.parent) == ["last"]
-    before = {} if first else OLD
-    assert found == sorted(found, key=lambda each: each == NEW)  # never old after new
-    assert (found[0], found[-1]) == (before, NEW)
-    assert all(each in (before, NEW) for each in found)
+    assert found == sorted(found, key=lambda each: each == after)  # never old after new
+    assert (found[0], found[-1]) == (before, after)
+    assert all(each in (before, after) for each in found)
 
 
 def test_kills_one_after_the_other_still_leave_a_version(tmp_path: Path, tally: Tally) -> None:
     """The second process finds what the first has left behind, and is killed too."""
     held = tally("R14", "kill points of writing a folder after a kill")
-    write_folder(tmp_path / "count" / "last", fill_with("old"))
-    work = partial(write_folder, tmp_path / "count" / "last", fill_with("new"))
-    calls = counted(tmp_path, work)
+    target = tmp_path / "count" / "last"
+    write_a_folder(target, "old")
+    calls = counted(tmp_path, partial(write_a_folder, target))
     moves = [step for step, call in enumerate(calls) if call.startswith("rename")]
     assert len(moves) == 2  # at the second the old one is aside, the new one not in place
-    for step in range(len(calls) + 20):  # clearing up takes calls too
+    for step in range(0, len(calls) + 20, 2):  # clearing up takes calls too
         held.add()
         target = tmp_path / str(step) / "last"
-        write_folder(target, fill_with("old"))
-        work = partial(write_folder, target, fill_with("new"))
-        assert killed(tmp_path, moves[1], work)
+        write_a_folder(target, "old")
+        assert killed(tmp_path, moves[1], partial(write_a_folder, target))
         assert not target.exists()
         assert content(last_complete_version(target)) == OLD
-        killed(tmp_path, step, work)
+        killed(tmp_path, step, partial(write_a_folder, target))
         assert content(last_complete_version(target)) in (OLD, NEW)
         remove_orphans(target.parent)
         assert names(target.parent) == ["last"]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=[errno.errorcode[error] for error in ERRORS])
+@pytest.mark.parametrize("way", ["replaced", "text"])
 def test_a_failure_of_any_call_is_raised_and_keeps_a_version(
-    tmp_path: Path, tally: Tally, error: int
+    tmp_path: Path, tally: Tally, way: str, error: int
 ) -> None:
-    held = tally("R19", "failed calls of writing a folder")
-    target = tmp_path / "count" / "last"
-    write_folder(target, fill_with("old"))
-    for step in range(len(counted(tmp_path, partial(write_folder, target, fill_with("new"))))):
+    title, first, work, after = WAYS[way]
+    held = tally("R19", f"failed calls of {title}")
+    target = tmp_path / "last"
+    first(target, "old")
+    before = content(target)
+    for step in range(len(counted(tmp_path, partial(work, target)))):
         held.add()
-        target = tmp_path / str(step) / "last"
-        write_folder(target, fill_with("old"))
+        first(target, "old")
         with calls_under(tmp_path, fail_at(step, error)) as calls:
             raised = None
             try:
-                write_folder(target, fill_with("new"))
+                work(target)
             except OSError as failure:
                 raised = failure
         if raised is None:  # what was moved aside could not be removed, which harms nothing
-            assert calls[step].partition(".old")[1], calls[step]
+            assert ".old" in calls[step]
+            assert content(target) == after
         else:
             assert raised.errno == error
-        assert content(target) in ((NEW,) if raised is None else (OLD, NEW)), calls[step]
-        assert all(".old" in name for name in hidden(target.parent))
-
-
-@pytest.mark.parametrize("error", ERRORS, ids=[errno.errorcode[error] for error in ERRORS])
-def test_a_failure_of_any_call_leaves_the_old_text_or_the_new(
-    tmp_path: Path, tally: Tally, error: int
-) -> None:
-    held = tally("R19", "failed calls of writing a file")
-    path = tmp_path / "a.json"
-    calls = counted(tmp_path, lambda: write_text(path, "old"))
-    assert [call.split()[0] for call in calls] == [
-        *("open", "write", "fsync", "close", "replace"),
-        *("open", "fsync", "close"),  # of the folder
-    ]
-    for step in range(len(calls)):
-        held.add()
-        write_text(path, "old")
-        with calls_under(tmp_path, fail_at(step, error)), pytest.raises(OSError, match="the disk"):
-            write_text(path, "new")
-        assert path.read_text(encoding="utf-8") == ("old" if step < 5 else "new")
-        assert names(tmp_path) == ["a.json"]
-
-
-def test_a_kill_at_any_call_leaves_the_old_text_or_the_new(tmp_path: Path, tally: Tally) -> None:
-    held = tally("R14", "kill points of writing a file")
-    path = tmp_path / "a.json"
-    calls = counted(tmp_path, lambda: write_text(path, "old"))
-    for step in range(len(calls)):
-        held.add()
-        write_text(path, "old")
-        assert killed(tmp_path, step, lambda: write_text(path, "new"))
-        assert path.read_text(encoding="utf-8") == ("old" if step < 5 else "new")
-        remove_orphans(tmp_path)
-        assert names(tmp_path) == ["a.json"]
+            assert content(target) in (before, after), calls[step]
+        assert all(".old" in name for name in hidden(tmp_path))
+        for left in hidden(tmp_path):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def test_what_cannot_be_appended_leaves_no_half_line(tmp_path: Path, tally: Tally) -> None:
@@ -189,9 +169,9 @@ def test_what_cannot_be_appended_leaves_no_half_line(tmp_path: Path, tally: Tall
         assert path.read_bytes() == whole, calls[step]
 
 
-def test_an_error_while_filling_leaves_the_old_folder(tmp_path: Path) -> None:
+def test_an_interrupt_while_filling_leaves_the_old_folder(tmp_path: Path) -> None:
     target = tmp_path / "last"
-    write_folder(target, fill_with("old"))
+    write_a_folder(target, "old")
 
     def fail(folder: Path) -> None:
         (folder / "a").write_text("half", encoding="utf-8")
@@ -199,31 +179,7 @@ def test_an_error_while_filling_leaves_the_old_folder(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         write_folder(target, fail)
-    assert content(target) == OLD
-    assert names(tmp_path) == ["last"]
-
-
-def test_two_that_write_one_folder_do_not_meet(tmp_path: Path) -> None:
-    """The other writes while this one fills its version, and once more between its two moves."""
-    target = tmp_path / "last"
-    write_folder(target, fill_with("old"))
-    rename, renamed = os.rename, []
-
-    def fill(folder: Path) -> None:
-        write_folder(target, fill_with("other"))
-        fill_with("new")(folder)
-
-    def move(source: Path, place: Path) -> None:
-        rename(source, place)
-        if source == target and not renamed:
-            renamed.append(place)
-            write_folder(target, fill_with("another"))
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spmrl_bench.storage.files.os.rename", move)
-        write_folder(target, fill)
-    assert content(target) == NEW
-    assert names(tmp_path) == ["last"]
+    assert (content(target), names(tmp_path)) == (OLD, ["last"])
 
 
 def test_the_work_of_a_living_process_and_files_of_others_are_left_alone(tmp_path: Path) -> None:
@@ -241,24 +197,23 @@ def test_the_work_of_a_living_process_and_files_of_others_are_left_alone(tmp_pat
 
 def test_what_an_earlier_version_moved_aside_is_found_and_replaced(tmp_path: Path) -> None:
     target = tmp_path / "last"
-    write_folder(target, fill_with("old"))
+    write_a_folder(target, "old")
     target.rename(tmp_path / ".last.old")
     (tmp_path / ".last.new").mkdir()
     assert content(last_complete_version(target)) == OLD
-    write_folder(target, fill_with("new"))
-    assert content(target) == NEW
-    assert names(tmp_path) == ["last"]
+    write_a_folder(target)
+    assert (content(target), names(tmp_path)) == (NEW, ["last"])
 
 
 def test_reading_begins_anew_when_the_folder_was_replaced(tmp_path: Path) -> None:
     target = tmp_path / "last"
-    write_folder(target, fill_with("old"))
+    write_a_folder(target, "old")
     times = []
 
     def read(folder: Path) -> tuple[str, str]:
         first = (folder / "a").read_text(encoding="utf-8")
         if not times:
-            write_folder(target, fill_with("new"))
+            write_a_folder(target)
         times.append(first)
         return first, (folder / "deeper" / "b").read_text(encoding="utf-8")
 
@@ -275,46 +230,19 @@ def test_where_there_has_never_been_a_folder_there_is_none(tmp_path: Path) -> No
     assert names(tmp_path) == []
 
 
-def test_a_folder_is_discarded_at_once_or_not_at_all(tmp_path: Path, tally: Tally) -> None:
-    held = tally("R14", "kill points of discarding a folder")
-    write_folder(tmp_path / "count" / "run", fill_with("old"))
-    calls = counted(tmp_path, lambda: remove_folder(tmp_path / "count" / "run"))
-    for step in range(len(calls)):
-        held.add()
-        target = tmp_path / str(step) / "run"
-        write_folder(target, fill_with("old"))
-        assert killed(tmp_path, step, partial(remove_folder, target))
-        assert not target.exists() or content(target) == OLD
-        remove_orphans(target.parent)
-        assert hidden(tmp_path) == []
-
-
-def test_a_file_is_created_whole_by_one_process(tmp_path: Path, tally: Tally) -> None:
-    held = tally("R14", "kill points of creating a file")
-    create(tmp_path / "count", b"mine")
-    with pytest.raises(FileExistsError):
-        create(tmp_path / "count", b"another's")
-    assert (tmp_path / "count").read_bytes() == b"mine"
-    (tmp_path / "count").unlink()
-    for step in range(len(counted(tmp_path, lambda: create(tmp_path / "count", b"mine")))):
-        held.add()
-        path = tmp_path / str(step)
-        assert killed(tmp_path, step, partial(create, path, b"mine"))
-        assert not path.exists() or path.read_bytes() == b"mine"
-        remove_orphans(tmp_path)
-        assert hidden(tmp_path) == []
-
-
-def test_a_file_system_without_second_names_has_exclusive_creation(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no second names"])
+def test_a_file_is_created_by_one_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
 ) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    monkeypatch.setattr("spmrl_bench.storage.files.os.link", refuse)
+    if not links:
+        monkeypatch.setattr("spmrl_bench.storage.files.os.link", refuse)
     create(tmp_path / "a", b"mine")
     with pytest.raises(FileExistsError):
         create(tmp_path / "a", b"another's")
+    assert (tmp_path / "a").read_bytes() == b"mine"
     assert names(tmp_path) == ["a"]
 
 

@@ -61,22 +61,6 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("data", "message"), BAD.items())
-def test_what_is_no_json(data: bytes, message: str, tmp_path: Path, tally: Tally) -> None:
-    tally("R17", "hostile files of JSON and TOML").add()
-    path = tmp_path / "x.json"
-    path.write_bytes(data)
-    with pytest.raises(RecordError) as caught:
-        read_json(path, RecordError)
-    assert str(caught.value).startswith(str(path))
-    assert message in str(caught.value)
-    assert len(str(caught.value)) < 500 + len(str(path))
-
-
-def test_wide_numbers_of_other_programs() -> None:
-    assert parse_json(b"1000000000000000019884624838656", wide=True) == int(1e30)
-
-
 BAD_TOML = {
     b"a = " + b"[" * 20_000 + b"]" * 20_000: "deep inside each other",
     b"a = " + b"{b = " * 20_000 + b"1" + b"}" * 20_000: "deep inside each other",
@@ -93,16 +77,28 @@ BAD_TOML = {
 }
 
 
-@pytest.mark.parametrize(("data", "message"), BAD_TOML.items())
-def test_what_is_no_toml(data: bytes, message: str, tmp_path: Path, tally: Tally) -> None:
+@pytest.mark.parametrize(
+    ("read", "data", "message"),
+    [
+        *((read_json, *mistake) for mistake in BAD.items()),
+        *((read_toml, *mistake) for mistake in BAD_TOML.items()),
+    ],
+)
+def test_what_is_no_json_or_toml(
+    read: Callable[..., Any], data: bytes, message: str, tmp_path: Path, tally: Tally
+) -> None:
     tally("R17", "hostile files of JSON and TOML").add()
-    path = tmp_path / "x.toml"
+    path = tmp_path / "x"
     path.write_bytes(data)
     with pytest.raises(RecordError) as caught:
-        read_toml(path, RecordError)
+        read(path, RecordError)
     assert str(caught.value).startswith(str(path))
     assert message in str(caught.value)
     assert len(str(caught.value)) < 500 + len(str(path))
+
+
+def test_wide_numbers_of_other_programs() -> None:
+    assert parse_json(b"1000000000000000019884624838656", wide=True) == int(1e30)
 
 
 @pytest.mark.parametrize(

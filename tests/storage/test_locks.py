@@ -51,6 +51,18 @@ def another_owner() -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.fixture(scope="module")
+def lock_of_a_dead_process(tmp_path_factory: pytest.TempPathFactory) -> str:
+    with contextlib.chdir(tmp_path_factory.mktemp("dead")), another_owner():
+        return LOCK.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def left_behind(lock_of_a_dead_process: str) -> None:
+    """The lock is there, and its owner is gone."""
+    LOCK.write_text(lock_of_a_dead_process, encoding="utf-8")
+
+
 def names() -> list[str]:
     return sorted(path.name for path in Path().iterdir())
 
@@ -100,19 +112,14 @@ def test_the_death_of_an_owner_is_noticed() -> None:
         # It is gone even while its parent has not asked how it ended.
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
         assert holder(LOCK) is None
+        text = LOCK.read_text(encoding="utf-8")
         take()
-
-
-def test_a_number_that_came_again_is_another_process() -> None:
-    with another_owner():
-        pass
-    change(pid=os.getpid())  # which lives, but did not start then
+    LOCK.write_text(text, encoding="utf-8")
+    change(pid=os.getpid())  # a number that came again: it lives, but did not start then
     take()
 
 
-def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
-    with another_owner():
-        pass
+def test_the_owner_on_another_machine_is_gone_when_it_is_silent(left_behind: None) -> None:
     change(machine="elsewhere boot space", cancellable=True)  # as versions before said
     age(SILENCE - 60)
     with pytest.raises(LockedError, match=r"on elsewhere has it"):
@@ -121,10 +128,10 @@ def test_the_owner_on_another_machine_is_gone_when_it_is_silent() -> None:
     take()
 
 
-def test_what_names_no_process_is_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_names_no_process_is_unreadable(
+    left_behind: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It counts by its age alone, as one that was never written whole; nobody is signalled."""
-    with another_owner():
-        pass
     text, kill, asked = LOCK.read_text(encoding="utf-8"), os.kill, set[Any]()
 
     def noted(pid: int, number: int) -> None:
@@ -132,11 +139,8 @@ def test_what_names_no_process_is_unreadable(monkeypatch: pytest.MonkeyPatch) ->
         kill(pid, number)
 
     monkeypatch.setattr(os, "kill", noted)
-    for pid in (0, -1, 2**31, 10**30, True, 7.0, "7", None):
-        LOCK.write_text(json.dumps(json.loads(text) | {"pid": pid}), encoding="utf-8")
-        with pytest.raises(LockedError, match="process 0 on unknown has it"):
-            locked(LOCK).__enter__()
-    for content in (text[:20], ""):
+    pids = (0, -1, 2**31, 10**30, True, 7.0, "7", None)
+    for content in (*(json.dumps(said() | {"pid": pid}) for pid in pids), text[:20], ""):
         LOCK.write_text(content, encoding="utf-8")
         with pytest.raises(LockedError, match="process 0 on unknown has it"):
             locked(LOCK).__enter__()
@@ -179,10 +183,10 @@ def test_the_owner_that_was_silent_too_long_ends(
         assert LOCK.stat().st_mtime == 0
 
 
-def test_of_two_that_find_a_lock_left_behind_one_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_find_a_lock_left_behind_one_wins(
+    left_behind: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The other takes it between a look at the lock and what follows from it."""
-    with another_owner():
-        pass
     alive, rival, holding = os.kill, locked(LOCK), []
 
     def overtaken(pid: int, number: int) -> None:
@@ -202,9 +206,7 @@ def test_of_two_that_find_a_lock_left_behind_one_wins(monkeypatch: pytest.Monkey
     assert names() == []
 
 
-def test_the_right_to_replace_a_lock_is_a_lock_too() -> None:
-    with another_owner():
-        pass
+def test_the_right_to_replace_a_lock_is_a_lock_too(left_behind: None) -> None:
     lock, claim = said(), LOCK.with_name(f"{LOCK.name}.{said()['token']}")
     with locked(lock_of(Path("other"))):
         claim.write_bytes(lock_of(Path("other")).read_bytes())

@@ -30,39 +30,25 @@ def test_paths_that_lead_downwards(text: str) -> None:
     assert check_path(text) == text
 
 
+FAULTS = {
+    "is empty": [""],
+    "is absolute": ["/", "/a", "//a"],
+    r"part '\.\.'": ["..", "../a", "a/../b", "a/..", "./../a"],
+    r"part '\.'": [".", "././a"],
+    "part ''": ["a//b"],
+    "backslash": ["a\\b", "\\\\server\\share"],
+    "drive": ["c:", "C:a", "a/c:b"],
+    "control": ["a\0b", "a\nb"],
+    "device": ["nul", "a/CON.txt", "com1 .x", "LPT¹"],
+    "ends with": ["a.", "a /b", "... "],
+    "no text": ["\ud800"],
+    "256 bytes": ["é" * 128],
+    "1,200 bytes": ["a/" * 600],
+}
+
+
 @pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("", "is empty"),
-        ("/", "is absolute"),
-        ("/a", "is absolute"),
-        ("//a", "is absolute"),
-        ("..", r"part '\.\.'"),
-        ("../a", r"part '\.\.'"),
-        ("a/../b", r"part '\.\.'"),
-        ("a/..", r"part '\.\.'"),
-        ("./../a", r"part '\.\.'"),
-        (".", r"part '\.'"),
-        ("a//b", "part ''"),
-        ("././a", r"part '\.'"),
-        ("a\\b", "backslash"),
-        ("\\\\server\\share", "backslash"),
-        ("c:", "drive"),
-        ("C:a", "drive"),
-        ("a/c:b", "drive"),
-        ("a\0b", "control"),
-        ("a\nb", "control"),
-        ("nul", "device"),
-        ("a/CON.txt", "device"),
-        ("com1 .x", "device"),
-        ("LPT¹", "device"),
-        ("a.", "ends with"),
-        ("a /b", "ends with"),
-        ("... ", "ends with"),
-        ("\ud800", "no text"),
-        ("é" * 128, "256 bytes"),
-        ("a/" * 600, "1,200 bytes"),
-    ],
+    ("text", "fault"), [(text, fault) for fault, texts in FAULTS.items() for text in texts]
 )
 def test_paths_that_do_not(text: str, fault: str) -> None:
     with pytest.raises(ValueError, match=rf"{fault}.*expected a relative path"):
@@ -118,23 +104,14 @@ def test_the_user_may_list_folders_to_be_read(
         listed_folders(TreebankError)
 
 
-def test_checkout_folder_is_found() -> None:
+def test_data_files_are_in_the_package_or_the_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert data_dir("treebanks") == Path(__file__).resolve().parents[2] / "treebanks"
-
-
-def test_folder_inside_the_package_comes_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     package = tmp_path / "spmrl_bench"
-    (package / "_data" / "recipes").mkdir(parents=True)
-    (tmp_path / "recipes").mkdir()
     monkeypatch.setattr("spmrl_bench.storage.paths._PACKAGE", package)
-    assert data_dir("recipes") == package / "_data" / "recipes"
-
-
-def test_absent_folder_says_where_it_looked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("spmrl_bench.storage.paths._PACKAGE", tmp_path / "spmrl_bench")
-    with pytest.raises(SpmrlError, match=r"no folder of evalb: looked in .*_data/evalb and "):
-        data_dir("evalb")
+    with pytest.raises(SpmrlError, match=r"no folder of recipes: looked in .*_data/recipes and "):
+        data_dir("recipes")
+    for folder in (tmp_path / "recipes", package / "_data" / "recipes"):
+        folder.mkdir(parents=True)
+        assert data_dir("recipes") == folder
