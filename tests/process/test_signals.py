@@ -48,6 +48,18 @@ def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert exit_status(KeyboardInterrupt()) == 130
 
 
+def python(code: str, *path: Path) -> tuple[int, str]:
+    """How a program ends, and what it says."""
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, *path)))},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    return ended.returncode, ended.stdout + ended.stderr
+
+
 def test_an_import_without_end_is_left_in_words(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
     code = (
@@ -58,19 +70,10 @@ def test_an_import_without_end_is_left_in_words(tmp_path: Path) -> None:
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "import endless\n"
     )
-    path = os.pathsep.join([str(ROOT), str(tmp_path)])
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert (ended.returncode, ended.stderr) == (130, f"{INTERRUPTED}\n")
+    assert python(code, tmp_path) == (130, f"{INTERRUPTED}\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_nothing_heavy_is_imported_before_the_handler_is_in_place(number: int) -> None:
+def test_nothing_heavy_is_imported_before_the_handler_is_in_place() -> None:
     code = (
         "import sys, signal, spmrl_bench.entry as entry\n"
         "heavy = {'torch', 'numpy', 'typer', 'pydantic', 'rich', 'multiprocessing'}\n"
@@ -79,28 +82,21 @@ def test_nothing_heavy_is_imported_before_the_handler_is_in_place(number: int) -
         "real = builtins.__import__\n"
         "def imported(name, *rest, **more):\n"
         "    if name == 'spmrl_bench.cli':\n"
-        f"        signal.raise_signal({int(number)})\n"
+        "        signal.raise_signal(signal.SIGTERM)\n"
         "    return real(name, *rest, **more)\n"
         "builtins.__import__ = imported\n"
         "entry.main()\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert ended.returncode == 128 + number
-    assert (ended.stdout, ended.stderr) == ("", f"{INTERRUPTED}\n")
+    assert python(code) == (143, f"{INTERRUPTED}\n")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["make_context", "invoke"])
+@pytest.mark.parametrize(
+    ("number", "moment"), [(signal.SIGINT, "make_context"), (signal.SIGTERM, "invoke")]
+)
 def test_a_signal_while_the_command_line_is_read_is_told(number: int, moment: str) -> None:
     """Before a command has begun, or when it has ended."""
     code = (
-        "import os, signal, time\n"
+        "import os, signal, sys, time\n"
         "from spmrl_bench.cli.app import _Commands\n"
         f"plain = _Commands.{moment}\n"
         f"def {moment}(*arguments, **more):\n"
@@ -109,16 +105,10 @@ def test_a_signal_while_the_command_line_is_read_is_told(number: int, moment: st
         "    time.sleep(60)\n"
         "    return found\n"
         f"_Commands.{moment} = {moment}\n"
-        "import sys\n"
         "from spmrl_bench.entry import main\n"
         "sys.argv = ['spmrl-bench', 'recipes']\n"
         "main()\n"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    assert (ended.returncode, ended.stderr) == (128 + number, f"{INTERRUPTED}\n")
+    status, said = python(code)
+    assert status == 128 + number
+    assert said.endswith(f"{INTERRUPTED}\n")

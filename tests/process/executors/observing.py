@@ -18,22 +18,30 @@ from tests.conftest import PATIENCE
 ROOT = Path(__file__).resolve().parents[3]
 
 
+def until(happened: Callable[[], object]) -> None:
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def all_of(executor: Executor, units: int) -> dict[str, Outcome]:
     """How so many units have ended, by their titles."""
     found: dict[str, Outcome] = {}
-    until = time.monotonic() + PATIENCE
-    while len(found) < units:
-        assert time.monotonic() < until, found
-        found |= {each.unit.title: each for each in executor.outcomes(1.0)}
+
+    def are_found() -> bool:
+        found.update({each.unit.title: each for each in executor.outcomes(1.0)})
+        return len(found) >= units
+
+    until(are_found)
     return found
 
 
 def observe(executor: Executor, happened: Callable[[], bool]) -> None:
     """Look at an executor, of which no unit ends, until something has happened."""
-    until = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < until
-        assert executor.outcomes(0.1) == []
+    until(lambda: happened() or executor.outcomes(0.1))
+    assert happened()
 
 
 def needs_slurm() -> None:

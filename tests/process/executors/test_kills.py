@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.train import train_all
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
-from tests.process.executors.observing import ROOT, ask, needs_slurm, queue
+from tests.process.executors.observing import ROOT, ask, needs_slurm, queue, until
 from tests.reliability.tally import Tally
 
 SETTINGS = {
@@ -69,60 +69,50 @@ def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return runs
 
 
-@pytest.fixture
-def cluster(work: list[Run]) -> Iterator[int]:
-    """A cluster of two workers; gives the session of these, whose scheduler is in a file."""
-    with contextlib.ExitStack() as stack:
-        for number, (name, *options) in enumerate(
-            (("scheduler", "--port", "0"), ("worker", "--nworkers", "2", "--nthreads", "1"))
-        ):
-            command = [sys.executable, "-P", "-m", f"distributed.cli.dask_{name}", *options]
-            command += ["--scheduler-file", "scheduler.json", "--no-dashboard"]
-            process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
-            stack.callback(end_session, process)
-            if number == 0:
-                wait_for_none(lambda: not Path("scheduler.json").exists())
-        yield process.pid
-
-
-def end_session(process: subprocess.Popen[bytes]) -> None:
-    for pid in processes_of(process.pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    process.wait()
-
-
 @contextlib.contextmanager
-def driver(recipe: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The command, in a session of its own; whatever is left of it in the end is told."""
-    where = f"{on}:memory_gb=1,minutes=30" if on == "slurm" else on
-    if on == "dask":
-        where = json.loads(Path("scheduler.json").read_text(encoding="utf-8"))["address"]
-    options = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
-    options += ["--seeds", "2", "--jobs", "2", "--device", "cpu", "--on", where]
-    command = ["train", str(recipe), "--treebank", "tiny-open", "--variant", "charlstm"]
-    program = Path("command.py")
-    program.write_text(COMMAND, encoding="utf-8")
+def session(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python program in a session of its own, of which nothing is left in the end."""
     with LOG.open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-P", str(program), *command, *options],
+            [sys.executable, "-P", *command],
             stdout=subprocess.DEVNULL,
             stderr=log,
             start_new_session=True,
         )
     try:
         yield process
-        process.wait(PATIENCE)
-        wait_for_none(lambda: processes_of(process.pid))
     finally:
-        end_session(process)
+        for pid in processes_of(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
 
 
-def wait_for_none(left: Callable[[], object]) -> None:
-    until = time.monotonic() + PATIENCE
-    while found := left():
-        assert time.monotonic() < until, f"left behind: {found}"
-        time.sleep(0.05)
+@pytest.fixture
+def cluster(work: list[Run]) -> Iterator[int]:
+    """A cluster of two workers; gives the session of these, whose scheduler is in a file."""
+    options = ("--scheduler-file", "scheduler.json", "--no-dashboard")
+    with session("-m", "distributed.cli.dask_scheduler", "--port", "0", *options):
+        until(Path("scheduler.json").exists)
+        workers = ("distributed.cli.dask_worker", "--nworkers", "2", "--nthreads", "1")
+        with session("-m", *workers, *options) as process:
+            yield process.pid
+
+
+@contextlib.contextmanager
+def driver(recipe: Path, on: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command; whatever is left of it in the end is told."""
+    where = f"{on}:memory_gb=1,minutes=30" if on == "slurm" else on
+    if on == "dask":
+        where = json.loads(Path("scheduler.json").read_text(encoding="utf-8"))["address"]
+    options = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
+    options += ["--seeds", "2", "--jobs", "2", "--device", "cpu", "--on", where]
+    command = ["train", str(recipe), "--treebank", "tiny-open", "--variant", "charlstm"]
+    Path("command.py").write_text(COMMAND, encoding="utf-8")
+    with session("command.py", *command, *options) as process:
+        yield process
+        process.wait(PATIENCE)
+        until(lambda: not processes_of(process.pid))
 
 
 def processes_of(session: int | None = None) -> dict[int, str]:
@@ -147,11 +137,7 @@ def workers_of(session: int, on: str) -> list[int]:
 
 
 def disturb(process: subprocess.Popen[bytes], session: int, on: str, whom: str) -> bool:
-    """Kill the driver, one of the processes that train, or both, or tell SLURM's jobs to stop.
-
-    Returns:
-        Whether all that were meant were there.
-    """
+    """Kill the driver, a process that trains, or both, or tell SLURM's jobs to stop, if there."""
     if whom == "jobs told":
         running = queue("RUNNING")
         if running:
@@ -167,11 +153,9 @@ def disturb(process: subprocess.Popen[bytes], session: int, on: str, whom: str) 
 
 
 def finish(recipe: Path, on: str, whom: str, seconds: float, cluster: int | None) -> int:
-    """Give the command until it succeeds, disturbed twice; returns how often it was.
+    """Give the command, of so many seconds, until it succeeds; returns how often it was disturbed.
 
-    Args:
-        seconds: that the command takes if nobody disturbs it.
-        cluster: the session of Dask's workers.
+    ``cluster`` is the session of Dask's workers.
     """
     disturbed = 0
     for tries in range(6):
@@ -187,11 +171,7 @@ def finish(recipe: Path, on: str, whom: str, seconds: float, cluster: int | None
 
 
 def check(runs: list[Run]) -> int:
-    """Check that all runs are as the undisturbed ones, each trained once, and nothing is left.
-
-    Returns:
-        How often one of them went on from a checkpoint.
-    """
+    """Check that all runs are as the undisturbed ones; returns how often one was gone on with."""
     resumed = 0
     for run in runs:
         folder, other = run.folder, "undisturbed" / run.folder.relative_to(RUNS)
@@ -245,7 +225,7 @@ def test_killed_runs_go_on_to_the_same_weights(
             held.add(found)
         resumed += check(work)
         if on == "slurm":
-            wait_for_none(lambda: queue() or workers_of(0, on))
+            until(lambda: not queue() and not workers_of(0, on))
         if disturbed >= DISTURBANCES:
             # Jobs of SLURM and of Dask's workers go on when the command is killed.
             assert resumed or (on != "local" and whom == "driver")

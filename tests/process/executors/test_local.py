@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from multiprocessing import active_children
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
 from spmrl_bench.process.signals import Interrupted
 from tests.conftest import PATIENCE
-from tests.process.executors.observing import all_of
+from tests.process.executors.observing import all_of, until
 from tests.process.executors.work import die, diverge, note, refuse, wait
 
 
@@ -51,10 +50,7 @@ def test_units_in_work_can_be_asked_to_stop_or_ended(tmp_path: Path, way: str) -
     begun = [tmp_path / "first", tmp_path / "second"]
     for path in begun:
         executor.start(Unit(path.name, wait, (str(path),)))
-    until = time.monotonic() + PATIENCE
-    while not all(path.exists() for path in begun):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: all(path.exists() for path in begun))
     if way == "ask":
         executor.ask_to_stop()
         assert {each.status for each in all_of(executor, 2).values()} == {"stopped"}

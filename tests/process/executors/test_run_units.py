@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,26 +32,32 @@ class Scripted:
         self,
         script: dict[str, list[Status]] | None = None,
         *,
-        capacity: int = 2,
-        room: bool = False,
+        room: Sequence[int] = (),
+        preemptible: bool = False,
     ) -> None:
-        self.capacity, self.preemptible = capacity, room
-        self.script = script or {}
+        self.preemptible, self.script = preemptible, script or {}
+        self.room = iter(room)
         self.in_work: list[Unit] = []
         self.begun: list[str] = []
         self.most = 0
         self.stopping = self.closed = False
-        self.when_started: Callable[[Unit], None] = lambda _: None
+        self.when_started: Callable[[], None] = lambda: None
+        self.when_asked: Callable[[], None] = lambda: None
+
+    @property
+    def capacity(self) -> int:
+        return next(self.room, 2)
 
     def start(self, unit: Unit) -> str:
         assert not self.stopping
         self.in_work.append(unit)
         self.begun.append(unit.title)
         self.most = max(self.most, len(self.in_work))
-        self.when_started(unit)
+        self.when_started()
         return "here"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
+        self.when_asked()
         if not self.in_work:
             return []
         unit = self.in_work.pop(0)
@@ -73,11 +79,12 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "_GLANCE", 0.0)
 
 
-def done(executor: Scripted, *units: Unit) -> tuple[list[Outcome], list[str]]:
+def done(executor: Scripted, *units: Unit) -> tuple[list[str], list[str]]:
+    """What failed and why, and what was said."""
     said: list[str] = []
     failures = run_units(units, executor, log=said.append)
     assert executor.closed
-    return failures, said
+    return [f"{each.unit.title}: {each.error}" for each in failures], said
 
 
 def test_the_longest_begins_first_and_no_more_at_once_than_there_is_room_for() -> None:
@@ -92,11 +99,7 @@ def test_the_longest_begins_first_and_no_more_at_once_than_there_is_room_for() -
 
 
 def test_room_may_come_and_go() -> None:
-    executor = Scripted(capacity=0)
-    looks = iter([0, 0, 3, 1, 0, 1, 1, 1, 1, 1])
-    kind = type("Changing", (Scripted,), {"capacity": property(lambda _: next(looks, 1))})
-    executor.__class__ = kind
-    del executor.__dict__["capacity"]
+    executor = Scripted(room=[0, 0, 3, 1, 0, 1, 1, 1, 1, 1])
     assert done(executor, *map(unit, "abc"))[0] == []
     assert sorted(executor.begun) == ["a", "b", "c"]
 
@@ -106,21 +109,21 @@ def test_what_is_lost_is_started_again_but_not_for_ever() -> None:
     executor = Scripted({"a": ["lost"] * tries, "b": ["lost"] * (tries + 1)})
     failures, said = done(executor, unit("a"), unit("b"), unit("c"))
     assert executor.begun.count("a") == executor.begun.count("b") == tries + 1
-    assert [str(each.error) for each in failures] == [
-        "b: its process was killed; give the same command again (without --fresh) to continue from "
-        "the last checkpoint"
+    assert failures == [
+        "b: b: its process was killed; give the same command again (without --fresh) to continue "
+        "from the last checkpoint"
     ]
     assert said.count("a: its process was killed; it is started again") == tries
     assert sum("a: started here" in line for line in said) == 1
 
 
-@pytest.mark.parametrize("room", [True, False])
-def test_what_is_told_to_stop_is_started_again_where_that_makes_room(room: bool) -> None:
+@pytest.mark.parametrize("preemptible", [True, False])
+def test_what_is_told_to_stop_is_started_again_where_that_makes_room(preemptible: bool) -> None:
     tries = RESTARTS["stopped"] // 2
-    executor = Scripted({"a": ["stopped"] * tries}, room=room)
+    executor = Scripted({"a": ["stopped"] * tries}, preemptible=preemptible)
     failures, _ = done(executor, unit("a"))
-    assert len(executor.begun) == (tries + 1 if room else 1)
-    assert len(failures) == (0 if room else 1)
+    assert len(executor.begun) == (tries + 1 if preemptible else 1)
+    assert len(failures) == (0 if preemptible else 1)
 
 
 def test_what_somebody_else_has_in_work_is_looked_at_again_and_said_once() -> None:
@@ -134,20 +137,19 @@ def test_what_somebody_else_has_in_work_is_looked_at_again_and_said_once() -> No
 def test_a_failure_stops_no_other_and_is_not_tried_again() -> None:
     executor = Scripted({"a": ["failed"]})
     failures, said = done(executor, unit("a", 2), unit("b"))
-    assert [(each.unit.title, str(each.error)) for each in failures] == [("a", "diverged")]
+    assert failures == ["a: diverged"]
     assert executor.begun == ["a", "b"]
     assert "a: FAILED, diverged" in said
-
-
-def test_what_fails_last_is_left_to_whoever_asked_for_it() -> None:
-    failures, said = done(Scripted({"a": ["failed"]}), unit("a"))
-    assert [str(each.error) for each in failures] == ["diverged"]
-    assert said == ["a: started here (1 of 1)"]
+    # What fails last is left to whoever asked for it.
+    assert done(Scripted({"a": ["failed"]}), unit("a")) == (
+        ["a: diverged"],
+        ["a: started here (1 of 1)"],
+    )
 
 
 def test_a_signal_lets_all_save_and_begins_nothing_more() -> None:
     executor = Scripted()
-    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGTERM)
+    executor.when_started = lambda: os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Interrupted) as caught:
         done(executor, *map(unit, "abcd"))
     assert caught.value.number == signal.SIGTERM
@@ -156,44 +158,33 @@ def test_a_signal_lets_all_save_and_begins_nothing_more() -> None:
     assert executor.begun == ["a"]
 
 
-def test_a_signal_when_all_is_done_but_the_last_changes_nothing() -> None:
-    class Late(Scripted):
-        def outcomes(self, seconds: float) -> list[Outcome]:
-            self.stopping = False  # it was at its end
-            return super().outcomes(seconds)
-
-    executor = Late()
-    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
-    assert done(executor, unit("a"))[0] == []
-
-
-def test_a_signal_before_units_that_are_still_to_come_is_told() -> None:
-    class Late(Scripted):
-        def outcomes(self, seconds: float) -> list[Outcome]:
-            self.stopping = False
-            return super().outcomes(seconds)
-
-    executor = Late()
-    executor.when_started = lambda unit: os.kill(os.getpid(), signal.SIGINT)
-    with pytest.raises(Interrupted):
-        run_units([unit("a")], executor, log=lambda _: None, next_unit=lambda: unit("b"))
+@pytest.mark.parametrize("more", [None, lambda: unit("b")])
+def test_a_signal_when_all_is_done_is_told_only_if_more_is_to_come(
+    more: Callable[[], Unit] | None,
+) -> None:
+    executor = Scripted()
+    executor.when_started = lambda: os.kill(os.getpid(), signal.SIGINT)
+    executor.when_asked = lambda: setattr(executor, "stopping", False)  # it was at its end
+    if more is None:
+        assert done(executor, unit("a"))[0] == []
+    else:
+        with pytest.raises(Interrupted):
+            run_units([unit("a")], executor, log=lambda _: None, next_unit=more)
     assert executor.begun == ["a"]
 
 
 def test_ctrl_c_again_ends_at_once() -> None:
-    class Deaf(Scripted):
-        def outcomes(self, seconds: float) -> list[Outcome]:
-            os.kill(os.getpid(), signal.SIGINT)
-            return []
-
-    executor = Deaf()
+    executor = Scripted({"a": ["locked"] * 3})
+    executor.when_asked = lambda: os.kill(os.getpid(), signal.SIGINT)
+    executor.ask_to_stop = lambda: executor.in_work.clear()  # type: ignore[method-assign]
     with pytest.raises(KeyboardInterrupt) as caught:
-        done(executor, unit("a"))
+        done(executor, unit("a"), unit("b"))
     assert not isinstance(caught.value, Interrupted)
     assert executor.closed
 
 
-def test_units_may_come_while_others_end() -> None:
+@pytest.mark.parametrize("room", [(), (0, 0, 1)])
+def test_units_may_come_while_others_end_and_wait_for_room(room: tuple[int, ...]) -> None:
     coming, over = iter("cd"), list[str]()
 
     def more() -> Unit | None:
@@ -201,7 +192,7 @@ def test_units_may_come_while_others_end() -> None:
         name = next(coming, None) if len(over) >= 2 else None
         return None if name is None else unit(name)
 
-    executor, said = Scripted({"b": ["lost", "failed"]}), list[str]()
+    executor, said = Scripted({"b": ["lost", "failed"]}, room=room), list[str]()
     failures = run_units(
         [unit("a"), unit("b")], executor, log=said.append, next_unit=more,
         on_end=lambda ended: over.append(f"{ended.unit.title} {ended.status}"),
@@ -210,18 +201,3 @@ def test_units_may_come_while_others_end() -> None:
     assert over == ["a done", "b failed", "c done", "d done"]
     assert [each.unit.title for each in failures] == ["b"]
     assert said[-1] == "d: started here"
-
-
-def test_units_that_are_still_to_come_wait_for_room() -> None:
-    coming = iter("ab")
-    looks = iter([0, 0, 1])
-    kind = type("Changing", (Scripted,), {"capacity": property(lambda _: next(looks, 1))})
-    executor = Scripted()
-    executor.__class__ = kind
-    del executor.__dict__["capacity"]
-
-    def more() -> Unit | None:
-        return unit(name) if (name := next(coming, None)) else None
-
-    assert run_units([], executor, log=lambda _: None, next_unit=more) == []
-    assert executor.begun == ["a", "b"]

@@ -16,10 +16,6 @@ def note(path: str, *, device: str, console: Any) -> None:
     Path(path).write_text(f"{device} {threads}", encoding="utf-8")
 
 
-def idle(*, device: str, console: Any) -> None:
-    """Nothing to do."""
-
-
 def diverge(*, device: str, console: Any) -> None:
     raise TrainingError("diverged")
 
