@@ -139,8 +139,11 @@ def _read(lock: Path) -> tuple[Owner, float] | None:
         return Owner.model_validate_json(text), touched / 1e9
     except ValidationError:  # it is not written whole yet, or never; nothing but its age is known
         since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
-        unknown = {"machine": "unknown", "pid": 0, "birth": "", "since": since}
-        return Owner.model_construct(**unknown, token=str(touched)), touched / 1e9
+        token = str(touched)
+        unknown = Owner.model_construct(
+            machine="unknown", pid=0, birth="", since=since, token=token
+        )
+        return unknown, touched / 1e9
 
 
 def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:

@@ -38,12 +38,6 @@ def all_of(executor: Executor, units: int) -> dict[str, Outcome]:
     return found
 
 
-def observe(executor: Executor, happened: Callable[[], bool]) -> None:
-    """Look at an executor, of which no unit ends, until something has happened."""
-    until(lambda: happened() or executor.outcomes(0.1))
-    assert happened()
-
-
 def needs_slurm() -> None:
     """Skip the test where this machine can hand jobs to no SLURM."""
     if not _slurm_answers():

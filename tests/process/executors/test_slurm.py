@@ -1,6 +1,6 @@
 """What is made of what SLURM says, which is played by shell scripts here.
 
-``test_slurm_cluster.py`` has a real one.
+``test_kills.py`` has a real one, where there is one.
 """
 
 from __future__ import annotations

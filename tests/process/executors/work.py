@@ -38,18 +38,6 @@ def die(*, device: str, console: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def at_the_second_try(path: str, *, device: str, console: Any) -> None:
-    if Path(path).exists():
-        return
-    wait(path, device=device, console=console)
-
-
-def until_told(begun: str, told: str, *, device: str, console: Any) -> None:
-    Path(begun).touch()
-    while not Path(told).exists():
-        time.sleep(0.05)
-
-
 def wait(path: str, *, device: str, console: Any) -> None:
     partial = Path(f"{path}.partial")
     partial.write_text(str(os.getpid()), encoding="utf-8")
