@@ -44,11 +44,6 @@ def parse_backend(text: str | None) -> Backend:
     """What ``--on`` says; a RecipeError if that is unknown, or ``config.toml`` is wrong."""
     if text is None or text == "local":
         return LOCAL
-    if text == "dask":
-        raise RecipeError(
-            "--on dask: say where its scheduler is, --on dask://HOST:PORT; 'dask scheduler' starts "
-            "one. Side by side on this machine, runs are trained with --jobs"
-        )
     for scheme in ("dask://", "tcp://", "tls://"):
         if text.startswith(scheme) and text != scheme:
             address = text.removeprefix("dask://")

@@ -24,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
@@ -33,14 +33,6 @@ from spmrl_bench.process.executors.local import Job
 
 #: Seconds between two looks at which workers there are, and in which an answer should come.
 _LOOK, _PATIENCE = 1.0, 30.0
-
-
-class _Given(NamedTuple):
-    """A unit that a worker has."""
-
-    unit: Unit
-    worker: str
-    future: Any
 
 
 class DaskExecutor:
@@ -72,7 +64,7 @@ class DaskExecutor:
             ) from None
         self._distributed, self._device, self._log = distributed, device, log
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
-        self._given: list[_Given] = []
+        self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
         self._threads: dict[str, int] = {}  # of the workers that can work
         self._refused: set[str] = set()  # the others
         self._had_workers = False
@@ -95,7 +87,7 @@ class DaskExecutor:
         return len(self._threads)
 
     def start(self, unit: Unit) -> str:
-        busy = {given.worker for given in self._given}
+        busy = {worker for _, worker in self._given.values()}
         worker = next(address for address in self._threads if address not in busy)
         with self._answering():
             future = self._client.submit(
@@ -104,7 +96,7 @@ class DaskExecutor:
                 workers=[worker], retries=0,
             )  # fmt: skip
         future.add_done_callback(lambda _: self._news.set())
-        self._given.append(_Given(unit, worker, future))
+        self._given[future] = unit, worker
         return f"on worker {_short(worker)}"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
@@ -113,9 +105,12 @@ class DaskExecutor:
         self._news.wait(seconds)
         self._news.clear()
         self._look()
-        ends = [(given, self._outcome(given)) for given in self._given]
-        self._given = [given for given, outcome in ends if outcome is None]
-        return [outcome for _, outcome in ends if outcome is not None]
+        found = []
+        for future, (unit, worker) in list(self._given.items()):
+            if outcome := self._outcome(unit, worker, future):
+                del self._given[future]
+                found.append(outcome)
+        return found
 
     def ask_to_stop(self) -> None:
         with suppress(SpmrlError):  # then they are gone
@@ -129,8 +124,7 @@ class DaskExecutor:
             self._client.close(timeout=_LOOK)
         self._sign.unlink(missing_ok=True)
 
-    def _outcome(self, given: _Given) -> Outcome | None:
-        unit, worker, future = given
+    def _outcome(self, unit: Unit, worker: str, future: Any) -> Outcome | None:
         status = future.status
         if status == "pending" and worker in self._threads:
             return None

@@ -88,11 +88,8 @@ class SlurmSettings(BaseModel):
 
     def parameters(self) -> dict[str, Any]:
         """Those of submitit's executor."""
-        return {
+        return self.model_dump(include={"partition", "account", "qos"}) | {
             "job_name": "spmrl_bench",
-            "partition": self.partition,
-            "account": self.account,
-            "qos": self.qos,
             "time": self.minutes,
             "signal_delay_s": min(120, 30 * self.minutes),  # to save in
             "nodes": 1,

@@ -30,7 +30,7 @@ def test_where_units_are_done(config: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("dask", r"--on dask://HOST:PORT.* --jobs"),
+        ("dask", "dask://HOST:PORT"),
         ("dask://", "unknown place to work"),
         ("slrum", "Did you mean slurm"),
         ("slurm:gpu", "'gpu' is not KEY=VALUE"),
