@@ -1,4 +1,9 @@
-"""The answers of a parser of somebody else, set beside the gold sentences one by one.
+"""The files of a parser of somebody else: what it learns from and parses, and what it answers.
+
+It is given the words that our own parsers read, after the treebank's transforms. Many programs
+split lines at any white space, so that a word with some in it has :data:`FOR_SPACE` in its place.
+Trees stand in one constituent :data:`ROOT` more than they have, because programs expect one that is
+the only one of its kind; it is taken away from the answers again.
 
 Parsers leave sentences out, cut them, split words otherwise, and language models write text around
 a tree or forget to close it. Which sentence an answer is of is never guessed: a file has as many
@@ -11,40 +16,96 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile, zip_longest
 from pathlib import Path
-from typing import Literal, get_args
-
-import numpy as np
+from typing import Literal, NamedTuple, get_args
 
 from spmrl_bench.errors import ReadError, ScoreError
+from spmrl_bench.leaderboard.saved_parses import empty_parse
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets
-from spmrl_bench.readers.conll import looks_like_conll, read_conll
+from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines, looks_like_conll, read_conll
 from spmrl_bench.readers.text import read_text
-from spmrl_bench.systems.material import spelt, without_root
 from spmrl_bench.treebanks.reading import transform_parse
-from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.transforms import transform_named
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, readonly_int32
+
+ROOT = "ROOT"
+#: The tag of words in brackets that have none.
+NO_TAG = "X"
+#: What stands for white space inside a word.
+FOR_SPACE = "_"
 
 #: What is done with answers that cannot be scored as they stand: nothing is scored; they count as
-#: sentences without a parse; the same, but brackets are mended first where only these are wrong.
+#: sentences without a parse; the same, but brackets are repaired first where only these are wrong.
 Policy = Literal["refuse", "missing", "repair"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-
-_SHOWN = 20  # faults that an error lists
-_PLACE = re.compile(r"^[:0-9]*:( sentence [0-9]+:)? ")
 
 REPAIRED = "repaired"
 NO_PARSE = "no parse"
 MALFORMED = "malformed"
 OTHER_WORDS = "other words"
 
+_SPACE = re.compile(r"\s")
+_PLACE = re.compile(r"^[:0-9]*:( sentence [0-9]+:)? ")
+_SHOWN = 20  # answers that an error lists
 
-@dataclass(frozen=True)
-class Predictions:
+# What it is given ----------------------------------------------------------------------------
+
+
+def file_text(
+    parses: Iterable[Parse],
+    form: Literal["brackets", "conllu", "words"],
+    *,
+    tags: bool = False,
+    structure: bool = False,
+) -> str:
+    """Sentences as a file that a system reads.
+
+    Args:
+        form: trees, one a line; CoNLL-U; words, a sentence a line.
+        tags: whether words have the treebank's tags.
+        structure: whether they have constituents or heads too; without any, trees have their
+            root alone.
+    """
+
+    def text(parse: Parse) -> str:
+        words, blank = _given(parse.words), [UNSPECIFIED] * len(parse)
+        if form == "words":
+            return f"{' '.join(words)}\n"
+        if form == "brackets":
+            rows = parse.tree.spans.tolist() if structure and parse.tree else []
+            labels = parse.tree.labels if structure and parse.tree else ()
+            return (
+                write_brackets(
+                    Tree(
+                        words,
+                        parse.tags if tags else (NO_TAG,) * len(parse),
+                        (ROOT, *labels),
+                        readonly_int32([[0, len(parse)], *rows]),
+                    )
+                )
+                + "\n"
+            )
+        heads, relations = blank, blank
+        if structure and (arcs := parse.dependencies):
+            heads, relations = [*map(str, arcs.heads.tolist())], [*arcs.relations]
+        return conll_lines(words, parse.tags if tags else blank, heads, relations)
+
+    return "".join(map(text, parses))
+
+
+def _given(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_SPACE.sub(FOR_SPACE, word) for word in words)
+
+
+# What it answers -----------------------------------------------------------------------------
+
+
+class Predictions(NamedTuple):
     """The answers to all sentences of a split.
 
     Attributes:
@@ -59,14 +120,17 @@ class Predictions:
     handled: dict[str, int]
 
 
-@dataclass(frozen=True)
-class _Answer:
+class _Answer(NamedTuple):
     """One answer: a parse, or what is wrong (``kind``, and ``problem`` for people)."""
 
     line: int = 0
     parse: Parse | None = None
     kind: str = ""
     problem: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        return None if self.parse is None else self.parse.words
 
 
 def read_predictions(
@@ -102,23 +166,30 @@ def read_predictions(
     else:
         answers = _bracket_answers(text, path, len(gold), policy == "repair")
     if len(answers) != len(gold):
-        raise ScoreError(_other_number(path, answers, gold))
+        pairs = zip(answers, gold, strict=False)
+        alike = takewhile(lambda pair: pair[0].words in (None, pair[1].words), pairs)
+        raise ScoreError(
+            f"{path}: has {len(answers)} sentences, the split has {len(gold)}; expected the same "
+            "in the same order, an answer that failed as a line '(())'. "
+            f"The first {len([*alike])} are the same"
+        )
     names = [name for name in transforms if not transform_named(name).word]
     checked = [
-        _beside(answer, sentence, names) for answer, sentence in zip(answers, gold, strict=True)
+        _align(answer, sentence, names) for answer, sentence in zip(answers, gold, strict=True)
     ]
-    faults = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
-    if faults and policy == "refuse":
-        listed = [f"{path}:{one.line}: sentence {k}: {one.problem}" for k, one in faults[:_SHOWN]]
-        more = [f"... and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        raise ScoreError(
-            "\n".join([*listed, *more])
-            + f"\n{len(faults)} of {len(gold)} answers cannot be scored. --faults missing counts "
-            "them as sentences without a parse; --faults repair mends brackets first"
+    invalid = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
+    if invalid and policy == "refuse":
+        listed = [f"{path}:{one.line}: sentence {k}: {one.problem}" for k, one in invalid[:_SHOWN]]
+        if len(invalid) > _SHOWN:
+            listed.append(f"... and {len(invalid) - _SHOWN} more")
+        listed.append(
+            f"{len(invalid)} of {len(gold)} answers cannot be scored. --faults missing counts "
+            "them as sentences without a parse; --faults repair repairs brackets first"
         )
+        raise ScoreError("\n".join(listed))
     handled = Counter(answer.kind for answer in checked if answer.kind)
     parses = [
-        _nothing(sentence, layer) if answer.parse is None else answer.parse
+        answer.parse or empty_parse(sentence, layer)
         for answer, sentence in zip(checked, gold, strict=True)
     ]
     return Predictions(layer, parses, dict(sorted(handled.items())))
@@ -141,17 +212,18 @@ def _of_line(number: int, line: str, repair: bool) -> _Answer:
     try:
         return _Answer(number, Parse.of(parse_brackets(line)))
     except ReadError as error:
-        if repair and (tree := _mended(line)) is not None:
+        if repair and (tree := _repair_brackets(line)) is not None:
             return _Answer(number, Parse.of(tree), REPAIRED)
-        return _Answer(number, kind=MALFORMED, problem=_problem(error))
+        return _malformed(number, error)
 
 
-def _problem(error: ReadError) -> str:
+def _malformed(line: int, error: ReadError) -> _Answer:
     """What a reader says, without the place, which is named anew."""
-    return _PLACE.sub("", str(error).removeprefix(str(error.path)))
+    problem = _PLACE.sub("", str(error).removeprefix(str(error.path)))
+    return _Answer(line, kind=MALFORMED, problem=problem)
 
 
-def _mended(line: str) -> Tree | None:
+def _repair_brackets(line: str) -> Tree | None:
     """The first tree of a line, closed where its end is missing, without what is around it.
 
     None if that is no tree either.
@@ -173,26 +245,15 @@ def _dependency_answers(text: str, path: Path) -> list[_Answer]:
     answers: list[_Answer] = []
 
     def note(error: ReadError) -> None:
-        answers.append(_Answer(error.line or 0, kind=MALFORMED, problem=_problem(error)))
+        answers.append(_malformed(error.line or 0, error))
 
     for sentence in read_conll(text, path=path, roots="several", on_error=note):
         answers.append(_Answer(sentence.lines[0], Parse.of(dependencies=sentence.tree)))
     return answers
 
 
-def _as_given(parse: Parse, gold: Parse) -> Parse:
-    """A parse without what :mod:`~spmrl_bench.systems.material` changed of its sentence."""
-    tree, arcs = parse.tree, parse.dependencies
-    if tree is not None and gold.tree is not None:
-        tree = without_root(tree, gold.tree)
-    if parse.words != gold.words and parse.words == tuple(map(spelt, gold.words)):
-        tree = tree and replace(tree, words=gold.words)
-        arcs = arcs and replace(arcs, words=gold.words)
-    return Parse.of(tree, arcs)
-
-
-def _beside(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
-    """The answer with the tags of gold, or why it cannot be scored."""
+def _align(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
+    """The answer with the words and tags of gold, or why it cannot be scored."""
     parse = answer.parse
     if parse is None:
         return answer
@@ -200,39 +261,32 @@ def _beside(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
         parse = transform_parse(transforms, parse)
     if parse is None:
         return _Answer(answer.line, kind=NO_PARSE, problem="no parse")
-    parse = _as_given(parse, gold)
+    tree, arcs = parse.tree, parse.dependencies
+    if tree is not None and gold.tree is not None:
+        tree = _without_root(tree, gold.tree)
+    if parse.words == _given(gold.words):
+        tree = tree and replace(tree, words=gold.words)
+        arcs = arcs and replace(arcs, words=gold.words)
+    parse = Parse.of(tree, arcs)
     if parse.words != gold.words:
         return _Answer(answer.line, kind=OTHER_WORDS, problem=_first_difference(parse, gold))
-    return _Answer(answer.line, parse.with_tags(gold.tags), answer.kind)
+    return answer._replace(parse=parse.with_tags(gold.tags))
+
+
+def _without_root(tree: Tree, gold: Tree) -> Tree:
+    """The tree without a constituent :data:`ROOT` around it that gold has not."""
+
+    def roots(one: Tree) -> int:
+        pairs = zip(one.labels, one.spans.tolist(), strict=True)
+        return sum(pair == (ROOT, [0, len(one)]) for pair in pairs)
+
+    if tree.labels[:1] != (ROOT,) or roots(tree) <= roots(gold):
+        return tree
+    return replace(tree, labels=tree.labels[1:], spans=readonly_int32(tree.spans[1:]))
 
 
 def _first_difference(parse: Parse, gold: Parse) -> str:
-    pairs = enumerate(zip(parse.words, gold.words, strict=False), start=1)
-    number = next((n for n, (one, other) in pairs if one != other), min(len(parse), len(gold)) + 1)
-    found, expected = (
-        f"'{side.words[number - 1]}'" if number <= len(side) else "missing"
-        for side in (parse, gold)
-    )
+    pairs = enumerate(zip_longest(parse.words, gold.words), start=1)
+    number, both = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+    found, expected = ("missing" if word is None else f"'{word}'" for word in both)
     return f"word {number} is {found}, in gold {expected} ({len(parse)} words, in gold {len(gold)})"
-
-
-def _other_number(path: Path, answers: Sequence[_Answer], gold: Sequence[Parse]) -> str:
-    same = 0
-    for answer, sentence in zip(answers, gold, strict=False):
-        if answer.parse is not None and answer.parse.words != sentence.words:
-            break
-        same += 1
-    return (
-        f"{path}: has {len(answers)} sentences, the split has {len(gold)}; expected the same in "
-        f"the same order, an answer that failed as a line '(())'. The first {same} are the same"
-    )
-
-
-def _nothing(gold: Parse, layer: Layer) -> Parse:
-    """A parse of which nothing is right: no constituent, or no head and no relation."""
-    if layer == "constituents":
-        return Parse.of(Tree.build(gold.words, gold.tags, []))
-    n = len(gold)
-    heads = np.full(n, -1, dtype=np.int32)
-    heads.flags.writeable = False
-    return Parse.of(dependencies=DependencyTree(gold.words, gold.tags, heads, ("",) * n))

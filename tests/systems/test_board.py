@@ -17,7 +17,7 @@ from spmrl_bench.experiments.train import train_and_evaluate
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
-from spmrl_bench.systems.description import Known
+from spmrl_bench.systems.description import SystemDescription
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -41,7 +41,7 @@ def ours(laboratory: Laboratory, *variants: str, **options: Any) -> list[Run]:
     return make_runs(str(laboratory.recipe), variants=names, settings=settings, **options)
 
 
-def theirs(laboratory: Laboratory, system: Known, **options: Any) -> list[SystemRun]:
+def theirs(laboratory: Laboratory, system: SystemDescription, **options: Any) -> list[SystemRun]:
     return system_runs(str(laboratory.recipe), system, minutes=5, **options)
 
 
@@ -71,7 +71,7 @@ def test_who_competes_where(laboratory: Laboratory) -> None:
         fields(laboratory, track="spmrl")
 
 
-def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> None:
+def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:
     def command() -> str:
         path, recipe = str(flat.path), str(laboratory.recipe)
         return works(
@@ -91,18 +91,22 @@ def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> No
     assert row.p is not None
 
 
-def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> None:
+def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: SystemDescription) -> None:
     text = flat.path.read_text()
     broken = flat.path.with_name("broken.toml")
     broken.write_text(text.replace('how = "well"', 'how = "fails"').replace("Flat", "Broken"))
-    runs = [*ours(laboratory), *theirs(laboratory, Known(broken)), *theirs(laboratory, flat)]
+    runs = [
+        *ours(laboratory),
+        *theirs(laboratory, SystemDescription.read(broken)),
+        *theirs(laboratory, flat),
+    ]
     records, failures = compete(runs)
     assert len(records) == 3
     assert [str(one).count("ended with status 3") for one in failures] == [1]
 
 
 def test_all_have_the_same_threads_and_begin_without_waiting_for_a_treebank(
-    laboratory: Laboratory, flat: Known, monkeypatch: pytest.MonkeyPatch
+    laboratory: Laboratory, flat: SystemDescription, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "4")
     runs = [
@@ -124,7 +128,7 @@ def test_all_have_the_same_threads_and_begin_without_waiting_for_a_treebank(
 
 
 def test_other_settings_are_told_before_anything_is_trained(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     compete(ours(laboratory, "word-charlstm"))
     laboratory.write_base(size__small__train=TRAIN | QUICK | {"batch_size": 19})

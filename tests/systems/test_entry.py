@@ -17,8 +17,7 @@ from spmrl_bench.leaderboard.record import Record, System, read_record, read_rec
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.readers.conll import conll_lines
-from spmrl_bench.systems.entry import enter
-from spmrl_bench.systems.material import write_task
+from spmrl_bench.systems.entry import enter, write_task
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.builders import cli

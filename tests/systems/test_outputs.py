@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from spmrl_bench.systems.outputs import kept_output
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
@@ -14,9 +15,8 @@ from spmrl_bench.leaderboard.record import Record, System, read_records
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.building import site_pages
-from spmrl_bench.systems.description import Known
+from spmrl_bench.systems.description import SystemDescription
 from spmrl_bench.systems.entry import enter
-from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.systems.run import system_runs
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
@@ -28,7 +28,9 @@ RUNS, RESULTS = Path("runs"), Path("results")
 PARSES = RESULTS / "parses"
 
 
-def scored(laboratory: Laboratory, system: Known, how: str, *, save: bool = True) -> Record:
+def scored(
+    laboratory: Laboratory, system: SystemDescription, how: str, *, save: bool = True
+) -> Record:
     """A system that was trained and scored."""
     asked = system_runs(str(laboratory.recipe), system, settings={"how": how})
     train_all(asked, device="cpu", jobs=1)
@@ -61,7 +63,7 @@ def shown_trees() -> str:
 
 
 def test_what_a_system_answered_is_kept_and_shown_beside_ours(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     train(laboratory, variants=["charlstm"])
     evaluate(laboratory, variants=["charlstm"], save_parses=True)
@@ -85,7 +87,7 @@ def test_what_a_system_answered_is_kept_and_shown_beside_ours(
 
 
 def test_what_has_a_record_is_kept_when_that_is_asked_for(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     record = scored(laboratory, flat, "well", save=False)
     assert not PARSES.exists()
@@ -130,7 +132,7 @@ def test_entered_files_of_both_layers_are_kept(
 
 
 def test_a_hash_that_leads_elsewhere_is_no_name_of_a_file(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     record = scored(laboratory, flat, "well")
     system = record.system

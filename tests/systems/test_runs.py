@@ -23,7 +23,7 @@ from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
 from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.systems.command import run as run_command
-from spmrl_bench.systems.description import Known, filled, load_system, system_paths
+from spmrl_bench.systems.description import SystemDescription, load_system, system_paths
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
@@ -37,7 +37,7 @@ STARTING = "import os, sys, time\nif sys.argv[1] == 'parse': time.sleep(1)"
 
 
 def runs(
-    laboratory: Laboratory, system: Known, how: str = "well", **options: object
+    laboratory: Laboratory, system: SystemDescription, how: str = "well", **options: object
 ) -> list[SystemRun]:
     options = {"settings": {"how": how}, **options}
     return system_runs(str(laboratory.recipe), system, **options)
@@ -55,7 +55,7 @@ def score(asked: list[SystemRun], *, jobs: int = 1) -> list[Record]:
 
 
 def test_a_run_has_the_scores_of_its_answers_entered_by_file(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     asked = runs(laboratory, flat, seeds=[1, 2])
     train(asked, jobs=2)
@@ -82,7 +82,7 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
     assert "Flat" in shown
 
 
-def test_training_sees_train_and_dev_alone(laboratory: Laboratory, flat: Known) -> None:
+def test_training_sees_train_and_dev_alone(laboratory: Laboratory, flat: SystemDescription) -> None:
     (this,) = runs(laboratory, flat)
     train([this])
     assert (this.folder / "model" / "seen.txt").read_text().split() == ["dev.mrg", "train.mrg"]
@@ -92,7 +92,7 @@ def test_training_sees_train_and_dev_alone(laboratory: Laboratory, flat: Known) 
         this.treebank.examples("test")
 
 
-def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: Known) -> None:
+def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: SystemDescription) -> None:
     asked = runs(laboratory, flat)
     train(asked)
     (record,) = score(asked)
@@ -104,24 +104,24 @@ def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: Known) -> 
     assert record.system.tested == 1
 
 
-def test_other_settings_are_refused(laboratory: Laboratory, flat: Known) -> None:
+def test_other_settings_are_refused(laboratory: Laboratory, flat: SystemDescription) -> None:
     (this,) = runs(laboratory, flat)
     train([this])
     flat.path.write_text(DESCRIPTION.replace("Flat", "Flatter"))
     with pytest.raises(SettingsMismatchError, match=r"description is \w{16} there, \w{16} now"):
-        train(runs(laboratory, Known(flat.path)))
-    train(runs(laboratory, Known(flat.path)), fresh=True)
+        train(runs(laboratory, SystemDescription.read(flat.path)))
+    train(runs(laboratory, SystemDescription.read(flat.path)), fresh=True)
     with pytest.raises(RecipeError, match=r"unknown setting 'hwo'\. Did you mean how"):
         runs(laboratory, flat, settings={"hwo": "well"})
 
 
-def test_eval_before_train(laboratory: Laboratory, flat: Known) -> None:
+def test_eval_before_train(laboratory: Laboratory, flat: SystemDescription) -> None:
     with pytest.raises(CheckpointError, match="training has not ended; run 'spmrl-bench train'"):
         score(runs(laboratory, flat))
 
 
 def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     asked = [*runs(laboratory, flat, "fails"), *runs(laboratory, flat)]
     with pytest.raises(
@@ -138,7 +138,7 @@ def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
 
 
 def test_the_clock_ends_a_training(
-    laboratory: Laboratory, flat: Known, capfd: pytest.CaptureFixture[str]
+    laboratory: Laboratory, flat: SystemDescription, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (this,) = asked = runs(laboratory, flat, "slow", minutes=0.02)
     train(asked)
@@ -158,7 +158,7 @@ def test_the_clock_ends_a_training(
 
 
 def test_the_start_of_a_program_is_no_part_of_its_speed(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     driver = laboratory.folder / "flat.py"
     driver.write_text(driver.read_text().replace("import os, sys, time", STARTING))
@@ -172,11 +172,11 @@ def test_the_start_of_a_program_is_no_part_of_its_speed(
 
 
 def test_what_is_not_trained_here_is_scored(
-    laboratory: Laboratory, flat: Known, capfd: pytest.CaptureFixture[str]
+    laboratory: Laboratory, flat: SystemDescription, capfd: pytest.CaptureFixture[str]
 ) -> None:
     text = re.sub(r"(?s)\[train\].*(?=\[parse\])", "", DESCRIPTION)
     flat.path.write_text(text.replace("layer =", 'training_data = "OntoNotes"\nlayer ='))
-    asked = runs(laboratory, Known(flat.path), seeds=[1, 2])
+    asked = runs(laboratory, SystemDescription.read(flat.path), seeds=[1, 2])
     train(asked)
     said = "seed 0: already trained, on OntoNotes: 'spmrl-bench eval' scores it"
     assert said in capfd.readouterr().err
@@ -185,7 +185,9 @@ def test_what_is_not_trained_here_is_scored(
     assert record.system.training_data == "OntoNotes"
 
 
-def test_records_say_how_often_test_was_scored(laboratory: Laboratory, flat: Known) -> None:
+def test_records_say_how_often_test_was_scored(
+    laboratory: Laboratory, flat: SystemDescription
+) -> None:
     """Also where several are scored at once; the same answers count once."""
     asked = [
         *runs(laboratory, flat),
@@ -197,7 +199,7 @@ def test_records_say_how_often_test_was_scored(laboratory: Laboratory, flat: Kno
     assert max(tested) == 2
 
 
-def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: Known) -> None:
+def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: SystemDescription) -> None:
     asked = runs(laboratory, flat, "faulty")
     train(asked)
     (record,) = score(asked)
@@ -210,7 +212,7 @@ def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: Known) -> N
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_all_ends_together(laboratory: Laboratory, flat: Known, jobs: int) -> None:
+def test_all_ends_together(laboratory: Laboratory, flat: SystemDescription, jobs: int) -> None:
     """Ctrl-C ends the commands, whatever they have started; of the trees nothing is left."""
     asked = runs(laboratory, flat, "slow", seeds=[1, 2][:jobs])
     pids = [this.folder / "model" / "pid.txt" for this in asked]
@@ -278,25 +280,25 @@ def test_mistakes_of_a_description_are_all_named(tmp_path: Path) -> None:
         DESCRIPTION.replace('"{how}", "{train}"', '"{huw}", "{train}"').replace('how = "well"', "")
     )
     with pytest.raises(RecipeError, match=r"unknown placeholder 'huw'|unknown placeholder 'how'"):
-        Known(path)
+        SystemDescription.read(path)
     path.write_text(
         DESCRIPTION.replace('input = "words"', 'input = "speech"').replace("[train]\n", "[trian]\n")
     )
     with pytest.raises(RecipeError) as caught:
-        Known(path)
+        SystemDescription.read(path)
     lines = str(caught.value).splitlines()
     assert all(line.startswith(f"{path}: ") for line in lines)
     assert any("trian: unknown key. Did you mean train" in line for line in lines)
     assert any("parse.input" in line and "'speech'" in line for line in lines)
     path.write_text(DESCRIPTION.replace('"{seed}"]', '"{seed", "{seed!r}"]'))
     with pytest.raises(RecipeError, match="expected '}' before end of string"):
-        Known(path)
+        SystemDescription.read(path)
     path.write_text(DESCRIPTION.replace('how = "well"', 'how = "well"\nmodel = 1'))
     with pytest.raises(RecipeError, match="settings: model mean something already"):
-        Known(path)
+        SystemDescription.read(path)
     path.write_text(DESCRIPTION.replace('environment = "program"\n', ""))
     with pytest.raises(RecipeError, match="requirements: an environment of its own needs one"):
-        Known(path)
+        SystemDescription.read(path)
     with pytest.raises(RecipeError, match="unknown system 'stanzer'"):
         load_system("stanzer")
 
@@ -304,7 +306,7 @@ def test_mistakes_of_a_description_are_all_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", system_paths())
 def test_descriptions_that_come_with_the_program(name: str) -> None:
     system = load_system(name)
-    about = system.description
+    about = system
     assert about.url.startswith("https://")
     assert about.adapted
     assert all("==" in one for one in about.requirements) or about.environment == "program"
