@@ -10,19 +10,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from string import Formatter
 from typing import Annotated, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, model_validator
 
 from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.experiments.recipe import Size
@@ -42,19 +35,6 @@ TRAINING = ("train", "dev", "seconds")
 PARSING = ("input", "output")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
-
-
-def _placeholders(argument: str) -> list[str]:
-    try:
-        fields = [field for field in Formatter().parse(argument) if field[1] is not None]
-    except ValueError as error:
-        raise ValueError(f"'{argument}': {error}; write {{{{ for a brace") from None
-    if any(
-        spec or conversion or not str(name).isidentifier() for _, name, spec, conversion in fields
-    ):
-        raise ValueError(f"'{argument}': a placeholder is a name in braces, no more")
-    return [str(name) for _, name, _, _ in fields]
-
 
 Command = Annotated[list[str], Field(min_length=1)]
 
@@ -107,11 +87,7 @@ class SystemDescription(_Section):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a description.
-
-        Raises:
-            RecipeError: it is not TOML or has mistakes; all of them are named.
-        """
+        """Read a description; a RecipeError names all its mistakes."""
         if not _NAME.fullmatch(path.stem):
             raise RecipeError(
                 f"{path}: the name of a system has lower-case letters, digits, - and _, 40 at most"
@@ -136,11 +112,15 @@ class SystemDescription(_Section):
                 raise ValueError(f"sizes.{size}: {', '.join(sorted(unknown))}: not in settings")
         for section, own in (("train", TRAINING), ("parse", PARSING)):
             known = {*COMMON, *own, *self.settings}
-            for argument in self._command(section):
-                for name in _placeholders(argument):
-                    if name not in known:
-                        problem = unknown_name("placeholder", name, known)
-                        raise ValueError(f"{section}.command: {problem}")
+            fields = map(Formatter().parse, self._command(section))
+            try:
+                names = {name for _, name, _, _ in chain.from_iterable(fields) if name is not None}
+            except ValueError as error:
+                problem = f"{error}; write {{{{ for a brace"
+                raise ValueError(f"{section}.command: {problem}") from None
+            for name in names - known:
+                problem = unknown_name("placeholder", name, known)
+                raise ValueError(f"{section}.command: {problem}")
         return self
 
     def _command(self, section: str) -> Sequence[str]:
@@ -170,20 +150,16 @@ class SystemDescription(_Section):
         return hashlib.sha256(content).hexdigest()[:16]
 
     def chosen(self, size: Size, changes: Mapping[str, str]) -> dict[str, Value]:
-        """The settings at a size, with what the command line changed.
-
-        Raises:
-            RecipeError: an unknown setting, or a value of another type.
-        """
+        """The settings at a size, with what the command line changed, checked."""
         values = self.settings | self.sizes.get(size, {})
         for key, text in changes.items():
             if key not in values:
                 raise RecipeError(f"{self.title}: {unknown_name('setting', key, values)}")
             try:
                 values[key] = TypeAdapter(type(values[key])).validate_strings(text)
-            except ValidationError as error:
-                problem = error.errors()[0]["msg"]
-                raise RecipeError(f"{self.title}: --set {key}={text}: {problem}") from None
+            except ValueError:
+                problem = f"'{text}', expected a value such as {values[key]}"
+                raise RecipeError(f"{self.title}: --set {key}: {problem}") from None
         return values
 
 
@@ -194,11 +170,7 @@ def system_paths() -> dict[str, Path]:
 
 
 def load_system(name: str) -> SystemDescription:
-    """The system of that name, or described by the TOML file of that path.
-
-    Raises:
-        RecipeError: there is none, or its description has mistakes.
-    """
+    """The system of that name, or of the TOML file of that path; a RecipeError if there is none."""
     if name.endswith(".toml"):
         return SystemDescription.read(Path(name).absolute())
     paths = system_paths()

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from spmrl_bench.errors import RecordError, ScoreError
@@ -45,13 +46,11 @@ _GLANCE = 0.2  # seconds between two looks whether others have written their rec
 def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) -> list[Path]:
     """Write the words of a split for an outside system, and return the files.
 
-    ``TREEBANK.SPLIT.txt`` has a sentence a line, its words separated by spaces; it is left out
-    where a word has white space in it. ``TREEBANK.SPLIT.conllu`` has the same words one a line, no
-    head, and of tags (column XPOS) those that the treebank lets parsers read, if any are asked for.
+    ``TREEBANK.SPLIT.txt`` has a sentence a line; it is left out where a word has white space in it.
+    ``TREEBANK.SPLIT.conllu`` has a word a line, and in column XPOS the treebank's tags if asked.
 
     Raises:
-        ScoreError: the treebank has no tags.
-        SpmrlError: the split cannot be read, or a file cannot be written.
+        SpmrlError: no tags or sentences, or a file cannot be written.
     """
     if tags and bank.manifest.tags == "none":
         raise ScoreError(f"treebank {bank.name} has no tags to give")
@@ -99,7 +98,7 @@ def score_answers(
     tags: bool = False,
     encoding: str = "utf-8",
     parses_in: Path | None = None,
-    source: Provenance = Provenance(),  # noqa: B008 (frozen)
+    speeds: Mapping[str, float | None] = MappingProxyType({}),
     **fields: Any,
 ) -> Record:
     """The record of the answers of a system, which is not written.
@@ -112,28 +111,26 @@ def score_answers(
         policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
         parses_in: a results folder, to keep the parses as they were scored, and the gold trees.
-        source: what else is signed of a system that was trained here.
-        fields: of the record of such a system.
+        speeds: tokens a second of each split.
+        fields: of the record of a system that was trained here.
 
     Raises:
         SpmrlError: a file cannot be read or scored, or the parses not be kept.
     """
-    source = replace(
-        source,
+    source = Provenance(
         tags=bank.manifest.tags if tags else "none",
         variant=system.title.translate(str.maketrans("|:\n", "///")),  # which part a signature
+        settings=recipe.get("settings", {}),
+        size=fields.get("size"),
+        seed=fields.get("seed"),
     )
     metrics = {metric_named(name).layers: name for name in METRICS.names()}
     able = [name for layers, name in metrics.items() if {*layers} <= {*bank.layers}]
     results, outputs = dict[str, SplitResult](), dict[str, Output]()
     answers: list[tuple[str, Predictions]] = []
     for split, paths in files.items():
-        gold, scored, digests = (
-            gold_parses(bank, split, able),
-            dict[str, MetricResult](),
-            dict[str, str](),
-        )
-        handled = Counter[str]()
+        gold, handled = gold_parses(bank, split, able), Counter[str]()
+        scored, digests = dict[str, MetricResult](), dict[str, str]()
         for path in paths:
             found = read_predictions(
                 path, gold, transforms=bank.manifest.transforms, policy=policy, encoding=encoding
@@ -150,7 +147,9 @@ def score_answers(
             digests[found.layer] = hashlib.sha256(path.read_bytes()).hexdigest()
             handled.update(found.handled)
             answers.append((split, found))
-        results[split] = SplitResult(sentences=len(gold), metrics=scored)
+        results[split] = SplitResult(
+            sentences=len(gold), metrics=scored, tokens_per_second=speeds.get(split)
+        )
         outputs[split] = Output(sha256=digests, policy=policy, handled=handled)
     hashes = [one.sha256[layer] for one in outputs.values() for layer in sorted(one.sha256)]
     named = dict.fromkeys(name for one in results.values() for name in one.metrics)

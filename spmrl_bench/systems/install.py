@@ -37,18 +37,15 @@ class Environment(NamedTuple):
 
 
 def environment_of(system: SystemDescription) -> Environment:
-    """Where the system runs.
-
-    Raises:
-        RecipeError: it is not installed, or its interpreter does not run, as after an upgrade.
-    """
+    """Where the system runs; a RecipeError if it is not installed, or its interpreter is gone."""
     command = f"spmrl-bench systems install {system.name}"
     try:
         if system.environment == "program":
-            command = f"{sys.executable} -m pip install {' '.join(system.requirements)}"
+            required = " ".join(f'"{one}"' for one in system.requirements)
+            command = f"{sys.executable} -m pip install {required}"
             own = {name: metadata.version(name) for name in map(_distribution, system.requirements)}
             return Environment(sys.executable, find_versions() | own)
-        python = _interpreter(_folder(system))
+        python = _folder(system) / "bin/python"
         subprocess.run([python, "-c", ""], check=True, capture_output=True)
         noted = parse_json((_folder(system) / _WHOLE).read_bytes())["versions"]
         return Environment(str(python), {str(name): str(noted[name]) for name in noted})
@@ -58,11 +55,7 @@ def environment_of(system: SystemDescription) -> Environment:
 
 
 def version_of(system: SystemDescription) -> str:
-    """The version of the system: that of the first of its requirements.
-
-    Raises:
-        RecipeError: it is not installed.
-    """
+    """The version of the first of its requirements; a RecipeError if it is not installed."""
     names = [*map(_distribution, system.requirements), "spmrl_bench"]
     return environment_of(system).versions.get(names[0], "")
 
@@ -83,7 +76,6 @@ def install(system: SystemDescription, python: str | None, log: Callable[[str], 
         python: the interpreter to make it with; without it, the one that runs this program.
 
     Raises:
-        RecipeError: the system has none of its own, and what it requires is not there.
         SpmrlError: it cannot be written, or pip fails; with the last lines that it printed.
     """
     folder, required = _folder(system), system.requirements
@@ -98,7 +90,7 @@ def install(system: SystemDescription, python: str | None, log: Callable[[str], 
     try:
         remove_folder(folder)
         _call([python or sys.executable, "-m", "venv", str(folder)])
-        pip = [str(_interpreter(folder)), "-m", "pip", "--disable-pip-version-check"]
+        pip = [str(folder / "bin/python"), "-m", "pip", "--disable-pip-version-check"]
         _call([*pip, "install", "--quiet", *required])
         found = json.loads(_call([*pip, "list", "--format", "json"]))
         versions = {_distribution(each["name"]): each["version"] for each in found}
@@ -116,17 +108,12 @@ def _folder(system: SystemDescription) -> Path:
     return home() / "environments" / f"{_distribution(system.requirements[0])}-{digest}"
 
 
-def _interpreter(folder: Path) -> Path:
-    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-
-
 def _call(command: list[str]) -> str:
     """What a command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        lines = (done.stderr or done.stdout).splitlines()[-_LAST:]
-        said = "\n".join(f"  {line}" for line in lines)
-        raise SpmrlError(f"{' '.join(command)}\nfailed:\n{said}")
+        said = "\n  ".join((done.stderr or done.stdout).splitlines()[-_LAST:])
+        raise SpmrlError(f"{' '.join(command)}\nfailed:\n  {said}")
     return done.stdout
 
 

@@ -1,9 +1,9 @@
 """The files of a parser of somebody else: what it learns from and parses, and what it answers.
 
 It is given the words that our own parsers read, after the treebank's transforms. Many programs
-split lines at any white space, so that a word with some in it has :data:`FOR_SPACE` in its place.
-Trees stand in one constituent :data:`ROOT` more than they have, because programs expect one that is
-the only one of its kind; it is taken away from the answers again.
+split lines at any white space, so that what is inside a word is ``_``. Trees stand in one
+constituent ``ROOT`` more than they have, because programs expect one that is the only one of its
+kind; it is taken away from the answers again.
 
 Parsers leave sentences out, cut them, split words otherwise, and language models write text around
 a tree or forget to close it. Which sentence an answer is of is never guessed: a file has as many
@@ -33,27 +33,13 @@ from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.transforms import transform_named
 from spmrl_bench.trees.tree import Tree, readonly_int32
 
-ROOT = "ROOT"
-#: The tag of words in brackets that have none.
-NO_TAG = "X"
-#: What stands for white space inside a word.
-FOR_SPACE = "_"
-
 #: What is done with answers that cannot be scored as they stand: nothing is scored; they count as
 #: sentences without a parse; the same, but brackets are repaired first where only these are wrong.
 Policy = Literal["refuse", "missing", "repair"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
-REPAIRED = "repaired"
-NO_PARSE = "no parse"
-MALFORMED = "malformed"
-OTHER_WORDS = "other words"
-
-_SPACE = re.compile(r"\s")
-_PLACE = re.compile(r"^[:0-9]*:( sentence [0-9]+:)? ")
+_ROOT, _NO_TAG = "ROOT", "X"
 _SHOWN = 20  # answers that an error lists
-
-# What it is given ----------------------------------------------------------------------------
 
 
 def file_text(
@@ -63,13 +49,11 @@ def file_text(
     tags: bool = False,
     structure: bool = False,
 ) -> str:
-    """Sentences as a file that a system reads.
+    """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
 
     Args:
-        form: trees, one a line; CoNLL-U; words, a sentence a line.
-        tags: whether words have the treebank's tags.
-        structure: whether they have constituents or heads too; without any, trees have their
-            root alone.
+        tags: with the treebank's tags.
+        structure: with constituents or heads; without, trees have their root alone.
     """
 
     def text(parse: Parse) -> str:
@@ -77,19 +61,10 @@ def file_text(
         if form == "words":
             return f"{' '.join(words)}\n"
         if form == "brackets":
-            rows = parse.tree.spans.tolist() if structure and parse.tree else []
-            labels = parse.tree.labels if structure and parse.tree else ()
-            return (
-                write_brackets(
-                    Tree(
-                        words,
-                        parse.tags if tags else (NO_TAG,) * len(parse),
-                        (ROOT, *labels),
-                        readonly_int32([[0, len(parse)], *rows]),
-                    )
-                )
-                + "\n"
-            )
+            below = parse.tree if structure and parse.tree else Tree.build((), (), [])
+            spans = readonly_int32([[0, len(parse)], *below.spans.tolist()])
+            own = parse.tags if tags else (_NO_TAG,) * len(parse)
+            return f"{write_brackets(Tree(words, own, (_ROOT, *below.labels), spans))}\n"
         heads, relations = blank, blank
         if structure and (arcs := parse.dependencies):
             heads, relations = [*map(str, arcs.heads.tolist())], [*arcs.relations]
@@ -99,10 +74,7 @@ def file_text(
 
 
 def _given(words: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_SPACE.sub(FOR_SPACE, word) for word in words)
-
-
-# What it answers -----------------------------------------------------------------------------
+    return tuple(re.sub(r"\s", "_", word) for word in words)
 
 
 class Predictions(NamedTuple):
@@ -123,14 +95,10 @@ class Predictions(NamedTuple):
 class _Answer(NamedTuple):
     """One answer: a parse, or what is wrong (``kind``, and ``problem`` for people)."""
 
-    line: int = 0
+    line: int
     parse: Parse | None = None
     kind: str = ""
-    problem: str = ""
-
-    @property
-    def words(self) -> tuple[str, ...] | None:
-        return None if self.parse is None else self.parse.words
+    problem: str = "no parse"
 
 
 def read_predictions(
@@ -141,10 +109,9 @@ def read_predictions(
     policy: Policy = "refuse",
     encoding: str = "utf-8",
 ) -> Predictions:
-    """The answers of a file of brackets or CoNLL-U.
+    """The answers of a file: trees, one a line or laid out over several lines, or CoNLL-U.
 
     Args:
-        path: trees, one a line or laid out over several lines; or CoNLL-U.
         gold: the sentences of the split, with the layer of the file.
         transforms: names of the treebank's; those that change trees, not words, are applied to
             trees that were read.
@@ -166,8 +133,11 @@ def read_predictions(
     else:
         answers = _bracket_answers(text, path, len(gold), policy == "repair")
     if len(answers) != len(gold):
-        pairs = zip(answers, gold, strict=False)
-        alike = takewhile(lambda pair: pair[0].words in (None, pair[1].words), pairs)
+        found = (answer.parse for answer in answers)
+        alike = takewhile(
+            lambda pair: pair[0] is None or pair[0].words == pair[1].words,
+            zip(found, gold, strict=False),
+        )
         raise ScoreError(
             f"{path}: has {len(answers)} sentences, the split has {len(gold)}; expected the same "
             "in the same order, an answer that failed as a line '(())'. "
@@ -203,40 +173,30 @@ def _bracket_answers(text: str, path: Path, sentences: int, repair: bool) -> lis
     if len(lines) == sentences:
         return [_of_line(number, line, repair) for number, line in enumerate(lines, start=1)]
     trees = read_brackets(text, path=path, margin=False)
-    return [_Answer(parse=Parse.of(tree)) for tree in trees]
+    return [_Answer(0, Parse.of(tree)) for tree in trees]
 
 
 def _of_line(number: int, line: str, repair: bool) -> _Answer:
     if not line.strip("() \t\r"):
-        return _Answer(number, kind=NO_PARSE, problem="no parse")
+        return _Answer(number, kind="no parse")
     try:
         return _Answer(number, Parse.of(parse_brackets(line)))
     except ReadError as error:
         if repair and (tree := _repair_brackets(line)) is not None:
-            return _Answer(number, Parse.of(tree), REPAIRED)
-        return _malformed(number, error)
-
-
-def _malformed(line: int, error: ReadError) -> _Answer:
-    """What a reader says, without the place, which is named anew."""
-    problem = _PLACE.sub("", str(error).removeprefix(str(error.path)))
-    return _Answer(line, kind=MALFORMED, problem=problem)
+            return _Answer(number, Parse.of(tree), "repaired")
+        return _Answer(number, kind="malformed", problem=error.problem)
 
 
 def _repair_brackets(line: str) -> Tree | None:
-    """The first tree of a line, closed where its end is missing, without what is around it.
-
-    None if that is no tree either.
-    """
-    start = line.find("(")
-    depth = 0
-    for place in range(max(start, 0), len(line)):
-        depth += (line[place] == "(") - (line[place] == ")")
+    """The first tree of a line, closed where its end is missing, without what is around it."""
+    line, depth = line[line.find("(") :] if "(" in line else "", 0
+    for place, character in enumerate(line):
+        depth += (character == "(") - (character == ")")
         if depth == 0:
             line = line[: place + 1]
             break
     try:
-        return parse_brackets(line[start:] + ")" * depth) if start >= 0 else None
+        return parse_brackets(line + ")" * depth)
     except ReadError:
         return None
 
@@ -245,7 +205,7 @@ def _dependency_answers(text: str, path: Path) -> list[_Answer]:
     answers: list[_Answer] = []
 
     def note(error: ReadError) -> None:
-        answers.append(_malformed(error.line or 0, error))
+        answers.append(_Answer(error.line or 0, kind="malformed", problem=error.problem))
 
     for sentence in read_conll(text, path=path, roots="several", on_error=note):
         answers.append(_Answer(sentence.lines[0], Parse.of(dependencies=sentence.tree)))
@@ -257,10 +217,8 @@ def _align(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
     parse = answer.parse
     if parse is None:
         return answer
-    if parse.tree is not None:
-        parse = transform_parse(transforms, parse)
-    if parse is None:
-        return _Answer(answer.line, kind=NO_PARSE, problem="no parse")
+    if parse.tree is not None and (parse := transform_parse(transforms, parse)) is None:
+        return _Answer(answer.line, kind="no parse")
     tree, arcs = parse.tree, parse.dependencies
     if tree is not None and gold.tree is not None:
         tree = _without_root(tree, gold.tree)
@@ -268,25 +226,23 @@ def _align(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
         tree = tree and replace(tree, words=gold.words)
         arcs = arcs and replace(arcs, words=gold.words)
     parse = Parse.of(tree, arcs)
-    if parse.words != gold.words:
-        return _Answer(answer.line, kind=OTHER_WORDS, problem=_first_difference(parse, gold))
-    return answer._replace(parse=parse.with_tags(gold.tags))
-
-
-def _without_root(tree: Tree, gold: Tree) -> Tree:
-    """The tree without a constituent :data:`ROOT` around it that gold has not."""
-
-    def roots(one: Tree) -> int:
-        pairs = zip(one.labels, one.spans.tolist(), strict=True)
-        return sum(pair == (ROOT, [0, len(one)]) for pair in pairs)
-
-    if tree.labels[:1] != (ROOT,) or roots(tree) <= roots(gold):
-        return tree
-    return replace(tree, labels=tree.labels[1:], spans=readonly_int32(tree.spans[1:]))
-
-
-def _first_difference(parse: Parse, gold: Parse) -> str:
+    if parse.words == gold.words:
+        return answer._replace(parse=parse.with_tags(gold.tags))
     pairs = enumerate(zip_longest(parse.words, gold.words), start=1)
     number, both = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
     found, expected = ("missing" if word is None else f"'{word}'" for word in both)
-    return f"word {number} is {found}, in gold {expected} ({len(parse)} words, in gold {len(gold)})"
+    numbers = f"({len(parse)} words, in gold {len(gold)})"
+    problem = f"word {number} is {found}, in gold {expected} {numbers}"
+    return _Answer(answer.line, kind="other words", problem=problem)
+
+
+def _without_root(tree: Tree, gold: Tree) -> Tree:
+    """The tree without a constituent ``ROOT`` around it that gold has not."""
+
+    def roots(one: Tree) -> int:
+        pairs = zip(one.labels, one.spans.tolist(), strict=True)
+        return sum(pair == (_ROOT, [0, len(one)]) for pair in pairs)
+
+    if tree.labels[:1] != (_ROOT,) or roots(tree) <= roots(gold):
+        return tree
+    return replace(tree, labels=tree.labels[1:], spans=readonly_int32(tree.spans[1:]))

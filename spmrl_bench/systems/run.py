@@ -9,12 +9,13 @@ stays in the folder, so that anybody can score it again.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -35,12 +36,12 @@ from spmrl_bench.experiments.run_folder import (
 )
 from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
-from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
-from spmrl_bench.storage.json import parse_json
+from spmrl_bench.storage.json import read_json
+from spmrl_bench.storage.toml import validated
 from spmrl_bench.systems.command import ResourceUsage, run
 from spmrl_bench.systems.description import SystemDescription, Value
 from spmrl_bench.systems.entry import KIND, score_answers, write_counted
@@ -53,6 +54,7 @@ from spmrl_bench.trees.parse import Parse
 Model = TypeVar("Model", bound=BaseModel)
 
 _MODEL, _SPLITS = "model", ("dev", "test")
+_ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
 #: What the commands that train and parse print.
 _LOG, _PARSE_LOG = "train.log", "parse.log"
 
@@ -87,6 +89,15 @@ class Trained(BaseModel):
     device: str
     packages: dict[str, str]  # versions of what the system's environment has
 
+    def usage(self, minutes: float | None) -> SystemTraining:
+        """As a record says it."""
+        return SystemTraining(
+            wall_seconds=self.seconds,
+            peak_memory_bytes=self.peak_memory_bytes,
+            minutes=minutes,
+            out_of_time=self.out_of_time,
+        )
+
     def __str__(self) -> str:
         ended = ", ended by the clock" if self.out_of_time else ""
         return f"in {self.seconds:.0f} s{ended}, {self.peak_memory_bytes / 2**20:,.0f} MiB"
@@ -118,16 +129,9 @@ class SystemRun:
     def group(self) -> Hashable:
         return self.folder  # it competes with nobody
 
-    def _run(
-        self,
-        command: Sequence[str],
-        log: str,
-        device: str,
-        seconds: float | None = None,
-        **more: object,
-    ) -> ResourceUsage:
+    def _run(self, command: Sequence[str], log: str, device: str, **more: Any) -> ResourceUsage:
         """Run one of its commands, with values in the place of placeholders."""
-        threads = torch.get_num_threads()
+        threads, seconds = torch.get_num_threads(), more.get("seconds")
         values = {
             **self.config.values,
             "python": environment_of(self.system).python,
@@ -136,8 +140,8 @@ class SystemRun:
             "seed": self.config.seed,
             "threads": threads,
             "device": choose_device(device).type,
-            "seconds": int(seconds or 0),
             **more,
+            "seconds": int(seconds or 0),
         }
         filled = [argument.format_map(values) for argument in command]
         return run(filled, self.folder / log, threads=threads, seconds=seconds)
@@ -145,12 +149,7 @@ class SystemRun:
     # Training ---------------------------------------------------------------------------------
 
     def state(self) -> Trained | None:
-        """What its training took; None where it has not ended.
-
-        Raises:
-            SettingsMismatchError: the folder was trained with other settings.
-            CheckpointError: a file of it is broken.
-        """
+        """What its training took; None where it has not ended."""
         noted = _read(SystemSettings, self.folder / SETTINGS)
         if noted not in (None, self.config):
             pair = (one.model_dump(mode="json") for one in (noted, self.config) if one)
@@ -164,10 +163,6 @@ class SystemRun:
         return None if state is None else str(state)
 
     def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        """Train it, or continue it where the description says that the command does so.
-
-        The trees that it learns from lie in the folder as long.
-        """
         folder, train, threads = self.folder, self.system.train, torch.get_num_threads()
         assert train is not None, "it is trained"
         with run_lock(folder), recording_failure(folder, _LOG):
@@ -182,7 +177,15 @@ class SystemRun:
             data = folder.absolute() / "data"
             remove_folder(data)  # of a process that was killed
             try:
-                usage = self._learn(data, device)
+                files = {}
+                for split in ("train", "dev"):
+                    files[split] = data / f"{split}.{_ENDINGS[train.format]}"
+                    sentences = self.treebank.examples(split, [self.system.layer])
+                    tags = train.tags == "treebank"
+                    text = file_text(sentences, train.format, tags=tags, structure=True)
+                    write_text(files[split], text)
+                seconds = self.config.minutes and 60 * self.config.minutes
+                usage = self._run(train.command, _LOG, device, seconds=seconds, **files)
             finally:
                 remove_folder(data)
             if not (folder / _MODEL / train.product).exists():
@@ -201,17 +204,6 @@ class SystemRun:
             remove_orphans(folder)
         _say(console, f"{self.title}: trained {state}")
 
-    def _learn(self, data: Path, device: str) -> ResourceUsage:
-        """Write the trees and run the command."""
-        train, minutes, files = self.system.train, self.config.minutes, {}
-        assert train is not None
-        for split in ("train", "dev"):
-            files[split] = data / f"{split}.{'mrg' if train.format == 'brackets' else 'conllu'}"
-            sentences = self.treebank.examples(split, [self.system.layer])
-            tags = train.tags == "treebank"
-            write_text(files[split], file_text(sentences, train.format, tags=tags, structure=True))
-        return self._run(train.command, _LOG, device, minutes and 60 * minutes, **files)
-
     # Scoring ----------------------------------------------------------------------------------
 
     def dev_score(self) -> float:
@@ -224,18 +216,13 @@ class SystemRun:
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         try:
-            there = {
-                split: hashlib.sha256(path.read_bytes()).hexdigest()
-                for split, path in self._answers().items()
-            }
+            hashes = [sha256(path.read_bytes()).hexdigest() for path in self._answers().values()]
         except OSError:
             return None
-        recipe = self._recipe()
+        weights = sha256("".join(hashes).encode()).hexdigest()
+        wanted = weights, self.config.treebank, self._recipe()
         for record in reversed(records):
-            outputs = record.system.outputs if record.system else {}
-            digests = {split: one.sha256.get(self.system.layer) for split, one in outputs.items()}
-            same = record.treebank.name == self.config.treebank and record.recipe == recipe
-            if same and digests == there:
+            if (record.weights, record.treebank.name, record.recipe) == wanted:
                 if scoring.save_parses:
                     self._scored(scoring)
                 return record
@@ -257,13 +244,7 @@ class SystemRun:
                 sentences = bank.examples(split, [self.system.layer])
                 busy = self._parse(sentences, split, device) - idle
                 speeds[split] = sum(map(len, sentences)) / busy if busy > 0 else None
-            record = self._scored(scoring, device)
-        found = {
-            split: result.model_copy(update={"tokens_per_second": speeds[split]})
-            for split in _SPLITS
-            if (result := record.result(split))
-        }
-        record = record.model_copy(update=found)
+            record = self._scored(scoring, device, speeds)
         _say(console, f"wrote {write_counted(record, scoring.records_dir)[1]}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
@@ -282,59 +263,52 @@ class SystemRun:
     def _answers(self) -> dict[str, Path]:
         return {split: self.folder / f"{split}.parses" for split in _SPLITS}
 
-    def _scored(self, scoring: Scoring, device: str = "cpu") -> Record:
+    def _scored(
+        self,
+        scoring: Scoring,
+        device: str = "cpu",
+        speeds: Mapping[str, float | None] = MappingProxyType({}),
+    ) -> Record:
         """The record of the answers in the folder; they are kept if they are to be."""
         system, config, state = self.system, self.config, self.state()
         packages = state.packages if state else environment_of(system).versions
+        described = System(
+            name=system.title,
+            version=config.version,
+            url=system.url,
+            paper=system.paper,
+            training_data=system.training_data or f"train of {config.treebank}",
+            notes=system.adapted,
+            training=state and state.usage(config.minutes),
+            outputs={},
+        )
         return score_answers(
             {split: [path] for split, path in self._answers().items()},
             self.treebank.with_test(),
-            System(
-                name=system.title,
-                version=config.version,
-                url=system.url,
-                paper=system.paper,
-                training_data=system.training_data or f"train of {config.treebank}",
-                notes=system.adapted,
-                training=state
-                and SystemTraining(
-                    wall_seconds=state.seconds,
-                    peak_memory_bytes=state.peak_memory_bytes,
-                    minutes=config.minutes,
-                    out_of_time=state.out_of_time,
-                ),
-                outputs={},
-            ),
+            described,
             policy=system.parse.faults,
             tags=system.parse.tags == "treebank",
             parses_in=scoring.results_dir if scoring.save_parses else None,
-            source=Provenance(settings=self._changed(), size=config.size, seed=config.seed),
+            speeds=speeds,
             recipe=self._recipe(),
             lang=config.recipe,
             size=config.size,
             seed=config.seed,
             hardware=find_hardware(choose_device(device)).model_copy(update={"kernels": None}),
-            versions=find_versions()
-            | (state.packages if state else environment_of(system).versions),
+            versions=find_versions() | packages,
         )
-
-    def _changed(self) -> dict[str, Value]:
-        """What the command line changed, by the keys that name a run: settings, and the time."""
-        found = {f"system.{key}": value for key, value in self.config.settings.items()}
-        minutes = self.config.minutes
-        return found if minutes is None else {**found, MINUTES: minutes}
 
     def _recipe(self) -> dict[str, object]:
         """What tells its runs from those of other systems and settings."""
         own, title = self.config, self.system.title
         about = {"version": own.version, "description": own.description, "minutes": own.minutes}
+        given = {f"system.{key}": value for key, value in own.settings.items()}
         return {
             "kind": KIND,
             "variant": f"{title} {own.version}".strip(),
-            "size": own.size,
-            "seed": own.seed,
+            **own.model_dump(include={"size", "seed"}),
             "system": {"name": title, **about, **own.values},
-            "settings": self._changed(),
+            "settings": given if own.minutes is None else {**given, MINUTES: own.minutes},
         }
 
 
@@ -350,10 +324,7 @@ def system_runs(
     settings: Mapping[str, str] | None = None,
     minutes: float | None = None,
 ) -> list[SystemRun]:
-    """The runs of a system that a command asks for, one for each seed.
-
-    The treebank is chosen as for our own parsers: the one named, or the first of the recipe's that
-    is there and has the layer that the system learns.
+    """The runs of a system that a command asks for, one for each seed; it is trained as ours are.
 
     Raises:
         SpmrlError: an unknown language, treebank, size or setting, no treebank with the layer, or
@@ -371,8 +342,7 @@ def system_runs(
     changed = {key: values[key] for key in sorted(settings or {})}
     if system.train is None:
         seeds, minutes = [0], None
-    time_given = "" if minutes is None else f"{minutes:g}min"
-    common = SystemSettings(
+    config = SystemSettings(
         recipe=recipe.name,
         treebank=bank.name,
         fingerprint=bank.fingerprint_of(system.layer),
@@ -385,13 +355,14 @@ def system_runs(
         settings=changed,
         minutes=minutes,
     )
-    found = []
+    limit = "" if minutes is None else f"{minutes:g}min"
+    runs = []
     for seed in dict.fromkeys(seeds):
-        parts = (system.name, chosen, settings_folder(changed), time_given, f"seed{seed}")
+        parts = (system.name, chosen, settings_folder(changed), limit, f"seed{seed}")
         folder = runs_dir / bank.name / "-".join(filter(None, parts))
-        config = common.model_copy(update={"seed": seed})
-        found.append(SystemRun(system, bank.without_test(), config, folder, note))
-    return found
+        own = config.model_copy(update={"seed": seed})
+        runs.append(SystemRun(system, bank.without_test(), own, folder, note))
+    return runs
 
 
 def _say(console: Console | None, text: str) -> None:
@@ -400,12 +371,6 @@ def _say(console: Console | None, text: str) -> None:
 
 def _read(model: type[Model], path: Path) -> Model | None:
     """A file of the run folder; None where it is not there."""
-    try:
-        return model.model_validate(parse_json(path.read_bytes()))
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
-        raise CheckpointError(
-            f"{path}: cannot be read: {reason}. Start anew with --fresh"
-        ) from None
+    return validated(model, read_json(path, CheckpointError), path, CheckpointError)
