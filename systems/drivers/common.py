@@ -7,11 +7,10 @@ import argparse
 from collections import Counter
 
 
-def main(before=lambda options: None, **commands):
+def main(**commands):
     """Run the command that the command line names.
 
     Args:
-        before: done with the options before any command.
         commands: by name: a function of the options, and the names of these: texts, whole numbers,
             and numbers, each in a string.
     """
@@ -24,7 +23,6 @@ def main(before=lambda options: None, **commands):
             for option in names.split():
                 command.add_argument(f"--{option}", type=kind, required=True)
     options = parser.parse_args()
-    before(options)
     options.run(options)
 
 

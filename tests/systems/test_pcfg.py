@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import random
 from argparse import Namespace
 from pathlib import Path
@@ -44,7 +43,7 @@ def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
     return rules
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType) -> None:
     choose = random.Random(seed)
     rules = random_rules(choose)
@@ -73,39 +72,26 @@ def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType)
             assert tree.leaves() == words
 
 
-def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
-    """Trees that were learnt come back, chains and more than two children too."""
+def test_trees_that_were_learnt_come_back(driver: ModuleType, tmp_path: Path) -> None:
+    """Chains, more than two children, and words as they were spelt."""
     trees = [
         "(ROOT (S (NP (PRP I)) (VP (VBP see) (NP (DT a) (JJ big) (NN dog)))))",
         "(ROOT (S (NP (PRP I)) (VP (VBP see) "
         "(NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NNP Ulm)))))))",
-        "(ROOT (S (NP (DT a) (NN dog)) (VP (VBP see) (NP (PRP I)))))",
-    ]  # fmt: skip
-    (tmp_path / "train").write_text("\n".join(trees) + "\n", encoding="utf-8")
+        r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))",
+        r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))",
+    ]
+    train, given, answers = (tmp_path / name for name in ("train", "given", "answers"))
+    train.write_text("\n".join(trees) + "\n", encoding="utf-8")
+    sentences = ["I see a big dog", r"1-RRB- 1\/2 -LRB-", "dog dog", "I see Aue"]
+    flat = [" ".join(f"(X {word})" for word in sentence.split()) for sentence in sentences]
+    given.write_text("".join(f"(ROOT {words})\n" for words in flat), encoding="utf-8")
     options = Namespace(
-        train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0
-    )
-    driver.train(options)
-    grammar = driver.Grammar(json.loads((tmp_path / "grammar.json").read_text(encoding="utf-8")))
-    (tree, _) = grammar.parse(["I", "see", "a", "big", "dog"])
-    tree.un_chomsky_normal_form(unaryChar="+")
-    assert " ".join(str(tree).split()) == trees[0]
-    assert grammar.parse(["dog", "dog"]) is None
-    unknown, _ = grammar.parse(["I", "see", "Aue"])  # a name that was never seen
-    assert unknown.leaves() == ["I", "see", "Aue"]
-
-
-def test_words_with_brackets_and_slashes_come_back_as_they_were_spelt(
-    driver: ModuleType, tmp_path: Path
-) -> None:
-    tree = r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))"
-    (tmp_path / "train").write_text(f"{tree}\n{tree}\n", encoding="utf-8")
-    given, answers = tmp_path / "given", tmp_path / "answers"
-    given.write_text("(ROOT (X 1-RRB-) (X 1\\/2) (X -LRB-))\n(ROOT (X no))\n", encoding="utf-8")
-    options = Namespace(
-        train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0,
+        train=str(train), model=str(tmp_path), horizontal=1, vertical=0,
         input=str(given), output=str(answers), seconds=10.0,
     )  # fmt: skip
     driver.train(options)
     driver.parse(options)
-    assert answers.read_text(encoding="utf-8") == f"{tree}\n(())\n"
+    found = answers.read_text(encoding="utf-8").splitlines()
+    assert found[:3] == [trees[0], trees[2], "(())"]
+    assert "Aue" in found[3]  # a name that was never seen
