@@ -1,10 +1,10 @@
 """Trains the chart parser of benepar's package and parses with it.
 
 The package has the network, its loss and its decoder, but not the loop that trains them, which is
-only in its repository (``src/main.py``): what that does by default is done here. Adam with a warm-up of 160 batches, a
-rate that is halved when dev has not risen for more than five epochs, an end after eighteen without
-a better dev score, no clipping, and the weights that were best on dev. Dev is scored by labelled
-brackets below the root, counted here.
+only in its repository (``src/main.py``): what that does by default is done here. Adam with a
+warm-up of 160 batches, a rate that is halved when dev has not risen for more than five epochs, an
+end after eighteen without a better dev score, no clipping, and the weights that were best on dev.
+Dev is scored by labelled brackets below the root, counted here.
 """
 
 import functools
