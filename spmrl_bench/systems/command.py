@@ -26,7 +26,6 @@ _THREADS = tuple(
 )
 #: Variables that would have a system import our libraries in the place of its own.
 _OURS = ("PYTHONPATH", "PYTHONHOME")
-_LAST = 3  # lines of a log that an error shows
 
 
 class ResourceUsage(NamedTuple):
@@ -40,11 +39,7 @@ class ResourceUsage(NamedTuple):
 def run(
     command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
 ) -> ResourceUsage:
-    """Run a command to its end, its output at the end of a log.
-
-    Args:
-        threads: that libraries may use.
-        seconds: after which it is ended.
+    """Run a command to its end, or until its seconds are over, its output at the end of a log.
 
     Raises:
         TrainingError: it cannot be started, or fails; with the last lines of its log.
@@ -72,10 +67,9 @@ def run(
         raise
     status, took, memory, ended = map(float, said.split())
     if status and not ended:
-        how = f"ended with status {status:.0f}"
-        if status < 0:
-            how = f"was ended by signal {-status:.0f}"
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LAST:]
+        how = "was ended by signal" if status < 0 else "ended with status"
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
         end = "\n".join(f"  {line[:300]}" for line in lines)
-        raise TrainingError(f"{' '.join(command)}\n{how}; its log, {log}, ends\n{end}")
+        how = f"{how} {abs(status):.0f}; its log, {log}, ends"
+        raise TrainingError(f"{' '.join(command)}\n{how}\n{end}")
     return ResourceUsage(took, int(memory), bool(ended))

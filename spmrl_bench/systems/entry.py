@@ -8,14 +8,13 @@ trained here has a record for each seed.
 from __future__ import annotations
 
 import datetime
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from spmrl_bench.errors import RecordError, ScoreError
@@ -48,9 +47,6 @@ def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) 
 
     ``TREEBANK.SPLIT.txt`` has a sentence a line; it is left out where a word has white space in it.
     ``TREEBANK.SPLIT.conllu`` has a word a line, and in column XPOS the treebank's tags if asked.
-
-    Raises:
-        SpmrlError: no tags or sentences, or a file cannot be written.
     """
     if tags and bank.manifest.tags == "none":
         raise ScoreError(f"treebank {bank.name} has no tags to give")
@@ -58,10 +54,10 @@ def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) 
     texts = {"conllu": file_text(sentences, "conllu", tags=tags)}
     if all(len(word.split()) == 1 for parse in sentences for word in parse.words):
         texts["txt"] = file_text(sentences, "words")
-    written = {folder / f"{bank.name}.{split}.{ending}": text for ending, text in texts.items()}
-    for path, text in written.items():
-        write_text(path, text)
-    return list(written)
+    paths = {ending: folder / f"{bank.name}.{split}.{ending}" for ending in texts}
+    for ending, path in paths.items():
+        write_text(path, texts[ending])
+    return list(paths.values())
 
 
 def enter(
@@ -73,15 +69,7 @@ def enter(
     save_parses: bool = False,
     **options: Any,
 ) -> tuple[Record, Path]:
-    """Score files of parses, write the record of their system, and return both.
-
-    Args:
-        files, bank, system, options: as of :func:`score_answers`.
-        save_parses: keep the parses as they were scored, and the gold trees.
-
-    Raises:
-        SpmrlError: a file cannot be read or scored, or the record not be written.
-    """
+    """Score files of parses (:func:`score_answers`), write the record, and return both."""
     recipe = {"kind": KIND, "system": {"name": system.name, "version": system.version}}
     place = results_dir if save_parses else None
     record = score_answers(files, bank, system, recipe=recipe, parses_in=place, **options)
@@ -98,15 +86,13 @@ def score_answers(
     tags: bool = False,
     encoding: str = "utf-8",
     parses_in: Path | None = None,
-    speeds: Mapping[str, float | None] = MappingProxyType({}),
+    speeds: Mapping[str, float | None] | None = None,
     **fields: Any,
 ) -> Record:
     """The record of the answers of a system, which is not written.
 
     Args:
         files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
-        bank: whose test split is open if it is asked for.
-        system: its description; ``outputs`` and ``tested`` follow from files and records.
         recipe: what tells it from other systems and runs.
         policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
@@ -144,11 +130,11 @@ def score_answers(
             invalid = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
             signed = replace(source, output=invalid or None)
             scored[name] = metric_result(bank, split, name, counts, rules, signed)
-            digests[found.layer] = hashlib.sha256(path.read_bytes()).hexdigest()
+            digests[found.layer] = sha256(path.read_bytes()).hexdigest()
             handled.update(found.handled)
             answers.append((split, found))
         results[split] = SplitResult(
-            sentences=len(gold), metrics=scored, tokens_per_second=speeds.get(split)
+            sentences=len(gold), metrics=scored, tokens_per_second=(speeds or {}).get(split)
         )
         outputs[split] = Output(sha256=digests, policy=policy, handled=handled)
     hashes = [one.sha256[layer] for one in outputs.values() for layer in sorted(one.sha256)]
@@ -166,7 +152,7 @@ def score_answers(
         variant=system.title,
         selected=True,
         select=" + ".join(f"{name}.{metric_named(name).headline}" for name in named),
-        weights=hashlib.sha256("".join(hashes).encode()).hexdigest(),
+        weights=sha256("".join(hashes).encode()).hexdigest(),
         recipe=dict(recipe),
         system=system.model_copy(update={"outputs": outputs}),
         dev=results.get("dev"),
@@ -182,12 +168,9 @@ def score_answers(
 
 
 def write_counted(record: Record, folder: Path) -> tuple[Record, Path]:
-    """Write the record of a system with how many of its outputs have been scored on test by now.
+    """Write a record with how many outputs of its system have been scored on test by now.
 
     Counting and writing are one step, whoever else writes there.
-
-    Raises:
-        RecordError: it cannot be written.
     """
     assert record.system is not None
     while True:

@@ -14,7 +14,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import torch
@@ -22,18 +21,9 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, TrainingError
+from spmrl_bench.experiments import run_folder
 from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import Size, load_recipe
-from spmrl_bench.experiments.run_folder import (
-    MINUTES,
-    SETTINGS,
-    TRAINED,
-    UntrainedError,
-    recording_failure,
-    run_lock,
-    settings_mismatch,
-    write_settings,
-)
 from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
@@ -91,12 +81,8 @@ class Trained(BaseModel):
 
     def usage(self, minutes: float | None) -> SystemTraining:
         """As a record says it."""
-        return SystemTraining(
-            wall_seconds=self.seconds,
-            peak_memory_bytes=self.peak_memory_bytes,
-            minutes=minutes,
-            out_of_time=self.out_of_time,
-        )
+        taken = self.model_dump(include={"peak_memory_bytes", "out_of_time"})
+        return SystemTraining(wall_seconds=self.seconds, minutes=minutes, **taken)
 
     def __str__(self) -> str:
         ended = ", ended by the clock" if self.out_of_time else ""
@@ -150,11 +136,11 @@ class SystemRun:
 
     def state(self) -> Trained | None:
         """What its training took; None where it has not ended."""
-        noted = _read(SystemSettings, self.folder / SETTINGS)
+        noted = _read(SystemSettings, self.folder / run_folder.SETTINGS)
         if noted not in (None, self.config):
             pair = (one.model_dump(mode="json") for one in (noted, self.config) if one)
-            raise settings_mismatch(self.folder, *pair)
-        return _read(Trained, self.folder / TRAINED)
+            raise run_folder.settings_mismatch(self.folder, *pair)
+        return _read(Trained, self.folder / run_folder.TRAINED)
 
     def trained(self) -> str | None:
         state = self.state()
@@ -165,12 +151,12 @@ class SystemRun:
     def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
         folder, train, threads = self.folder, self.system.train, torch.get_num_threads()
         assert train is not None, "it is trained"
-        with run_lock(folder), recording_failure(folder, _LOG):
+        with run_folder.run_lock(folder), run_folder.recording_failure(folder, _LOG):
             if self.state() is not None:
                 return
             about = f"{note}; " if note else ""
             _say(console, f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}")
-            write_settings(folder, self.config)
+            run_folder.write_settings(folder, self.config)
             if not train.continues:
                 remove_folder(folder / _MODEL)
             (folder / _MODEL).mkdir(exist_ok=True)
@@ -200,7 +186,7 @@ class SystemRun:
                 device=choose_device(device).type,
                 packages=environment_of(self.system).versions,
             )
-            write_text(folder / TRAINED, state.model_dump_json(indent=1) + "\n")
+            write_text(folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
             remove_orphans(folder)
         _say(console, f"{self.title}: trained {state}")
 
@@ -208,7 +194,7 @@ class SystemRun:
 
     def dev_score(self) -> float:
         if self.state() is None and self.system.train is not None:
-            raise UntrainedError(
+            raise run_folder.UntrainedError(
                 f"{self.folder}: training has not ended; run 'spmrl-bench train' with the same "
                 "options"
             )
@@ -230,10 +216,10 @@ class SystemRun:
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         bank = self.treebank.with_test()
-        with run_lock(self.folder):
+        with run_folder.run_lock(self.folder):
             (self.folder / _MODEL).mkdir(parents=True, exist_ok=True)
-            write_settings(self.folder, self.config)  # which are there if it was trained here
-            # The command starts and loads its model in the time of the shortest sentence of dev.
+            run_folder.write_settings(self.folder, self.config)  # also if trained elsewhere
+            # In the time of the shortest sentence the command starts and loads its model.
             shortest = min(bank.examples("dev", [self.system.layer]), key=len)
             try:
                 idle = self._parse([shortest], "shortest", device)
@@ -244,7 +230,7 @@ class SystemRun:
                 sentences = bank.examples(split, [self.system.layer])
                 busy = self._parse(sentences, split, device) - idle
                 speeds[split] = sum(map(len, sentences)) / busy if busy > 0 else None
-            record = self._scored(scoring, device, speeds)
+            record = self._scored(scoring, device, **speeds)
         _say(console, f"wrote {write_counted(record, scoring.records_dir)[1]}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
@@ -263,12 +249,7 @@ class SystemRun:
     def _answers(self) -> dict[str, Path]:
         return {split: self.folder / f"{split}.parses" for split in _SPLITS}
 
-    def _scored(
-        self,
-        scoring: Scoring,
-        device: str = "cpu",
-        speeds: Mapping[str, float | None] = MappingProxyType({}),
-    ) -> Record:
+    def _scored(self, scoring: Scoring, device: str = "cpu", **speeds: float | None) -> Record:
         """The record of the answers in the folder; they are kept if they are to be."""
         system, config, state = self.system, self.config, self.state()
         packages = state.packages if state else environment_of(system).versions
@@ -303,12 +284,13 @@ class SystemRun:
         own, title = self.config, self.system.title
         about = {"version": own.version, "description": own.description, "minutes": own.minutes}
         given = {f"system.{key}": value for key, value in own.settings.items()}
+        limit = {} if own.minutes is None else {run_folder.MINUTES: own.minutes}
         return {
             "kind": KIND,
             "variant": f"{title} {own.version}".strip(),
             **own.model_dump(include={"size", "seed"}),
             "system": {"name": title, **about, **own.values},
-            "settings": given if own.minutes is None else {**given, MINUTES: own.minutes},
+            "settings": {**given, **limit},
         }
 
 
@@ -324,11 +306,11 @@ def system_runs(
     settings: Mapping[str, str] | None = None,
     minutes: float | None = None,
 ) -> list[SystemRun]:
-    """The runs of a system that a command asks for, one for each seed; it is trained as ours are.
+    """The runs of a system on the treebank that our own parsers would take, one for each seed.
 
     Raises:
-        SpmrlError: an unknown language, treebank, size or setting, no treebank with the layer, or
-            the system is not installed.
+        SpmrlError: something named is unknown, no treebank has the layer, or the system is not
+            installed.
     """
     recipe = load_recipe(lang)
     bank, note = choose_treebank(recipe, treebank, track, [system.layer])
