@@ -133,9 +133,8 @@ def score_answers(
             digests[found.layer] = sha256(path.read_bytes()).hexdigest()
             handled.update(found.handled)
             answers.append((split, found))
-        results[split] = SplitResult(
-            sentences=len(gold), metrics=scored, tokens_per_second=(speeds or {}).get(split)
-        )
+        speed = (speeds or {}).get(split)
+        results[split] = SplitResult(sentences=len(gold), metrics=scored, tokens_per_second=speed)
         outputs[split] = Output(sha256=digests, policy=policy, handled=handled)
     hashes = [one.sha256[layer] for one in outputs.values() for layer in sorted(one.sha256)]
     named = dict.fromkeys(name for one in results.values() for name in one.metrics)

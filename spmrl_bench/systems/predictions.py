@@ -78,18 +78,12 @@ def _given(words: Sequence[str]) -> tuple[str, ...]:
 
 
 class Predictions(NamedTuple):
-    """The answers to all sentences of a split.
-
-    Attributes:
-        layer: of annotation, that of the file.
-        parses: one for each sentence, with the words and tags of gold.
-        handled: how many answers could not be scored as they stood, by what was wrong;
-            ``repaired`` are those that could be after all.
-    """
+    """The answers to all sentences of a split, with the words and tags of gold."""
 
     layer: Layer
     parses: list[Parse]
     handled: dict[str, int]
+    """How many answers could not be scored as they stood, by what was wrong, or ``repaired``."""
 
 
 class _Answer(NamedTuple):

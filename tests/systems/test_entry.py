@@ -66,20 +66,15 @@ def test_a_task_has_the_words_and_nothing_else(laboratory: Laboratory) -> None:
     assert tags == [tag for parse in bank.examples("dev") for tag in parse.tags]
 
 
-def test_a_system_is_scored_as_our_own_parsers_are(laboratory: Laboratory) -> None:
-    record = entered("dev")
-    ours = score_split(right_branching(), open_treebank("tiny-open"), "dev")
-    assert record.dev.metrics["brackets"].counts == ours.metrics["brackets"].counts
-    assert record.test is None
-    signature = record.dev.metrics["brackets"].signature_long
-    assert "|variant:Branch 1|" in signature
-    assert "output" not in signature
-
-
 def test_dev_and_test_are_one_record_and_looks_at_test_are_counted(laboratory: Laboratory) -> None:
-    both = entered("dev", "test")
+    both, dev = entered("dev", "test"), entered("dev")
     assert set(both.system.outputs) == {"dev", "test"}
-    assert both.dev == entered("dev").dev
+    assert (dev.dev, dev.test) == (both.dev, None)
+    ours = score_split(right_branching(), open_treebank("tiny-open"), "dev").metrics["brackets"]
+    theirs = dev.dev.metrics["brackets"]
+    assert theirs.counts == ours.counts
+    assert "|variant:Branch 1|" in theirs.signature_long
+    assert "output" not in theirs.signature_long
     assert both.system.tested == 1
     assert entered("test").system.tested == 1  # the same file again
     assert entered("dev", version="2").system.tested == 1
@@ -129,12 +124,10 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    result = cli("enter", "--dev", str(path), "--treebank", "tiny-open", "--system", "B")
-    assert result.exit_code == 1
-    assert "2 of 8 answers cannot be scored" in result.stderr
+    command = ("enter", "--dev", path, "--treebank", "tiny-open", "--system", "B|x:y", "--faults")
+    assert "2 of 8 answers cannot be scored" in cli(*command, "refuse").stderr
     assert not (RESULTS / "runs").exists()
-    options = ("--treebank", "tiny-open", "--system", "B|x:y", "--faults", "repair")
-    result = works("enter", "--dev", str(path), *options)
+    result = works(*command, "repair")
     assert "dev: no parse: 1 answers\ndev: repaired: 1 answers\n" in result.stderr
     assert "|var:B/x/y|out:no parse 1+repaired 1|" in result.stdout
     (written,) = (RESULTS / "runs").iterdir()

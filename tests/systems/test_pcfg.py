@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import random
 from argparse import Namespace
 from pathlib import Path
@@ -15,16 +15,11 @@ from nltk.parse import ViterbiParser
 
 from spmrl_bench.storage.paths import data_dir
 
-WORDS = "abc"
 
-
-@pytest.fixture(scope="module")
-def driver() -> ModuleType:
-    path = data_dir("systems") / "drivers" / "pcfg_driver.py"
-    specification = importlib.util.spec_from_file_location("pcfg_driver", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(data_dir("systems") / "drivers")
+    return importlib.import_module("pcfg_driver")
 
 
 def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
@@ -32,7 +27,7 @@ def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
     symbols = [Nonterminal(name) for name in "STUVW"]
     rules = []
     for left in symbols:
-        rights: list[tuple[object, ...]] = [(choose.choice(WORDS),)]
+        rights: list[tuple[object, ...]] = [(choose.choice("abc"),)]
         rights += [tuple(choose.choices(symbols, k=2)) for _ in range(3)]
         rights += [(choose.choice(symbols),) for _ in range(choose.randint(0, 2))]
         weights = [choose.random() for _ in rights]
@@ -48,18 +43,12 @@ def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType)
     choose = random.Random(seed)
     rules = random_rules(choose)
     grammar = PCFG(Nonterminal("S"), rules)
-    lexical = [rule for rule in rules if isinstance(rule.rhs()[0], str)]
-    ours = driver.Grammar(
-        {
-            "start": "S",
-            "rules": [
-                [*map(str, (rule.lhs(), *rule.rhs())), rule.prob()]
-                for rule in rules
-                if rule not in lexical
-            ],
-            "lexical": [[str(rule.lhs()), rule.rhs()[0], rule.prob()] for rule in lexical],
-        }
-    )
+    lexical = [rule for rule in rules if rule.is_lexical()]
+    content = {
+        name: [[str(rule.lhs()), *map(str, rule.rhs()), rule.prob()] for rule in some]
+        for name, some in (("rules", set(rules) - set(lexical)), ("lexical", lexical))
+    }
+    ours = driver.Grammar({"start": "S", **content})
     known = sorted({rule.rhs()[0] for rule in lexical})
     for length in range(1, 7):
         words = choose.choices(known, k=length)

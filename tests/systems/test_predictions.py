@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import ReadError, ScoreError
-from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
-from spmrl_bench.systems.predictions import POLICIES, Policy, read_predictions
+from spmrl_bench.systems.predictions import POLICIES, Policy, file_text, read_predictions
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
@@ -91,13 +90,11 @@ def test_the_right_parses_are_taken_as_they_are(tmp_path: Path, policy: Policy) 
     assert read(tmp_path / "parses.mrg", laid_out, policy) == (100, {})
 
 
-@pytest.mark.parametrize("lines", [RIGHT[:-1], [*RIGHT, RIGHT[0]], [RIGHT[0], *RIGHT], [""]])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_another_number_of_answers_is_never_guessed_at(
-    tmp_path: Path, lines: list[str], policy: Policy
-) -> None:
-    with pytest.raises(ScoreError, match=r"has \d+ sentences, the split has 12"):
-        read(tmp_path / "parses.mrg", lines, policy)
+def test_another_number_of_answers_is_never_guessed_at(tmp_path: Path, policy: Policy) -> None:
+    for lines in (RIGHT[:-1], [*RIGHT, RIGHT[0]], [RIGHT[0], *RIGHT], [""]):
+        with pytest.raises(ScoreError, match=r"has \d+ sentences, the split has 12"):
+            read(tmp_path / "parses.mrg", lines, policy)
 
 
 def test_trees_over_lines_must_be_whole(tmp_path: Path) -> None:
@@ -117,21 +114,17 @@ def test_tags_are_those_of_the_treebank(tmp_path: Path) -> None:
 
 # Dependencies ---------------------------------------------------------------------------
 
-TREES = [
-    DependencyTree.build(("a", "b", "c"), ("X", "Y", "Z"), heads, ("r", "s", "t"))
+ARCS = [
+    Parse.of(None, DependencyTree.build(("a", "b", "c"), ("X", "Y", "Z"), heads, ("r", "s", "t")))
     for heads in ((2, 0, 2), (0, 1, 2), (3, 3, 0))
 ]
-ROWS = [
-    conll_lines(tree.words, tree.tags, map(str, tree.heads.tolist()), tree.relations)
-    for tree in TREES
-]
+ROWS = [file_text([parse], "conllu", tags=True, structure=True) for parse in ARCS]
 
 
 def dependency_score(path: Path, text: str, policy: Policy) -> tuple[float, dict[str, int]]:
     path.write_text(text, encoding="utf-8")
-    gold = [Parse.of(dependencies=tree) for tree in TREES]
-    found = read_predictions(path, gold, policy=policy)
-    counts = ATTACHMENT.count(gold, found.parses, AttachmentRules())
+    found = read_predictions(path, ARCS, policy=policy)
+    counts = ATTACHMENT.count(ARCS, found.parses, AttachmentRules())
     return float(ATTACHMENT.values(counts)["las"] or 0), found.handled
 
 
@@ -141,17 +134,10 @@ def test_dependencies_that_are_no_tree_count_as_missing(tmp_path: Path) -> None:
     cyclic = ROWS[1].replace("\t0\tr", "\t3\tr")
     with pytest.raises(ScoreError, match=r"parses\.conllu:\d+: sentence 2: .*cycle"):
         dependency_score(path, ROWS[0] + cyclic + ROWS[2], "refuse")
-    found = dependency_score(path, ROWS[0] + cyclic + ROWS[2], "missing")
-    assert found == (pytest.approx(200 / 3), {"malformed": 1})
-    other = ROWS[1].replace("b", "bb")
-    found = dependency_score(path, ROWS[0] + other + ROWS[2], "missing")
-    assert found == (pytest.approx(200 / 3), {"other words": 1})
+    for wrong, kind in ((cyclic, "malformed"), (ROWS[1].replace("b", "bb"), "other words")):
+        found = dependency_score(path, ROWS[0] + wrong + ROWS[2], "missing")
+        assert found == (pytest.approx(200 / 3), {kind: 1})
     with pytest.raises(ScoreError, match="has 2 sentences, the split has 3"):
         dependency_score(path, ROWS[0] + ROWS[1], "missing")
-
-
-def test_the_layer_must_be_the_treebanks(tmp_path: Path) -> None:
-    path = tmp_path / "parses.conllu"
-    path.write_text("".join(ROWS), encoding="utf-8")
     with pytest.raises(ScoreError, match="has dependencies, but the treebank has constituents"):
         read_predictions(path, GOLD)
