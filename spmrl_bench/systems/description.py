@@ -29,21 +29,20 @@ Value = str | int | float | bool
 #: What all commands may name: the interpreter of the system's environment, the folder of its
 #: description, the folder of its model, and what else is the same for training and parsing.
 COMMON = ("python", "here", "model", "seed", "threads", "device")
-#: What training may name: the files of both splits, and the seconds that it may take.
-TRAINING = ("train", "dev", "seconds")
-#: What parsing may name: the sentences that are given, and where the answers are to be written.
-PARSING = ("input", "output")
+TRAINING, PARSING = ("train", "dev", "seconds"), ("input", "output")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 Command = Annotated[list[str], Field(min_length=1)]
 
 
-class _Section(BaseModel):
+class Frozen(BaseModel):
+    """Base of what is read from files: no unknown key, no change."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class TrainCommand(_Section):
+class TrainCommand(Frozen):
     """How the system learns."""
 
     command: Command
@@ -55,7 +54,7 @@ class TrainCommand(_Section):
     """Whether the command goes on with what an interrupted one left in ``{model}``."""
 
 
-class ParseCommand(_Section):
+class ParseCommand(Frozen):
     """How the system parses."""
 
     command: Command
@@ -66,7 +65,7 @@ class ParseCommand(_Section):
     """What becomes of answers that cannot be scored."""
 
 
-class SystemDescription(_Section):
+class SystemDescription(Frozen):
     """A parser of somebody else."""
 
     title: str = Field(min_length=1)
@@ -124,8 +123,7 @@ class SystemDescription(_Section):
         return self
 
     def _command(self, section: str) -> Sequence[str]:
-        stage = getattr(self, section)
-        return () if stage is None else stage.command
+        return getattr(getattr(self, section), "command", ())
 
     @property
     def name(self) -> str:

@@ -26,7 +26,6 @@ from spmrl_bench.storage.paths import home
 from spmrl_bench.systems.description import SystemDescription
 
 _WHOLE = "versions.json"
-_LAST = 5  # lines of what pip printed that an error shows
 
 
 class Environment(NamedTuple):
@@ -70,10 +69,7 @@ def is_installed(system: SystemDescription) -> bool:
 
 
 def install(system: SystemDescription, python: str | None, log: Callable[[str], None]) -> None:
-    """Make the environment of a system, in place of one that is not whole.
-
-    Args:
-        python: the interpreter to make it with; without it, the one that runs this program.
+    """Make the environment of a system with an interpreter, by default that of this program.
 
     Raises:
         SpmrlError: it cannot be written, or pip fails; with the last lines that it printed.
@@ -112,7 +108,7 @@ def _call(command: list[str]) -> str:
     """What a command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        said = "\n  ".join((done.stderr or done.stdout).splitlines()[-_LAST:])
+        said = "\n  ".join((done.stderr or done.stdout).splitlines()[-5:])
         raise SpmrlError(f"{' '.join(command)}\nfailed:\n  {said}")
     return done.stdout
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
-from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, TrainingError
@@ -33,7 +32,7 @@ from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.systems.command import ResourceUsage, run
-from spmrl_bench.systems.description import SystemDescription, Value
+from spmrl_bench.systems.description import Frozen, SystemDescription, Value
 from spmrl_bench.systems.entry import KIND, score_answers, write_counted
 from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
@@ -41,7 +40,7 @@ from spmrl_bench.training.report import messages
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import Parse
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model", bound=Frozen)
 
 _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
@@ -49,10 +48,8 @@ _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
 _LOG, _PARSE_LOG = "train.log", "parse.log"
 
 
-class SystemSettings(BaseModel):
+class SystemSettings(Frozen):
     """All that decides what a system learns: what is stored with its run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     recipe: str
     treebank: str
@@ -67,10 +64,8 @@ class SystemSettings(BaseModel):
     minutes: float | None  # that training may take; what has been reached then counts
 
 
-class Trained(BaseModel):
+class Trained(Frozen):
     """What a training took."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     seconds: float
     peak_memory_bytes: int
@@ -80,7 +75,6 @@ class Trained(BaseModel):
     packages: dict[str, str]  # versions of what the system's environment has
 
     def usage(self, minutes: float | None) -> SystemTraining:
-        """As a record says it."""
         taken = self.model_dump(include={"peak_memory_bytes", "out_of_time"})
         return SystemTraining(wall_seconds=self.seconds, minutes=minutes, **taken)
 
