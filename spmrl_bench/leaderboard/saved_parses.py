@@ -74,7 +74,9 @@ class SavedParses:
             ScoreError: its names, which may be anybody's, are none of a folder and a file.
         """
         if record.system is not None:
-            name = f"system-{record.weights[:16]}"  # so that no two outputs ever meet
+            # The hash of its answers, and what became of them: no two outputs ever meet.
+            policies = {output.policy for output in record.system.outputs.values()}
+            name = "-".join(("system", record.weights[:16], *sorted(policies)))
         else:
             name = run_name(record.size, record.variant, record.settings, record.seed)
         if record.ensemble:
