@@ -39,6 +39,7 @@ class ReadError(SpmrlError):
         place = ":".join(str(part) for part in (path, line, column) if part is not None)
         which = f" sentence {sentence}:" if sentence is not None else ""
         super().__init__(f"{place}:{which} {_shortened(problem)}")
+        self.problem = problem
         self.path = str(path)
         self.line = line
         self.column = column

@@ -93,7 +93,7 @@ def leaderboard(
     backend = parse_backend(on)
     if system is None:
         installed = map(load_system, system_paths())
-        others = [one for one in installed if one.description.train and is_installed(one)]
+        others = [one for one in installed if one.train and is_installed(one)]
     else:
         others = [load_system(name) for name in system if system != ["none"]]
     for one in others:
@@ -105,13 +105,13 @@ def leaderboard(
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
         treebanks=treebank,
         variants=variant,
-        others={one.description.layer for one in others},
+        others={one.layer for one in others},
         size=size,
     )
     work: list[Run | SystemRun] = []
     failures: list[SpmrlError] = []
     for field in fields:
-        theirs = [one for one in others if one.description.layer == field.layer]
+        theirs = [one for one in others if one.layer == field.layer]
         names = [*field.variants, *(one.name for one in theirs)]
         say_line(f"{field.treebank}, {field.layer}: {', '.join(names)}")
         make = partial(make_runs, variants=field.variants, settings={MINUTES: str(minutes)})

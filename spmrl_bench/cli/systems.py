@@ -46,7 +46,7 @@ def task(
 
         spmrl-bench task german-mini --split dev --to outside
     """
-    from spmrl_bench.systems.material import write_task
+    from spmrl_bench.systems.entry import write_task
     from spmrl_bench.treebanks.treebank import open_treebank
 
     for path in write_task(open_treebank(treebank), split, to, tags=tags):
@@ -95,9 +95,9 @@ def enter(
 
     Examples:
 
-        spmrl-bench enter dev.mrg --treebank german-mini --split dev --system Stanza
+        spmrl-bench enter --dev dev.mrg --treebank german-mini --system Stanza
 
-        spmrl-bench enter out.txt --treebank german-mini --system "a language model" --faults repair
+        spmrl-bench enter --test out.txt --treebank german-mini --system GPT --faults repair
     """
     from spmrl_bench.leaderboard.record import System, load_records
     from spmrl_bench.leaderboard.tables import results_markdown
@@ -108,19 +108,18 @@ def enter(
     if not files:
         raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
     name_left_out(load_records(results / "runs")[1], strict)
-    described = System(
-        name=system,
-        version=version,
-        url=url,
-        paper=paper,
-        training_data=training_data,
-        notes=notes,
-        outputs={},
-    )
     record, path = enter_files(
         files,
         open_treebank(treebank),
-        described,
+        System(
+            name=system,
+            version=version,
+            url=url,
+            paper=paper,
+            training_data=training_data,
+            notes=notes,
+            outputs={},
+        ),
         results,
         policy=faults,
         tags=tags,
@@ -156,9 +155,8 @@ def systems(context: typer.Context) -> None:
     for name in system_paths():
         known = load_system(name)
         state = version_of(known) if is_installed(known) else "not installed"
-        about = known.description
-        how = "trained here" if about.train else f"trained on {about.training_data}"
-        rows.append((name, about.title, about.layer, how, state))
+        how = "trained here" if known.train else f"trained on {known.training_data}"
+        rows.append((name, known.title, known.layer, how, state))
     print_rows(("name", "system", "answers", "", "version here"), rows)
 
 

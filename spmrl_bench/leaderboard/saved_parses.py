@@ -2,7 +2,9 @@
 
 A figure of a table does not say where a parser fails, and a record keeps counts, not trees. The
 files are what the scoring commands read, with the treebank's tags, by which parses are scored:
-whoever scores them again gets the figures of the record.
+whoever scores them again gets the figures of the record. Answers of a parser of somebody else that
+could not be scored are ``(())``, or words without heads, and read as parses of which nothing is
+right.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.errors import ReadError, ScoreError, SpmrlError
+from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.readers.brackets import read_brackets
-from spmrl_bench.readers.conll import conll_lines, read_conll_file
+from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines, read_conll_file
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.paths import path_fault
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 #: The endings of the files of each layer.
 ENDINGS: dict[Layer, str] = {"constituents": "mrg", "dependencies": "conllu"}
@@ -33,6 +38,14 @@ def run_name(size: str, variant: str, settings: Mapping[str, object], seed: int)
     """Name of a run's folder: it has the settings that were changed, but for its time."""
     changed = settings_folder({key: settings[key] for key in settings if key != _MINUTES})
     return "-".join(filter(None, (size, variant, changed, f"seed{seed}")))
+
+
+def empty_parse(gold: Parse, layer: Layer) -> Parse:
+    """A parse of which nothing is right: no constituent, or no head (-1) and no relation."""
+    if layer == "constituents":
+        return Parse.of(Tree.build(gold.words, gold.tags, []))
+    heads = readonly_int32([-1] * len(gold))
+    return Parse.of(dependencies=DependencyTree(gold.words, gold.tags, heads, ("",) * len(gold)))
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,25 @@ class SavedParses:
         name = run_dir.name if members == 1 else f"{run_dir.name}-ensemble-of-{members}"
         return cls(results_dir / "parses" / run_dir.parent.name, name)
 
+    @classmethod
+    def of_record(cls, results_dir: Path, record: Record) -> SavedParses:
+        """Those of the run of a record.
+
+        Raises:
+            ScoreError: its names, which may be anybody's, are none of a folder and a file.
+        """
+        if record.system is not None:
+            # The hash of its answers, and what became of them: no two outputs ever meet.
+            policies = {output.policy for output in record.system.outputs.values()}
+            name = "-".join(("system", record.weights[:16], *sorted(policies)))
+        else:
+            name = run_name(record.size, record.variant, record.settings, record.seed)
+        if record.ensemble:
+            name += f"-ensemble-of-{len(record.ensemble)}"
+        if any("/" in part or path_fault(part) for part in (record.treebank.name, name)):
+            raise ScoreError(f"no parses can be kept for {record.variant}")
+        return cls(results_dir / "parses" / record.treebank.name, name)
+
     def path(self, split: str, layer: Layer, *, gold: bool = False) -> Path:
         """The file of one layer of a split's parses, or of its gold trees."""
         return self.folder / f"{GOLD if gold else self.run}.{split}.{ENDINGS[layer]}"
@@ -64,14 +96,9 @@ class SavedParses:
             TreeError: the format has no way to write a word, a tag or a label.
             SpmrlError: a file cannot be written.
         """
-        self.write_gold(split, gold)
-        for layer in gold[0].layers if gold else ():
-            write_text(self.path(split, layer), _text(layer, parses))
-
-    def write_gold(self, split: str, gold: Sequence[Parse]) -> None:
-        """Write gold trees alone."""
         for layer in gold[0].layers if gold else ():
             write_text(self.path(split, layer, gold=True), _text(layer, gold))
+            write_text(self.path(split, layer), _text(layer, parses))
 
     def read(self, split: str, layer: Layer) -> tuple[list[Parse], list[Parse]]:
         """Gold trees and parses of a split, with this layer.
@@ -79,11 +106,13 @@ class SavedParses:
         Raises:
             SpmrlError: a file is not there or not what was written.
         """
-        return self.read_gold(split, layer), _read(layer, self.path(split, layer))
-
-    def read_gold(self, split: str, layer: Layer) -> list[Parse]:
-        """The gold trees alone."""
-        return _read(layer, self.path(split, layer, gold=True))
+        path = self.path(split, layer)
+        gold = [one for one in _read(layer, self.path(split, layer, gold=True)) if one]
+        parses = _read(layer, path)
+        if len(gold) != len(parses):
+            raise ScoreError(f"{path}: not parses of the gold trees beside it")
+        pairs = zip(parses, gold, strict=True)
+        return gold, [parse or empty_parse(sentence, layer) for parse, sentence in pairs]
 
     def are_of(self, split: str, result: SplitResult, rules: Mapping[str, Any]) -> bool:
         """Whether the files of a split are there and give what a record says of it."""
@@ -101,18 +130,33 @@ class SavedParses:
 
 def _text(layer: Layer, parses: Sequence[Parse]) -> str:
     if layer == "constituents":
+        trees = [parse.tree for parse in parses if parse.tree is not None]
         return "".join(
-            f"{write_brackets(parse.tree)}\n" for parse in parses if parse.tree is not None
+            f"{'(())' if len(tree) > 1 and not tree.labels else write_brackets(tree)}\n"
+            for tree in trees
         )
-    trees = (parse.dependencies for parse in parses if parse.dependencies is not None)
     return "".join(
-        conll_lines(tree.words, tree.tags, map(str, tree.heads.tolist()), tree.relations)
-        for tree in trees
+        conll_lines(
+            arcs.words,
+            arcs.tags,
+            (UNSPECIFIED if head < 0 else str(head) for head in arcs.heads.tolist()),
+            (relation or UNSPECIFIED for relation in arcs.relations),
+        )
+        for parse in parses
+        if (arcs := parse.dependencies) is not None
     )
 
 
-def _read(layer: Layer, path: Path) -> list[Parse]:
+def _read(layer: Layer, path: Path) -> list[Parse | None]:
+    """The parses of a file; None for what is none."""
     if layer == "constituents":
-        trees = read_brackets(read_text(path, "utf-8"), path=path, margin=False)
-        return [Parse.of(tree) for tree in trees]
-    return [Parse.of(dependencies=one.tree) for one in read_conll_file(path, roots="several")]
+        trees = read_brackets(read_text(path, "utf-8"), path=path, blank="tree")
+        return [Parse.of(tree) if len(tree) else None for tree in trees]
+    found: list[Parse | None] = []
+
+    def note(error: ReadError) -> None:
+        found.append(None)
+
+    for one in read_conll_file(path, roots="several", on_error=note):
+        found.append(Parse.of(dependencies=one.tree))
+    return found

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import Entry, View
 from spmrl_bench.leaderboard.frame import StoredRecord
-from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import BreakdownRow, metric_named
 from spmrl_bench.site.licences import Facts
-from spmrl_bench.storage.paths import path_fault
-from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.trees.parse import Layer, Parse
 
 _BY = "label"
@@ -73,29 +71,8 @@ def _read(
     if result is None or metric not in result.metrics or rules is None or len(scorer.layers) != 1:
         return None
     try:
-        found = _kept(one, split, scorer.layers[0], facts)
-        counts = None if found is None else scorer.count(*found, rules)
+        found = SavedParses.of_record(one.results, record).read(split, scorer.layers[0])
+        counts = scorer.count(*found, rules)
     except SpmrlError:
         return None
-    columns = result.metrics[metric].counts
-    return None if counts is None or counts.to_columns() != columns else found
-
-
-def _kept(
-    one: StoredRecord, split: str, layer: Layer, facts: Facts
-) -> tuple[list[Parse], list[Parse]] | None:
-    """Gold trees and parses that are kept for a record; None where none can be.
-
-    Raises:
-        SpmrlError: none are, or they cannot be read.
-    """
-    record = one.record
-    name = run_name(record.size, record.variant, record.settings, record.seed)
-    if record.ensemble:
-        name += f"-ensemble-of-{len(record.ensemble)}"
-    # They are a stranger's words, and name files.
-    if any("/" in part or path_fault(part) for part in (record.treebank.name, name)):
-        return None
-    if record.system is not None:
-        return kept_output(record, split, layer, one.results, facts.manifest.transforms)
-    return SavedParses(one.results / "parses" / record.treebank.name, name).read(split, layer)
+    return found if counts.to_columns() == result.metrics[metric].counts else None

@@ -1,25 +1,28 @@
 """Entering what a parser of somebody else gave: scored as our own parsers are, kept as a record.
 
-One record has all that is entered of a version of a system on a treebank: a file of brackets and
-one of dependencies, of dev and of test. So it can be compared with any run, sentence by sentence. A
-system that was trained here has a record for each seed.
+A record has what was entered at once of a version of a system on a treebank, dev and test, brackets
+and dependencies. So it can be compared with any run, sentence by sentence. A system that was
+trained here has a record for each seed.
 """
 
 from __future__ import annotations
 
 import datetime
-import hashlib
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from spmrl_bench.errors import ScoreError
+from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.experiments.score import gold_parses, metric_result, rules_of
 from spmrl_bench.leaderboard.environment import find_commit, find_versions
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import (
+    MetricResult,
     Output,
     Record,
     SplitResult,
@@ -28,19 +31,33 @@ from spmrl_bench.leaderboard.record import (
     load_records,
     write_record,
 )
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import METRICS, metric_named
-from spmrl_bench.systems.outputs import keep_output
-from spmrl_bench.systems.predictions import Policy, read_predictions
+from spmrl_bench.storage.files import write_text
+from spmrl_bench.storage.locks import LockedError, locked
+from spmrl_bench.systems.predictions import Policy, Predictions, file_text, read_predictions
 from spmrl_bench.treebanks.treebank import Treebank
 
 KIND = "system"
+_GLANCE = 0.2  # seconds between two looks whether others have written their records
 
 
-class Scored(NamedTuple):
-    """What a file of parses is worth."""
+def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) -> list[Path]:
+    """Write the words of a split for an outside system, and return the files.
 
-    result: SplitResult
-    output: Output
+    ``TREEBANK.SPLIT.txt`` has a sentence a line; it is left out where a word has white space in it.
+    ``TREEBANK.SPLIT.conllu`` has a word a line, and in column XPOS the treebank's tags if asked.
+    """
+    if tags and bank.manifest.tags == "none":
+        raise ScoreError(f"treebank {bank.name} has no tags to give")
+    sentences = bank.examples(split, bank.layers[:1])
+    texts = {"conllu": file_text(sentences, "conllu", tags=tags)}
+    if all(len(word.split()) == 1 for parse in sentences for word in parse.words):
+        texts["txt"] = file_text(sentences, "words")
+    paths = {ending: folder / f"{bank.name}.{split}.{ending}" for ending in texts}
+    for ending, path in paths.items():
+        write_text(path, texts[ending])
+    return list(paths.values())
 
 
 def enter(
@@ -49,159 +66,128 @@ def enter(
     system: System,
     results_dir: Path,
     *,
+    save_parses: bool = False,
+    **options: Any,
+) -> tuple[Record, Path]:
+    """Score files of parses (:func:`score_answers`), write the record, and return both."""
+    recipe = {"kind": KIND, "system": {"name": system.name, "version": system.version}}
+    place = results_dir if save_parses else None
+    record = score_answers(files, bank, system, recipe=recipe, parses_in=place, **options)
+    return write_counted(record, results_dir / "runs")
+
+
+def score_answers(
+    files: Mapping[str, Sequence[Path]],
+    bank: Treebank,
+    system: System,
+    *,
+    recipe: Mapping[str, Any],
     policy: Policy = "refuse",
     tags: bool = False,
     encoding: str = "utf-8",
-    save_parses: bool = False,
-) -> tuple[Record, Path]:
-    """Score files of parses, write the record of their system, and return both.
+    parses_in: Path | None = None,
+    speeds: Mapping[str, float | None] | None = None,
+    **fields: Any,
+) -> Record:
+    """The record of the answers of a system, which is not written.
 
     Args:
         files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
-        bank: whose test split is open if it is asked for.
-        system: its description; ``outputs`` and ``tested`` follow from files and records.
+        recipe: what tells it from other systems and runs.
         policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
-        save_parses: keep the files and the gold trees (:mod:`~spmrl_bench.systems.outputs`).
+        parses_in: a results folder, to keep the parses as they were scored, and the gold trees.
+        speeds: tokens a second of each split.
+        fields: of the record of a system that was trained here.
 
     Raises:
-        SpmrlError: a file cannot be read or scored, or the record not be written.
+        SpmrlError: a file cannot be read or scored, or the parses not be kept.
     """
-    earlier, _ = load_records(results_dir / "runs")
     source = Provenance(
-        tags=bank.manifest.tags if tags else "none", variant=signed_title(system.title)
+        tags=bank.manifest.tags if tags else "none",
+        variant=system.title.translate(str.maketrans("|:\n", "///")),  # which part a signature
+        settings=recipe.get("settings", {}),
+        size=fields.get("size"),
+        seed=fields.get("seed"),
     )
-    results: dict[str, SplitResult] = {}
-    outputs: dict[str, Output] = {}
+    metrics = {metric_named(name).layers: name for name in METRICS.names()}
+    able = [name for layers, name in metrics.items() if {*layers} <= {*bank.layers}]
+    results, outputs = dict[str, SplitResult](), dict[str, Output]()
+    answers: list[tuple[str, Predictions]] = []
     for split, paths in files.items():
-        scored = [
-            score_file(path, bank, split, source, policy=policy, encoding=encoding)
-            for path in paths
-        ]
-        metrics = [name for each in scored for name in each.result.metrics]
-        if len(set(metrics)) < len(metrics):
-            names = " and ".join(map(str, paths))
-            raise ScoreError(f"{names}: two files of {split} have the same layer; expected one")
-        for path, (result, output) in zip(paths, scored, strict=True):
-            if save_parses:
-                keep_output(path, output, bank, split, results_dir, encoding=encoding)
-            if (before := results.get(split)) is not None:
-                result = result.model_copy(update={"metrics": before.metrics | result.metrics})
-                sha256 = outputs[split].sha256 | output.sha256
-                handled = Counter(outputs[split].handled) + Counter(output.handled)
-                output = output.model_copy(update={"sha256": sha256, "handled": dict(handled)})
-            results[split], outputs[split] = result, output
-    recipe = {"kind": KIND, "system": {"name": system.name, "version": system.version}}
-    record = with_tested(system_record(bank, system, results, outputs, recipe=recipe), earlier)
-    return record, write_record(record, results_dir / "runs")
-
-
-def score_file(
-    path: Path,
-    bank: Treebank,
-    split: str,
-    source: Provenance,
-    *,
-    policy: Policy,
-    encoding: str = "utf-8",
-) -> Scored:
-    """Score a file of parses of a split.
-
-    Args:
-        source: of the parses, to be signed; what became of faulty ones is added.
-
-    Raises:
-        SpmrlError: the file cannot be read or scored.
-    """
-    gold = gold_parses(bank, split, [name for name in METRICS.names() if _fits(name, bank)])
-    found = read_predictions(
-        path, gold, transforms=bank.manifest.transforms, policy=policy, encoding=encoding
-    )
-    name = next(name for name in METRICS.names() if metric_named(name).layers == (found.layer,))
-    rules = rules_of(bank, [name])[name]
-    counts = metric_named(name).count(gold, found.parses, rules)
-    handled = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
-    signed = metric_result(
-        bank, split, name, counts, rules, replace(source, output=handled or None)
-    )
-    output = Output(
-        sha256={found.layer: hashlib.sha256(path.read_bytes()).hexdigest()},
-        policy=policy,
-        handled=found.handled,
-    )
-    return Scored(SplitResult(sentences=len(gold), metrics={name: signed}), output)
-
-
-def _fits(metric: str, bank: Treebank) -> bool:
-    return set(metric_named(metric).layers) <= set(bank.layers)
-
-
-def signed_title(title: str) -> str:
-    """A name without the characters that part a signature."""
-    return title.translate(str.maketrans("|:\n", "///"))
-
-
-def _info(bank: Treebank) -> TreebankInfo:
-    return TreebankInfo(
-        name=bank.name,
-        track=bank.track,
-        language=bank.language,
-        fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
-    )
-
-
-def system_record(
-    bank: Treebank,
-    system: System,
-    results: Mapping[str, SplitResult],
-    outputs: Mapping[str, Output],
-    *,
-    recipe: Mapping[str, Any],
-    **more: Any,
-) -> Record:
-    """The record of a system's scored outputs, by split.
-
-    Args:
-        recipe: what tells it from other systems and runs.
-        more: fields of the record for a system that was trained here.
-    """
-    metrics = list(dict.fromkeys(name for one in results.values() for name in one.metrics))
+        gold, handled = gold_parses(bank, split, able), Counter[str]()
+        scored, digests = dict[str, MetricResult](), dict[str, str]()
+        for path in paths:
+            found = read_predictions(
+                path, gold, transforms=bank.manifest.transforms, policy=policy, encoding=encoding
+            )
+            if found.layer in digests:
+                names = " and ".join(map(str, paths))
+                raise ScoreError(f"{names}: two files of {split} have the same layer; expected one")
+            name = metrics[found.layer,]
+            rules = rules_of(bank, [name])[name]
+            counts = metric_named(name).count(gold, found.parses, rules)
+            invalid = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
+            signed = replace(source, output=invalid or None)
+            scored[name] = metric_result(bank, split, name, counts, rules, signed)
+            digests[found.layer] = sha256(path.read_bytes()).hexdigest()
+            handled.update(found.handled)
+            answers.append((split, found))
+        speed = (speeds or {}).get(split)
+        results[split] = SplitResult(sentences=len(gold), metrics=scored, tokens_per_second=speed)
+        outputs[split] = Output(sha256=digests, policy=policy, handled=handled)
     hashes = [one.sha256[layer] for one in outputs.values() for layer in sorted(one.sha256)]
-    fields = {
-        "lang": bank.language,
-        "variant": system.title,
-        "size": "",
-        "seed": 0,
-        "versions": find_versions(),
-    } | more
-    return Record(
+    named = dict.fromkeys(name for one in results.values() for name in one.metrics)
+    usual = {"lang": bank.language, "size": "", "seed": 0, "versions": find_versions()}
+    record = Record(
         finished=datetime.datetime.now(datetime.UTC),
-        treebank=_info(bank),
+        treebank=TreebankInfo(
+            name=bank.name,
+            track=bank.track,
+            language=bank.language,
+            fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
+        ),
         kind=KIND,
+        variant=system.title,
         selected=True,
-        select=" + ".join(f"{name}.{metric_named(name).headline}" for name in metrics),
-        weights=hashlib.sha256("".join(hashes).encode()).hexdigest(),
+        select=" + ".join(f"{name}.{metric_named(name).headline}" for name in named),
+        weights=sha256("".join(hashes).encode()).hexdigest(),
         recipe=dict(recipe),
-        system=system.model_copy(update={"outputs": dict(outputs)}),
+        system=system.model_copy(update={"outputs": outputs}),
         dev=results.get("dev"),
         test=results.get("test"),
         commit=find_commit(),
-        **fields,
+        **(usual | fields),
     )
+    if parses_in is not None:
+        saved = SavedParses.of_record(parses_in, record)
+        for split, found in answers:
+            saved.write(split, bank.examples(split, [found.layer]), found.parses)
+    return record
 
 
-def with_tested(record: Record, earlier: Sequence[Record]) -> Record:
-    """The record of a system with how many of its outputs have been scored on test by now."""
-    system = record.system
-    if system is None:
-        return record
-    found = {
-        digest
-        for one in [*earlier, record]
-        if one.system is not None
-        and one.system.name == system.name
-        and one.treebank.name == record.treebank.name
-        and (output := one.system.outputs.get("test"))
-        for digest in output.sha256.values()
-    }
-    return record.model_copy(update={"system": system.model_copy(update={"tested": len(found)})})
+def write_counted(record: Record, folder: Path) -> tuple[Record, Path]:
+    """Write a record with how many outputs of its system have been scored on test by now.
+
+    Counting and writing are one step, whoever else writes there.
+    """
+    assert record.system is not None
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(LockedError), locked(folder / ".tested.lock"):
+                tested = {
+                    digest
+                    for one in [*load_records(folder)[0], record]
+                    if one.system is not None
+                    and one.system.name == record.system.name
+                    and one.treebank.name == record.treebank.name
+                    and (output := one.system.outputs.get("test"))
+                    for digest in output.sha256.values()
+                }
+                system = record.system.model_copy(update={"tested": len(tested)})
+                record = record.model_copy(update={"system": system})
+                return record, write_record(record, folder)
+        except OSError as error:
+            raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None
+        time.sleep(_GLANCE)

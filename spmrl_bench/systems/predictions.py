@@ -1,4 +1,9 @@
-"""The answers of a parser of somebody else, set beside the gold sentences one by one.
+"""The files of a parser of somebody else: what it learns from and parses, and what it answers.
+
+It is given the words that our own parsers read, after the treebank's transforms. Many programs
+split lines at any white space, so that what is inside a word is ``_``. Trees stand in one
+constituent ``ROOT`` more than they have, because programs expect one that is the only one of its
+kind; it is taken away from the answers again.
 
 Parsers leave sentences out, cut them, split words otherwise, and language models write text around
 a tree or forget to close it. Which sentence an answer is of is never guessed: a file has as many
@@ -11,62 +16,83 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile, zip_longest
 from pathlib import Path
-from typing import Literal, get_args
-
-import numpy as np
+from typing import Literal, NamedTuple, get_args
 
 from spmrl_bench.errors import ReadError, ScoreError
+from spmrl_bench.leaderboard.saved_parses import empty_parse
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets
-from spmrl_bench.readers.conll import looks_like_conll, read_conll
+from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines, looks_like_conll, read_conll
 from spmrl_bench.readers.text import read_text
-from spmrl_bench.systems.material import spelt, without_root
 from spmrl_bench.treebanks.reading import transform_parse
-from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.transforms import transform_named
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 #: What is done with answers that cannot be scored as they stand: nothing is scored; they count as
-#: sentences without a parse; the same, but brackets are mended first where only these are wrong.
+#: sentences without a parse; the same, but brackets are repaired first where only these are wrong.
 Policy = Literal["refuse", "missing", "repair"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
-_SHOWN = 20  # faults that an error lists
-_PLACE = re.compile(r"^[:0-9]*:( sentence [0-9]+:)? ")
-
-REPAIRED = "repaired"
-NO_PARSE = "no parse"
-MALFORMED = "malformed"
-OTHER_WORDS = "other words"
+_ROOT, _NO_TAG = "ROOT", "X"
+_SHOWN = 20  # answers that an error lists
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """The answers to all sentences of a split.
+def file_text(
+    parses: Iterable[Parse],
+    form: Literal["brackets", "conllu", "words"],
+    *,
+    tags: bool = False,
+    structure: bool = False,
+) -> str:
+    """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
 
-    Attributes:
-        layer: of annotation, that of the file.
-        parses: one for each sentence, with the words and tags of gold.
-        handled: how many answers could not be scored as they stood, by what was wrong;
-            ``repaired`` are those that could be after all.
+    Args:
+        tags: with the treebank's tags.
+        structure: with constituents or heads; without, trees have their root alone.
     """
+
+    def text(parse: Parse) -> str:
+        words, blank = _given(parse.words), [UNSPECIFIED] * len(parse)
+        if form == "words":
+            return f"{' '.join(words)}\n"
+        if form == "brackets":
+            below = parse.tree if structure and parse.tree else Tree.build((), (), [])
+            spans = readonly_int32([[0, len(parse)], *below.spans.tolist()])
+            own = parse.tags if tags else (_NO_TAG,) * len(parse)
+            return f"{write_brackets(Tree(words, own, (_ROOT, *below.labels), spans))}\n"
+        heads, relations = blank, blank
+        if structure and (arcs := parse.dependencies):
+            heads, relations = [*map(str, arcs.heads.tolist())], [*arcs.relations]
+        return conll_lines(words, parse.tags if tags else blank, heads, relations)
+
+    return "".join(map(text, parses))
+
+
+def _given(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(re.sub(r"\s", "_", word) for word in words)
+
+
+class Predictions(NamedTuple):
+    """The answers to all sentences of a split, with the words and tags of gold."""
 
     layer: Layer
     parses: list[Parse]
     handled: dict[str, int]
+    """How many answers could not be scored as they stood, by what was wrong, or ``repaired``."""
 
 
-@dataclass(frozen=True)
-class _Answer:
+class _Answer(NamedTuple):
     """One answer: a parse, or what is wrong (``kind``, and ``problem`` for people)."""
 
-    line: int = 0
+    line: int
     parse: Parse | None = None
     kind: str = ""
-    problem: str = ""
+    problem: str = "no parse"
 
 
 def read_predictions(
@@ -77,10 +103,9 @@ def read_predictions(
     policy: Policy = "refuse",
     encoding: str = "utf-8",
 ) -> Predictions:
-    """The answers of a file of brackets or CoNLL-U.
+    """The answers of a file: trees, one a line or laid out over several lines, or CoNLL-U.
 
     Args:
-        path: trees, one a line or laid out over several lines; or CoNLL-U.
         gold: the sentences of the split, with the layer of the file.
         transforms: names of the treebank's; those that change trees, not words, are applied to
             trees that were read.
@@ -102,23 +127,33 @@ def read_predictions(
     else:
         answers = _bracket_answers(text, path, len(gold), policy == "repair")
     if len(answers) != len(gold):
-        raise ScoreError(_other_number(path, answers, gold))
+        found = (answer.parse for answer in answers)
+        alike = takewhile(
+            lambda pair: pair[0] is None or pair[0].words == pair[1].words,
+            zip(found, gold, strict=False),
+        )
+        raise ScoreError(
+            f"{path}: has {len(answers)} sentences, the split has {len(gold)}; expected the same "
+            "in the same order, an answer that failed as a line '(())'. "
+            f"The first {len([*alike])} are the same"
+        )
     names = [name for name in transforms if not transform_named(name).word]
     checked = [
-        _beside(answer, sentence, names) for answer, sentence in zip(answers, gold, strict=True)
+        _align(answer, sentence, names) for answer, sentence in zip(answers, gold, strict=True)
     ]
-    faults = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
-    if faults and policy == "refuse":
-        listed = [f"{path}:{one.line}: sentence {k}: {one.problem}" for k, one in faults[:_SHOWN]]
-        more = [f"... and {len(faults) - _SHOWN} more"] if len(faults) > _SHOWN else []
-        raise ScoreError(
-            "\n".join([*listed, *more])
-            + f"\n{len(faults)} of {len(gold)} answers cannot be scored. --faults missing counts "
-            "them as sentences without a parse; --faults repair mends brackets first"
+    invalid = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
+    if invalid and policy == "refuse":
+        listed = [f"{path}:{one.line}: sentence {k}: {one.problem}" for k, one in invalid[:_SHOWN]]
+        if len(invalid) > _SHOWN:
+            listed.append(f"... and {len(invalid) - _SHOWN} more")
+        listed.append(
+            f"{len(invalid)} of {len(gold)} answers cannot be scored. --faults missing counts "
+            "them as sentences without a parse; --faults repair repairs brackets first"
         )
+        raise ScoreError("\n".join(listed))
     handled = Counter(answer.kind for answer in checked if answer.kind)
     parses = [
-        _nothing(sentence, layer) if answer.parse is None else answer.parse
+        answer.parse or empty_parse(sentence, layer)
         for answer, sentence in zip(checked, gold, strict=True)
     ]
     return Predictions(layer, parses, dict(sorted(handled.items())))
@@ -132,39 +167,30 @@ def _bracket_answers(text: str, path: Path, sentences: int, repair: bool) -> lis
     if len(lines) == sentences:
         return [_of_line(number, line, repair) for number, line in enumerate(lines, start=1)]
     trees = read_brackets(text, path=path, margin=False)
-    return [_Answer(parse=Parse.of(tree)) for tree in trees]
+    return [_Answer(0, Parse.of(tree)) for tree in trees]
 
 
 def _of_line(number: int, line: str, repair: bool) -> _Answer:
     if not line.strip("() \t\r"):
-        return _Answer(number, kind=NO_PARSE, problem="no parse")
+        return _Answer(number, kind="no parse")
     try:
         return _Answer(number, Parse.of(parse_brackets(line)))
     except ReadError as error:
-        if repair and (tree := _mended(line)) is not None:
-            return _Answer(number, Parse.of(tree), REPAIRED)
-        return _Answer(number, kind=MALFORMED, problem=_problem(error))
+        if repair and (tree := _repair_brackets(line)) is not None:
+            return _Answer(number, Parse.of(tree), "repaired")
+        return _Answer(number, kind="malformed", problem=error.problem)
 
 
-def _problem(error: ReadError) -> str:
-    """What a reader says, without the place, which is named anew."""
-    return _PLACE.sub("", str(error).removeprefix(str(error.path)))
-
-
-def _mended(line: str) -> Tree | None:
-    """The first tree of a line, closed where its end is missing, without what is around it.
-
-    None if that is no tree either.
-    """
-    start = line.find("(")
-    depth = 0
-    for place in range(max(start, 0), len(line)):
-        depth += (line[place] == "(") - (line[place] == ")")
+def _repair_brackets(line: str) -> Tree | None:
+    """The first tree of a line, closed where its end is missing, without what is around it."""
+    line, depth = line[line.find("(") :] if "(" in line else "", 0
+    for place, character in enumerate(line):
+        depth += (character == "(") - (character == ")")
         if depth == 0:
             line = line[: place + 1]
             break
     try:
-        return parse_brackets(line[start:] + ")" * depth) if start >= 0 else None
+        return parse_brackets(line + ")" * depth)
     except ReadError:
         return None
 
@@ -173,66 +199,44 @@ def _dependency_answers(text: str, path: Path) -> list[_Answer]:
     answers: list[_Answer] = []
 
     def note(error: ReadError) -> None:
-        answers.append(_Answer(error.line or 0, kind=MALFORMED, problem=_problem(error)))
+        answers.append(_Answer(error.line or 0, kind="malformed", problem=error.problem))
 
     for sentence in read_conll(text, path=path, roots="several", on_error=note):
         answers.append(_Answer(sentence.lines[0], Parse.of(dependencies=sentence.tree)))
     return answers
 
 
-def _as_given(parse: Parse, gold: Parse) -> Parse:
-    """A parse without what :mod:`~spmrl_bench.systems.material` changed of its sentence."""
-    tree, arcs = parse.tree, parse.dependencies
-    if tree is not None and gold.tree is not None:
-        tree = without_root(tree, gold.tree)
-    if parse.words != gold.words and parse.words == tuple(map(spelt, gold.words)):
-        tree = tree and replace(tree, words=gold.words)
-        arcs = arcs and replace(arcs, words=gold.words)
-    return Parse.of(tree, arcs)
-
-
-def _beside(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
-    """The answer with the tags of gold, or why it cannot be scored."""
+def _align(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
+    """The answer with the words and tags of gold, or why it cannot be scored."""
     parse = answer.parse
     if parse is None:
         return answer
-    if parse.tree is not None:
-        parse = transform_parse(transforms, parse)
-    if parse is None:
-        return _Answer(answer.line, kind=NO_PARSE, problem="no parse")
-    parse = _as_given(parse, gold)
-    if parse.words != gold.words:
-        return _Answer(answer.line, kind=OTHER_WORDS, problem=_first_difference(parse, gold))
-    return _Answer(answer.line, parse.with_tags(gold.tags), answer.kind)
+    if parse.tree is not None and (parse := transform_parse(transforms, parse)) is None:
+        return _Answer(answer.line, kind="no parse")
+    tree, arcs = parse.tree, parse.dependencies
+    if tree is not None and gold.tree is not None:
+        tree = _without_root(tree, gold.tree)
+    if parse.words == _given(gold.words):
+        tree = tree and replace(tree, words=gold.words)
+        arcs = arcs and replace(arcs, words=gold.words)
+    parse = Parse.of(tree, arcs)
+    if parse.words == gold.words:
+        return answer._replace(parse=parse.with_tags(gold.tags))
+    pairs = enumerate(zip_longest(parse.words, gold.words), start=1)
+    number, both = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+    found, expected = ("missing" if word is None else f"'{word}'" for word in both)
+    numbers = f"({len(parse)} words, in gold {len(gold)})"
+    problem = f"word {number} is {found}, in gold {expected} {numbers}"
+    return _Answer(answer.line, kind="other words", problem=problem)
 
 
-def _first_difference(parse: Parse, gold: Parse) -> str:
-    pairs = enumerate(zip(parse.words, gold.words, strict=False), start=1)
-    number = next((n for n, (one, other) in pairs if one != other), min(len(parse), len(gold)) + 1)
-    found, expected = (
-        f"'{side.words[number - 1]}'" if number <= len(side) else "missing"
-        for side in (parse, gold)
-    )
-    return f"word {number} is {found}, in gold {expected} ({len(parse)} words, in gold {len(gold)})"
+def _without_root(tree: Tree, gold: Tree) -> Tree:
+    """The tree without a constituent ``ROOT`` around it that gold has not."""
 
+    def roots(one: Tree) -> int:
+        pairs = zip(one.labels, one.spans.tolist(), strict=True)
+        return sum(pair == (_ROOT, [0, len(one)]) for pair in pairs)
 
-def _other_number(path: Path, answers: Sequence[_Answer], gold: Sequence[Parse]) -> str:
-    same = 0
-    for answer, sentence in zip(answers, gold, strict=False):
-        if answer.parse is not None and answer.parse.words != sentence.words:
-            break
-        same += 1
-    return (
-        f"{path}: has {len(answers)} sentences, the split has {len(gold)}; expected the same in "
-        f"the same order, an answer that failed as a line '(())'. The first {same} are the same"
-    )
-
-
-def _nothing(gold: Parse, layer: Layer) -> Parse:
-    """A parse of which nothing is right: no constituent, or no head and no relation."""
-    if layer == "constituents":
-        return Parse.of(Tree.build(gold.words, gold.tags, []))
-    n = len(gold)
-    heads = np.full(n, -1, dtype=np.int32)
-    heads.flags.writeable = False
-    return Parse.of(dependencies=DependencyTree(gold.words, gold.tags, heads, ("",) * n))
+    if tree.labels[:1] != (_ROOT,) or roots(tree) <= roots(gold):
+        return tree
+    return replace(tree, labels=tree.labels[1:], spans=readonly_int32(tree.spans[1:]))

@@ -1,15 +1,18 @@
-"""Run a command of a system from a process that is small, so that its memory can be told from ours.
+"""Runs a command from a process that is small, so that its memory can be told from ours.
 
-``python -I watcher.py LOG COMMAND...`` prints the number of the process, which leads a session of
-its own, and when it has ended its status and the most memory that a process of it had, in bytes.
-Where the watcher is gone, the system (Linux) ends the command.
+``python -I watcher.py LOG SECONDS GRACE COMMAND...`` prints how the command ended: its status, the
+seconds that it took, the most memory that a process of it had, in bytes, and whether it was ended.
+That is when its seconds are over (0 for no limit), or when the watcher is asked to end.
 """
 
 import ctypes
+import os
 import resource
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
 
@@ -20,16 +23,34 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
 if __name__ == "__main__":
-    with open(sys.argv[1], "ab") as log:
+    log, seconds, grace, *command = sys.argv[1:]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    begun = time.monotonic()
+    with open(log, "ab") as file:
         process = subprocess.Popen(
-            sys.argv[2:],
+            command,
             stdin=subprocess.DEVNULL,
-            stdout=log,
+            stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             preexec_fn=end_with_parent,
         )
-    print(process.pid, flush=True)
+    ended = False
+    try:
+        process.wait(float(seconds) or None)
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        ended = True
+        _signal(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(float(grace))
+    took = time.monotonic() - begun
+    _signal(process.pid, signal.SIGKILL)  # what it has left behind, too
     status = process.wait()
-    print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    print(status, took, memory, int(ended))

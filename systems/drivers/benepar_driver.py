@@ -1,11 +1,10 @@
 """Trains the chart parser of benepar's package and parses with it.
 
-It runs in the environment of benepar, not in that of this project. The package has the network,
-its loss and its decoder, but not the loop that trains them, which is only in its repository
-(``src/main.py``): what that does by default is done here. Adam with a warm-up of 160 batches, a
-rate that is halved when dev has not risen for more than five epochs, an end after eighteen without
-a better dev score, no clipping, and the weights that were best on dev. Dev is scored by labelled
-brackets below the root, counted here.
+The package has the network, its loss and its decoder, but not the loop that trains them, which is
+only in its repository (``src/main.py``): what that does by default is done here. Adam with a
+warm-up of 160 batches, a rate that is halved when dev has not risen for more than five epochs, an
+end after eighteen without a better dev score, no clipping, and the weights that were best on dev.
+Dev is scored by labelled brackets below the root, counted here.
 """
 
 import functools
@@ -59,18 +58,19 @@ def read(path):
     return found
 
 
-def f1(gold, found):
-    def brackets(tree):
-        def children(node):
-            return None if isinstance(node[0], str) else (node.label(), node)
+def brackets(tree):
+    def children(node):
+        return None if isinstance(node[0], str) else (node.label(), node)
 
-        return common.brackets(tree, children, ROOTS)
-
-    return common.f1([(brackets(a), brackets(b)) for a, b in zip(gold, found, strict=True)])
+    return common.brackets(tree, children, ROOTS)
 
 
-def settings(options, force_root):
-    return nkutil.HParams(
+def build(options, examples):
+    """A parser with the labels and characters of the training split."""
+    trees = [example.tree for example in examples]
+    decoder = decode_chart.ChartDecoder
+    tags = sorted({tag for example in examples for _, tag in example.pos()})
+    settings = nkutil.HParams(
         use_chars_lstm=True,
         d_char_emb=64,
         char_lstm_input_dropout=0.2,
@@ -87,22 +87,15 @@ def settings(options, force_root):
         attention_dropout=0.2,
         relu_dropout=0.1,
         residual_dropout=0.2,
-        force_root_constituent=force_root,
+        force_root_constituent=decoder.infer_force_root_constituent(trees),
         predict_tags=False,
         d_label_hidden=options.hidden,
     )
-
-
-def build(options, examples):
-    """A parser with the labels and characters of the training split."""
-    trees = [example.tree for example in examples]
-    decoder = decode_chart.ChartDecoder
-    tags = sorted({tag for example in examples for _, tag in example.pos()})
     return parse_chart.ChartParser(
         tag_vocab={tag: number for number, tag in enumerate(["UNK", *tags])},
         label_vocab=decoder.build_vocab(trees),
         char_vocab=char_lstm.RetokenizerForCharLSTM.build_vocab([one.words for one in examples]),
-        hparams=settings(options, decoder.infer_force_root_constituent(trees)),
+        hparams=settings,
     )
 
 
@@ -114,8 +107,10 @@ def save(parser, path):
 
 
 def train(options):
+    torch.manual_seed(options.seed)
+    random.seed(options.seed)
     examples, dev = read(options.train), read(options.dev)
-    given, gold = [one.without_tree() for one in dev], [one.tree for one in dev]
+    given, gold = [one.without_tree() for one in dev], [brackets(one.tree) for one in dev]
     parser = build(options, examples).to(options.device)
     adam = torch.optim.Adam(parser.parameters(), lr=options.rate, betas=(0.9, 0.98), eps=1e-9)
     path = Path(options.model, "parser.pt")
@@ -140,7 +135,8 @@ def train(options):
             adam.step()
             if batch not in looks:
                 continue
-            score = f1(gold, parser.parse(given, subbatch_max_tokens=TOKENS))
+            found = map(brackets, parser.parse(given, subbatch_max_tokens=TOKENS))
+            score = common.f1([*zip(gold, found, strict=True)])
             print(f"epoch {epoch} batch {batch} dev F1 {score:.2f}", flush=True)
             looks_since_best += 1
             bad_looks += steps > WARMUP
@@ -165,19 +161,12 @@ def parse(options):
             out.write(tree.pformat(margin=10**9) + "\n")
 
 
-def seed(options):
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(getattr(options, "seed", 0))
-    random.seed(getattr(options, "seed", 0))
-
-
 common.main(
-    seed,
     train=(
         train,
         "train dev model device",
-        "seed epochs batch checks width layers heads ff hidden threads",
+        "seed epochs batch checks width layers heads ff hidden",
         "rate",
     ),
-    parse=(parse, "model input output device", "threads"),
+    parse=(parse, "model input output device"),
 )

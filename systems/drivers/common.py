@@ -7,14 +7,8 @@ import argparse
 from collections import Counter
 
 
-def main(before=lambda options: None, **commands):
-    """Run the command that the command line names.
-
-    Args:
-        before: done with the options before any command.
-        commands: by name: a function of the options, and the names of these: texts, whole numbers,
-            and numbers, each in a string.
-    """
+def main(**commands):
+    """Run a command: a function of options, and the names of texts, whole numbers, and numbers."""
     parser = argparse.ArgumentParser()
     added = parser.add_subparsers(required=True)
     for name, (function, *kinds) in commands.items():
@@ -24,16 +18,13 @@ def main(before=lambda options: None, **commands):
             for option in names.split():
                 command.add_argument(f"--{option}", type=kind, required=True)
     options = parser.parse_args()
-    before(options)
     options.run(options)
 
 
 def brackets(tree, children, roots=()):
-    """The labelled spans of a tree below its root, as a multiset.
+    """The labelled spans of a tree below its root, but for some labels, as a multiset.
 
-    Args:
-        children: gives the label and the children of a constituent; None of what covers one word.
-        roots: labels that are not counted either.
+    ``children`` gives label and children of a constituent, and None of what covers one word.
     """
     found = Counter()
 

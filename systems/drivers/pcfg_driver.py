@@ -138,12 +138,8 @@ class Grammar:
         return found
 
 
-class TooLongError(Exception):
-    pass
-
-
 def give_up(number, frame):
-    raise TooLongError
+    raise TimeoutError
 
 
 def parse(options):
@@ -159,7 +155,7 @@ def parse(options):
             signal.setitimer(signal.ITIMER_REAL, options.seconds)
             try:
                 found = grammar.parse(words)
-            except TooLongError:
+            except TimeoutError:
                 found = None
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)

@@ -1,7 +1,7 @@
 """Trains the dependency parser of spaCy on CoNLL-U and parses with it.
 
-It runs in the environment of spaCy, not in that of this project. It does what `spacy train` does,
-after writing the files that this wants: data in its own format, and a configuration.
+It does what `spacy train` does, after writing the files that this wants: data in its own format,
+and a configuration.
 """
 
 from pathlib import Path

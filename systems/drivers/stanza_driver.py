@@ -1,14 +1,15 @@
 """Trains Stanza's constituency parser and parses with it, without what it takes from elsewhere.
 
-It runs in the environment of Stanza, not in that of this project. Two things are put in the place
-of what a training would need: word vectors, which are random here and learnt with the rest for
-frequent words, and the score on dev, for which Stanza starts a Java program (CoreNLP): it is
-counted here, as labelled brackets of all constituents below the root.
+Two things are put in the place of what a training would need: word vectors, which are random here
+and learnt with the rest for frequent words, and the score on dev, for which Stanza starts a Java
+program (CoreNLP): it is counted here, as labelled brackets of all constituents below the root.
 """
 
 import random
 import re
+from contextlib import nullcontext
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import common
 from stanza.models import constituency_parser
@@ -33,17 +34,11 @@ class Score:
         return False
 
 
-class EvaluateParser:
+class EvaluateParser(nullcontext):
     """In the place of the class that talks to the Java program."""
 
     def __init__(self, *args, **options):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *args):
-        pass
+        super().__init__(self)
 
     def process(self, results):
         return Score(results)
@@ -71,65 +66,52 @@ def write_vectors(train, path, seed):
     text.unlink()
 
 
-def train(options):
-    vectors = Path(options.model, "vectors.pt")
-    if not vectors.exists():
-        write_vectors(options.train, vectors, options.seed)
+def run(options, mode, *more):
     parser_training.EvaluateParser = EvaluateParser
     constituency_parser.main(
         [
-            "--mode=train",
-            f"--train_file={options.train}",
-            f"--eval_file={options.dev}",
-            "--shorthand=xx_treebank",
-            f"--save_dir={options.model}",
-            "--save_name=parser.pt",
-            f"--wordvec_pretrain_file={vectors}",
-            f"--seed={options.seed}",
-            f"--device={options.device}",
-            "--no_retag",
-            "--tag_embedding_dim=0",
-            "--no_check_valid_states",
-            "--no_strict_check_constituents",
-            "--no_multistage",
-            f"--epochs={options.epochs}",
-            f"--epoch_size={options.epoch_size}",
-            f"--hidden_size={options.hidden}",
-            f"--train_batch_size={options.batch}",
-        ]
-    )
-
-
-def parse(options):
-    parser_training.EvaluateParser = EvaluateParser
-    path = Path(options.output)
-    folder = path.parent / f"{path.name}.stanza"
-    folder.mkdir(exist_ok=True)
-    for old in folder.glob("*.mrg"):
-        old.unlink()
-    given = folder / "given.mrg"  # its reader wants one constituent below the root
-    lines = Path(options.input).read_text("utf-8").splitlines()
-    trees = (f"(ROOT (S {line.removeprefix('(ROOT ')})" for line in lines)
-    given.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
-    constituency_parser.main(
-        [
-            "--mode=predict",
-            f"--eval_file={given}",
+            f"--mode={mode}",
             "--shorthand=xx_treebank",
             f"--save_dir={options.model}",
             "--save_name=parser.pt",
             f"--wordvec_pretrain_file={Path(options.model, 'vectors.pt')}",
             f"--device={options.device}",
             "--no_retag",
-            f"--predict_dir={folder}",
-            "--predict_file=out",
-            "--predict_format={:O}",
+            *more,
         ]
     )
-    (folder / "out.pred.mrg").replace(path)
-    for left in folder.iterdir():
-        left.unlink()
-    folder.rmdir()
+
+
+def train(options):
+    vectors = Path(options.model, "vectors.pt")
+    if not vectors.exists():
+        write_vectors(options.train, vectors, options.seed)
+    run(
+        options,
+        "train",
+        f"--train_file={options.train}",
+        f"--eval_file={options.dev}",
+        f"--seed={options.seed}",
+        "--tag_embedding_dim=0",
+        "--no_check_valid_states",
+        "--no_strict_check_constituents",
+        "--no_multistage",
+        f"--epochs={options.epochs}",
+        f"--epoch_size={options.epoch_size}",
+        f"--hidden_size={options.hidden}",
+        f"--train_batch_size={options.batch}",
+    )
+
+
+def parse(options):
+    lines = Path(options.input).read_text("utf-8").splitlines()
+    with TemporaryDirectory(dir=Path(options.output).parent) as name:
+        given = Path(name, "given.mrg")  # its reader wants one constituent below the root
+        trees = (f"(ROOT (S {line.removeprefix('(ROOT ')})" for line in lines)
+        given.write_text("".join(f"{tree}\n" for tree in trees), encoding="utf-8")
+        files = (f"--eval_file={given}", f"--predict_dir={name}", "--predict_file=out")
+        run(options, "predict", *files, "--predict_format={:O}")
+        Path(name, "out.pred.mrg").replace(options.output)
 
 
 common.main(

@@ -1,8 +1,8 @@
 """Trains a parser of SuPar and parses with it, through its Python interface.
 
-It runs in the environment of SuPar, not in that of this project. The command line of release 1.1.4
-fails on Python 3.11, and its checkpoints, which are pickles of its own, are refused by newer
-releases of torch unless they are told that the file is trusted: it is the one just written.
+The command line of release 1.1.4 fails on Python 3.11, and its checkpoints, which are pickles of
+its own, are refused by newer releases of torch unless they are told that the file is trusted: it is
+the one just written.
 """
 
 import functools
@@ -23,6 +23,7 @@ PARSERS = {
 
 
 def train(options):
+    torch.manual_seed(options.seed)
     kind = PARSERS[options.layer]
     own = {
         "train": options.train,
@@ -76,18 +77,7 @@ def parse(options):
     path.write_text(text, encoding="utf-8")
 
 
-def seed(options):
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(options.seed)
-
-
 common.main(
-    seed,
-    train=(
-        train,
-        "train dev model layer",
-        "seed epochs batch lstm layers min-freq threads",
-        "rate",
-    ),
-    parse=(parse, "model input output layer", "seed threads"),
+    train=(train, "train dev model layer", "seed epochs batch lstm layers min-freq", "rate"),
+    parse=(parse, "model input output layer"),
 )

@@ -1,7 +1,4 @@
-"""Trains UDPipe 1 and parses with it, through its Python module, which has no command for that.
-
-It runs in the environment of UDPipe, not in that of this project.
-"""
+"""Trains UDPipe 1 and parses with it, through its Python module, which has no command for that."""
 
 import sys
 import time

@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
-from spmrl_bench.experiments.plan import Field, Run, make_runs, plan_board
+from spmrl_bench.experiments.plan import Run, make_runs, plan_board
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.score import KnownRecords
 from spmrl_bench.experiments.train import train_and_evaluate
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
-from spmrl_bench.systems.description import Known
+from spmrl_bench.systems.description import SystemDescription
 from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
-from spmrl_bench.trees.parse import Layer
 from spmrl_bench.trees.tree import Tree
 from tests.builders import works
 from tests.laboratory import QUICK, TRAIN, Laboratory
@@ -30,18 +29,14 @@ from tests.laboratory import QUICK, TRAIN, Laboratory
 RUNS, RESULTS = Path("runs"), Path("results")
 
 
-def fields(laboratory: Laboratory, layers: Sequence[Layer] = (), **options: Any) -> list[Field]:
-    track = options.pop("track", "open")
-    return plan_board(track, languages=[str(laboratory.recipe)], others=layers, **options)
-
-
 def ours(laboratory: Laboratory, *variants: str, **options: Any) -> list[Run]:
     settings = {"train.max_minutes": "5"}
-    names = variants or None
-    return make_runs(str(laboratory.recipe), variants=names, settings=settings, **options)
+    return make_runs(
+        str(laboratory.recipe), variants=variants or None, settings=settings, **options
+    )
 
 
-def theirs(laboratory: Laboratory, system: Known, **options: Any) -> list[SystemRun]:
+def theirs(laboratory: Laboratory, system: SystemDescription, **options: Any) -> list[SystemRun]:
     return system_runs(str(laboratory.recipe), system, minutes=5, **options)
 
 
@@ -56,33 +51,30 @@ def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
 
 
 def test_who_competes_where(laboratory: Laboratory) -> None:
-    (field,) = fields(laboratory, ["constituents"])
-    assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"])
-    (field,) = fields(laboratory, variants=["charlstm"], track="mini")
-    assert field.treebank == "tiny-mini"
-    assert field.variants == ["charlstm"]
+    def fields(track: str = "open", **options: Any) -> list[tuple[object, ...]]:
+        found = plan_board(track, languages=[str(laboratory.recipe)], **options)
+        return [field[1:] for field in found]
+
+    both = ["charlstm", "word-charlstm"]
+    assert fields(others=["constituents"]) == [("tiny-open", "constituents", both)]
+    assert fields("mini", variants=both[:1]) == [("tiny-mini", "constituents", both[:1])]
     with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
-        fields(laboratory, treebanks=["tiny-opne"])
+        fields(treebanks=["tiny-opne"])
     with pytest.raises(RecipeError, match=r"unknown variant 'charlsmt'\. Did you mean charlstm"):
-        fields(laboratory, variants=["charlsmt"])
+        fields(variants=["charlsmt"])
     with pytest.raises(RecipeError, match="unknown track 'opne'"):
-        fields(laboratory, track="opne")
+        fields("opne")
     with pytest.raises(TreebankError, match="no treebank of track spmrl is present"):
-        fields(laboratory, track="spmrl")
+        fields("spmrl")
 
 
-def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> None:
-    def command() -> str:
-        path, recipe = str(flat.path), str(laboratory.recipe)
-        return works(
-            *("leaderboard", "open", "--minutes", "5", "--languages", recipe, "--system", path)
-        ).stdout
-
-    table = command()
+def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:
+    command = ("leaderboard", "open", "--minutes", "5", "--languages", laboratory.recipe)
+    table = works(*command, "--system", flat.path).stdout
     records = {record.variant.split()[0]: record for record in read_records(RESULTS / "runs")}
     assert records.keys() == {"charlstm", "word-charlstm", "Flat"}
     assert records["Flat"].recipe["system"]["minutes"] == 5
-    assert command() == table
+    assert works(*command, "--system", flat.path).stdout == table
     assert len(read_records(RESULTS / "runs")) == 3
     (row,) = ahead(minutes=5)
     assert row.others.startswith("Flat")
@@ -91,40 +83,27 @@ def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> No
     assert row.p is not None
 
 
-def test_what_fails_stops_nothing_else(laboratory: Laboratory, flat: Known) -> None:
+def test_all_have_the_same_threads_and_what_fails_stops_nothing_else(
+    laboratory: Laboratory, flat: SystemDescription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     text = flat.path.read_text()
     broken = flat.path.with_name("broken.toml")
     broken.write_text(text.replace('how = "well"', 'how = "fails"').replace("Flat", "Broken"))
-    runs = [*ours(laboratory), *theirs(laboratory, Known(broken)), *theirs(laboratory, flat)]
-    records, failures = compete(runs)
-    assert len(records) == 3
+    runs = [*ours(laboratory, "charlstm"), *theirs(laboratory, flat)]
+    failing = theirs(laboratory, SystemDescription.read(broken))
+    records, failures = compete([*failing, *runs], jobs=2)
     assert [str(one).count("ended with status 3") for one in failures] == [1]
-
-
-def test_all_have_the_same_threads_and_begin_without_waiting_for_a_treebank(
-    laboratory: Laboratory, flat: Known, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "4")
-    runs = [
-        run
-        for bank in ("tiny-open", "tiny-mini")
-        for run in (
-            *ours(laboratory, "charlstm", treebank=bank),
-            *theirs(laboratory, flat, treebank=bank, seeds=[1, 2, 3]),
-        )
-    ]
-    records, failures = compete(runs, jobs=2)
-    assert not failures
-    assert [record.treebank.name for record in records] == ["tiny-open"] * 4 + ["tiny-mini"] * 4
+    assert [record.variant.split()[0] for record in records] == ["charlstm", "Flat"]
     for run in runs:
         note, log = run.folder / "trained.json", run.folder / "events.jsonl"
-        text = note.read_text() if note.exists() else log.read_text().splitlines()[0]
-        assert json.loads(text)["threads"] == 2, run.title
+        said = note.read_text() if note.exists() else log.read_text().splitlines()[0]
+        assert json.loads(said)["threads"] == 1, run.title
     assert len({record.hardware.threads for record in records}) == 1
 
 
 def test_other_settings_are_told_before_anything_is_trained(
-    laboratory: Laboratory, flat: Known
+    laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     compete(ours(laboratory, "word-charlstm"))
     laboratory.write_base(size__small__train=TRAIN | QUICK | {"batch_size": 19})
@@ -134,47 +113,40 @@ def test_other_settings_are_told_before_anything_is_trained(
     assert [path for path in trained.parent.iterdir() if path.name[0] != "."] == [trained]
 
 
-def entered(name: str, right: int, results: Path) -> None:
+def entered(name: str, right: int) -> None:
     """A system that has so many sentences of each split right, and of others the words alone."""
     bank = open_treebank("tiny-open")
     files: dict[str, list[Path]] = {}
     for split in ("dev", "test"):
         gold = [parse.tree for parse in bank.examples(split) if parse.tree]
         flat = [Tree.build(tree.words, tree.tags, [(0, len(tree), "X")]) for tree in gold]
-        lines = [write_brackets(tree) for tree in [*gold[:right], *flat[right:]]]
         path = Path(f"{name}.{split}")
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text("\n".join(map(write_brackets, [*gold[:right], *flat[right:]])) + "\n")
         files[split] = [path]
-    enter(files, bank, System(name=name, outputs={}), results)
+    enter(files, bank, System(name=name, outputs={}), RESULTS)
 
 
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
     (mine,), _ = compete(make_runs(str(laboratory.recipe), variants=["charlstm"]))
     assert ours_and_others_table(ahead()).notes == ("No treebank has entries of both sides.",)
-    entered("Worst", 0, RESULTS)
+    entered("Worst", 0)
     (row,) = ahead()
     assert row.our_test > row.their_test == 0
     assert row.ahead == ("ours" if row.p < 0.05 else "neither")
-    entered("Best", 8, RESULTS)
+    entered("Best", 8)
     (row,) = ahead()
-    assert (row.treebank, row.figure) == ("tiny-open", "F1")
-    assert row.others == "Best"
-    assert row.their_test == 100
-    assert row.difference == row.our_test - 100 < 0
+    assert (row.treebank, row.figure, row.others) == ("tiny-open", "F1", "Best")
+    assert row.difference == row.our_test - row.their_test == row.our_test - 100 < 0
     assert row.p < 0.05
-    assert row.ahead == "others"
-    assert ours_and_others_table([row]).rows[0][-1] == "others"
+    assert row.ahead == ours_and_others_table([row]).rows[0][-1] == "others"
     assert ahead(treebanks={"another"}) == []
     # Of equals, nobody is ahead: the same parses as ours, by another name.
-    equal = Path("equal")
-    for record in (mine, mine.model_copy(update=as_theirs(mine))):
-        write_record(record, equal / "runs")
-    (row,) = ahead(equal)
+    same = {
+        "system": System(name="Same", outputs={}), "kind": "system", "variant": "Same", "size": "",
+        "recipe": {"kind": "system"}, "training": None, "hardware": None, "baselines": {},
+    }  # fmt: skip
+    for record in (mine, mine.model_copy(update=same)):
+        write_record(record, Path("equal") / "runs")
+    (row,) = ahead(Path("equal"))
     assert (row.difference, row.p, row.ahead) == (0, 1, "neither")
-
-
-def as_theirs(record: Record) -> dict[str, Any]:
-    system = System(name="Same", outputs={})
-    more = {"kind": "system", "variant": "Same", "size": "", "recipe": {"kind": "system"}}
-    return {"system": system, "training": None, "hardware": None, "baselines": {}, **more}

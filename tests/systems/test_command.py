@@ -17,8 +17,10 @@ from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
 from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.systems import command
 from spmrl_bench.systems.command import run
+from tests.builders import environment
 from tests.conftest import PATIENCE
 
+LOG = Path("log")
 SLEEPER = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
 
 
@@ -39,52 +41,47 @@ def sleeping() -> tuple[int, str]:
     return pid, process_start_time(pid) or ""
 
 
-def test_its_libraries_are_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libraries_threads_output_and_cost(monkeypatch: pytest.MonkeyPatch) -> None:
     """A module of the name of one of ours, where ours are found, is not what it imports."""
     planted = Path("site-packages")
     planted.mkdir()
     (planted / "planted_library.py").write_text("ours = True")
     monkeypatch.setenv("PYTHONPATH", str(planted.absolute()))
-    code = "import importlib.util; print(importlib.util.find_spec('planted_library'))"
-    run([sys.executable, "-c", code], Path("log"), threads=1)
-    assert Path("log").read_text() == "None\n"
-
-
-def test_threads_output_and_cost() -> None:
-    code = "import os; x = b'x' * 50_000_000; print(os.environ['OMP_NUM_THREADS'], 'ä')"
-    cost = run([sys.executable, "-c", code], Path("log"), threads=3)
-    assert Path("log").read_text(encoding="utf-8") == "3 ä\n"
-    assert 2**25 < cost.peak_memory_bytes < 2**28
-    assert not cost.out_of_time
+    code = (
+        "import importlib.util, os; x = b'x' * 50_000_000\n"
+        "found = importlib.util.find_spec('planted_library')\n"
+        "print(found, os.environ['OMP_NUM_THREADS'], 'ä')"
+    )
+    usage = run([sys.executable, "-c", code], LOG, threads=3)
+    assert LOG.read_text(encoding="utf-8") == "None 3 ä\n"
+    assert 2**25 < usage.peak_memory_bytes < 2**28
+    assert not usage.out_of_time
 
 
 def test_it_ends_when_its_time_is_over_by_force_if_need_be(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "GRACE", 0.2)
-    Path("sleeper.py").write_text(
-        "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + SLEEPER
-    )
-    cost = run([sys.executable, "sleeper.py"], Path("log"), threads=1, seconds=1)
-    assert cost.out_of_time
-    assert 1 <= cost.seconds < PATIENCE
+    deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    Path("sleeper.py").write_text(deaf + SLEEPER)
+    usage = run([sys.executable, "sleeper.py"], LOG, threads=1, seconds=1)
+    assert usage.out_of_time
+    assert 1 <= usage.seconds < PATIENCE
     assert is_dead(*sleeping())
 
 
 def test_it_ends_with_an_interrupt_and_with_the_program() -> None:
     threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM)).start()
     with on_signals(interrupt, signal.SIGTERM), pytest.raises(Interrupted):
-        run([sys.executable, "sleeper.py"], Path("log"), threads=1)
+        run([sys.executable, "sleeper.py"], LOG, threads=1)
     if Path("pid").exists():
         assert is_dead(*sleeping())
         Path("pid").unlink()
     code = (
-        "import sys; from pathlib import Path\n"
-        "from spmrl_bench.systems.command import run\n"
+        "import sys; from pathlib import Path; from spmrl_bench.systems.command import run\n"
         "run([sys.executable, 'sleeper.py'], Path('log'), threads=1)\n"
     )
-    root = str(Path(__file__).resolve().parents[2])
-    program = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": root})
+    program = subprocess.Popen([sys.executable, "-c", code], env=environment())
     process = sleeping()
-    os.kill(program.pid, signal.SIGKILL)
+    program.kill()
     program.wait()
     deadline = time.monotonic() + PATIENCE
     while not is_dead(*process):
@@ -94,9 +91,10 @@ def test_it_ends_with_an_interrupt_and_with_the_program() -> None:
 
 def test_one_that_fails_or_is_not_there() -> None:
     with pytest.raises(TrainingError, match="no-such-program: cannot be run: no such program"):
-        run(["no-such-program"], Path("log"), threads=1)
-    code = "print('one\\ntwo\\nthree\\nfour'); raise SystemExit(3)"
-    with pytest.raises(TrainingError, match=r"(?s)ended with status 3.*two\n  three\n  four$"):
-        run([sys.executable, "-c", code], Path("log"), threads=1)
-    with pytest.raises(TrainingError, match="was ended by signal 9"):
-        run([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], Path("log"), threads=1)
+        run(["no-such-program"], LOG, threads=1)
+    for code, said in (
+        ("print('one\\ntwo\\nthree'); raise SystemExit(3)", r"(?s)with status 3.*two\n  three$"),
+        ("import os; os.kill(os.getpid(), 9)", "was ended by signal 9"),
+    ):
+        with pytest.raises(TrainingError, match=said):
+            run([sys.executable, "-c", code], LOG, threads=1)

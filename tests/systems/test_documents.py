@@ -9,9 +9,9 @@ from spmrl_bench.systems.description import (
     COMMON,
     PARSING,
     TRAINING,
-    Answering,
-    Description,
-    Train,
+    ParseCommand,
+    SystemDescription,
+    TrainCommand,
     system_paths,
 )
 
@@ -32,7 +32,7 @@ def test_the_tests_that_hold_the_protocol_are_there() -> None:
 def test_every_system_and_every_key_is_described() -> None:
     rows = set(re.findall(r"^\| `([\w-]+)` \|", SYSTEMS, re.MULTILINE))
     assert rows >= set(system_paths())
-    for model in (Description, Train, Answering):
+    for model in (SystemDescription, TrainCommand, ParseCommand):
         for key in model.model_fields:
             assert re.search(rf"`\[?{key}[.\]`]", SYSTEMS), key
     for placeholder in (*COMMON, *TRAINING, *PARSING):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import json
+import importlib
 import random
 from argparse import Namespace
 from pathlib import Path
@@ -16,16 +15,11 @@ from nltk.parse import ViterbiParser
 
 from spmrl_bench.storage.paths import data_dir
 
-WORDS = "abc"
 
-
-@pytest.fixture(scope="module")
-def driver() -> ModuleType:
-    path = data_dir("systems") / "drivers" / "pcfg_driver.py"
-    specification = importlib.util.spec_from_file_location("pcfg_driver", path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(data_dir("systems") / "drivers")
+    return importlib.import_module("pcfg_driver")
 
 
 def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
@@ -33,7 +27,7 @@ def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
     symbols = [Nonterminal(name) for name in "STUVW"]
     rules = []
     for left in symbols:
-        rights: list[tuple[object, ...]] = [(choose.choice(WORDS),)]
+        rights: list[tuple[object, ...]] = [(choose.choice("abc"),)]
         rights += [tuple(choose.choices(symbols, k=2)) for _ in range(3)]
         rights += [(choose.choice(symbols),) for _ in range(choose.randint(0, 2))]
         weights = [choose.random() for _ in rights]
@@ -44,23 +38,17 @@ def random_rules(choose: random.Random) -> list[ProbabilisticProduction]:
     return rules
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(20))
 def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType) -> None:
     choose = random.Random(seed)
     rules = random_rules(choose)
     grammar = PCFG(Nonterminal("S"), rules)
-    lexical = [rule for rule in rules if isinstance(rule.rhs()[0], str)]
-    ours = driver.Grammar(
-        {
-            "start": "S",
-            "rules": [
-                [*map(str, (rule.lhs(), *rule.rhs())), rule.prob()]
-                for rule in rules
-                if rule not in lexical
-            ],
-            "lexical": [[str(rule.lhs()), rule.rhs()[0], rule.prob()] for rule in lexical],
-        }
-    )
+    lexical = [rule for rule in rules if rule.is_lexical()]
+    content = {
+        name: [[str(rule.lhs()), *map(str, rule.rhs()), rule.prob()] for rule in some]
+        for name, some in (("rules", set(rules) - set(lexical)), ("lexical", lexical))
+    }
+    ours = driver.Grammar({"start": "S", **content})
     known = sorted({rule.rhs()[0] for rule in lexical})
     for length in range(1, 7):
         words = choose.choices(known, k=length)
@@ -73,39 +61,26 @@ def test_the_best_tree_is_the_one_that_nltk_finds(seed: int, driver: ModuleType)
             assert tree.leaves() == words
 
 
-def test_the_grammar_of_a_few_trees(driver: ModuleType, tmp_path: Path) -> None:
-    """Trees that were learnt come back, chains and more than two children too."""
+def test_trees_that_were_learnt_come_back(driver: ModuleType, tmp_path: Path) -> None:
+    """Chains, more than two children, and words as they were spelt."""
     trees = [
         "(ROOT (S (NP (PRP I)) (VP (VBP see) (NP (DT a) (JJ big) (NN dog)))))",
         "(ROOT (S (NP (PRP I)) (VP (VBP see) "
         "(NP (NP (DT a) (NN dog)) (PP (IN in) (NP (NNP Ulm)))))))",
-        "(ROOT (S (NP (DT a) (NN dog)) (VP (VBP see) (NP (PRP I)))))",
-    ]  # fmt: skip
-    (tmp_path / "train").write_text("\n".join(trees) + "\n", encoding="utf-8")
+        r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))",
+        r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))",
+    ]
+    train, given, answers = (tmp_path / name for name in ("train", "given", "answers"))
+    train.write_text("\n".join(trees) + "\n", encoding="utf-8")
+    sentences = ["I see a big dog", r"1-RRB- 1\/2 -LRB-", "dog dog", "I see Aue"]
+    flat = [" ".join(f"(X {word})" for word in sentence.split()) for sentence in sentences]
+    given.write_text("".join(f"(ROOT {words})\n" for words in flat), encoding="utf-8")
     options = Namespace(
-        train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0
-    )
-    driver.train(options)
-    grammar = driver.Grammar(json.loads((tmp_path / "grammar.json").read_text(encoding="utf-8")))
-    (tree, _) = grammar.parse(["I", "see", "a", "big", "dog"])
-    tree.un_chomsky_normal_form(unaryChar="+")
-    assert " ".join(str(tree).split()) == trees[0]
-    assert grammar.parse(["dog", "dog"]) is None
-    unknown, _ = grammar.parse(["I", "see", "Aue"])  # a name that was never seen
-    assert unknown.leaves() == ["I", "see", "Aue"]
-
-
-def test_words_with_brackets_and_slashes_come_back_as_they_were_spelt(
-    driver: ModuleType, tmp_path: Path
-) -> None:
-    tree = r"(ROOT (S (NP (CD 1-RRB-) (CD 1\/2)) (VP (VBP -LRB-))))"
-    (tmp_path / "train").write_text(f"{tree}\n{tree}\n", encoding="utf-8")
-    given, answers = tmp_path / "given", tmp_path / "answers"
-    given.write_text("(ROOT (X 1-RRB-) (X 1\\/2) (X -LRB-))\n(ROOT (X no))\n", encoding="utf-8")
-    options = Namespace(
-        train=str(tmp_path / "train"), model=str(tmp_path), horizontal=1, vertical=0,
+        train=str(train), model=str(tmp_path), horizontal=1, vertical=0,
         input=str(given), output=str(answers), seconds=10.0,
     )  # fmt: skip
     driver.train(options)
     driver.parse(options)
-    assert answers.read_text(encoding="utf-8") == f"{tree}\n(())\n"
+    found = answers.read_text(encoding="utf-8").splitlines()
+    assert found[:3] == [trees[0], trees[2], "(())"]
+    assert "Aue" in found[3]  # a name that was never seen
