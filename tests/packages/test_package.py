@@ -7,17 +7,16 @@ import json
 import shutil
 from datetime import UTC
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from spmrl_bench import load_parser
-from spmrl_bench.errors import PackageError, RecordError
+from spmrl_bench.errors import CheckpointError, PackageError, RecordError
 from spmrl_bench.experiments.packaging import (
     LANGUAGES,
-    LICENCES,
-    ModelFacts,
     licence_identifier,
     package_run,
     write_card,
@@ -51,9 +50,26 @@ def parses(model: Path) -> list[str]:
     return [str(parse) for parse in load_parser(model, "cpu").parse(SENTENCES)]
 
 
-def test_the_parser_is_the_same(scored: Laboratory, packages: Path) -> None:
+def test_the_parser_is_the_same_wherever_models_are_taken(
+    scored: Laboratory, packages: Path
+) -> None:
+    from spmrl_bench.integrations.nltk_parser import NltkParser
+
     assert parses(packages / NAME) == parses(run_of(scored))
     assert trained_transforms(packages / NAME) == trained_transforms(run_of(scored))
+    model, words = str(packages / NAME), SENTENCES[0]
+    result = cli("parse", "--device", "cpu", "--model", model, stdin=" ".join(words))
+    assert (result.exit_code, result.stdout.strip()) == (0, parses(packages / NAME)[0])
+    assert NltkParser(model, device="cpu").parse_one(words).leaves() == words
+
+
+def test_what_is_not_there(tmp_path: Path) -> None:
+    for name in ("nothing", "nothing/here", "spmrl_bench_nothing"):
+        with pytest.raises(CheckpointError, match=f"{name}: no trained parser here.*@COMMIT"):
+            load_parser(name, "cpu")
+    (tmp_path / "model.zip").write_text("text")
+    with pytest.raises(CheckpointError, match=r"model\.zip: no trained parser here \(a file"):
+        load_parser(tmp_path / "model.zip", "cpu")
 
 
 def test_words_are_in_an_order_that_tells_nothing(scored: Laboratory, packages: Path) -> None:
@@ -113,7 +129,7 @@ def test_the_card_is_what_the_hub_expects(scored: Laboratory, packages: Path) ->
 
 CHANGES: dict[str, dict[str, Any]] = {
     "german": {"language": "german", "licence": "CC BY-NC-SA 3.0", "track": "open"},
-    "licensed": {"language": "norwegian", "licence": "Not | to be\nhanded on: 'x'", "track": "ptb"},
+    "licensed": {"language": "swedish", "licence": "Not | to be\nhanded on: 'x'", "track": "ptb"},
 }
 
 
@@ -128,10 +144,16 @@ def test_cards_of_every_kind_can_be_read(packages: Path, kind: str, change: str)
     content |= {"kind": kind, "license": treebank["licence"], "treebank": treebank}
     content["scores"] = {"dev": {"attachment": attachment} | content["scores"]["dev"]}
     for tags in (True, False):
-        facts = ModelFacts(1234567, 4321, None, tags, not tags, True, ("Lem (2018). Robots.",))
-        card = hub.ModelCard(write_card(Package.model_validate(content), facts))
+        parser = SimpleNamespace(
+            vocabulary=SimpleNamespace(words=dict.fromkeys(range(4321))),
+            config=SimpleNamespace(label_attention={}),
+            reads_tags=tags,
+            predicts_tags=not tags,
+            citations=("Lem (2018). Robots.",),
+        )
+        card = hub.ModelCard(write_card(Package.model_validate(content), parser, 1234567))
         data = card.data.to_dict()
-        assert data["language"] == {"german": ["de"], "licensed": ["no"]}[change]
+        assert data["language"] == {"german": ["de"], "licensed": ["sv"]}[change]
         assert data["license"] == {"german": "cc-by-nc-sa-3.0", "licensed": "other"}[change]
         assert ("4,321 words that occur in the training" in card.text) == (change == "licensed")
         names = {(one.metric_type, one.metric_name) for one in card.data.eval_results}
@@ -139,7 +161,8 @@ def test_cards_of_every_kind_can_be_read(packages: Path, kind: str, change: str)
         assert "train not stated, dev 1 or 2, test 3" in card.text
         assert ("The parser reads tags" in card.text) == tags
         assert "test was not scored" in card.text
-        assert all(name in card.text for name in ("Lem (2018)", "Mrini"))
+        assert "| dev | 90.00 | 85.12 |" in card.text or "| dev | 85.12 | 90.00 |" in card.text
+        assert all(name in card.text for name in ("1,234,567 weights", "Lem (2018)"))
 
 
 def test_the_same_run_gives_the_same_bytes(
@@ -222,15 +245,13 @@ def test_an_open_licence_is_the_default_where_it_has_a_name() -> None:
     assert licence_identifier("Apache-2.0") == "apache-2.0"
     assert licence_identifier("MIT, with the program") is None
     assert licence_identifier("unknown: fill in what the release says") is None
-    assert all(licence_identifier(one) == one for one in LICENCES)
 
 
 def test_every_language_of_the_program_has_a_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     languages = {load_manifest(name).language for name in manifest_names()}
     assert len(languages) > 15
-    assert languages <= LANGUAGES.keys()
-    assert len(set(LANGUAGES.values())) == len(LANGUAGES)
+    assert languages == LANGUAGES.keys()
 
 
 def test_weights_that_lie_elsewhere_are_not_packaged(
