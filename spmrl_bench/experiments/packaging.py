@@ -12,6 +12,7 @@ import datetime
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -133,7 +134,7 @@ def package_run(
     warnings: list[str] = []
 
     def fill(new: Path) -> None:
-        parser = load_parser(run, "cpu")
+        parser: Any = load_parser(run, "cpu")
         if best_weights(run) != record.weights:
             raise PackageError(f"{run}: is being trained; package it when training has ended")
         files = write_parser(parser, new)
@@ -144,7 +145,16 @@ def package_run(
         weights = record.training.parameters if record.training is not None else None
         write_new(new / CARD, [write_card(package, parser, weights).encode()])
         write_new(new / _ATTRIBUTES, [_LARGE_FILES])
-        warnings.extend(_warnings(package, parser))
+        if manifest.track in LICENSED:
+            words = len(parser.vocabulary.words)
+            warnings.append(
+                f"{manifest.name} is licensed ({manifest.licence}). The package has no sentence of "
+                f"it, but the {words:,} words of its training split with their frequencies: make "
+                "sure that you may share them"
+            )
+        if record.test is None:
+            problem = "dev selected another variant; the card has its scores on dev alone"
+            warnings.append(f"the run was not scored on test, because {problem}")
 
     try:
         write_folder(to / name, fill)
@@ -235,15 +245,12 @@ def _description(
 
 def _check_place(folder: Path) -> None:
     """Make sure that nothing is replaced but a package."""
-    if not folder.is_dir() or folder.is_symlink():
-        if folder.exists() or folder.is_symlink():
-            raise PackageError(f"{folder}: is no folder; move it away, or choose another --to")
-        return
-    try:
-        package = read_package(folder)
-    except PackageError:
-        package = None
-    own = {CARD, PACKAGE, _ATTRIBUTES, *(package.files if package is not None else ())}
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise PackageError(f"{folder}: is no folder; move it away, or choose another --to")
+    own = {CARD, PACKAGE, _ATTRIBUTES}
+    with suppress(PackageError):
+        if (package := read_package(folder)) is not None:
+            own |= package.files.keys()
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     if other := sorted(found - own):
         raise PackageError(
@@ -256,8 +263,8 @@ def _own_licence(manifest: Manifest) -> str:
     """The licence of a model of which nobody has said one."""
     if manifest.track == "mini":
         return "MIT"
-    found = None if manifest.track in LICENSED else licence_identifier(manifest.licence)
-    if found is None:
+    found = licence_identifier(manifest.licence)
+    if found is None or manifest.track in LICENSED:
         raise PackageError(
             f"{manifest.name} is under '{manifest.licence}': whether, and under which licence, a "
             "model with its words may be shared is yours to find out. Say it with --license: an "
@@ -272,42 +279,21 @@ def licence_identifier(text: str) -> str | None:
     return found if _LICENCE.fullmatch(found) else None
 
 
-def _warnings(package: Package, parser: Any) -> list[str]:
-    found = []
-    treebank = package.treebank
-    if treebank.track in LICENSED:
-        found.append(
-            f"{treebank.name} is licensed ({treebank.licence}). The package has no sentence of it, "
-            f"but the {len(parser.vocabulary.words):,} words of its training split with their "
-            "frequencies: make sure that you may share them"
-        )
-    if "test" not in package.scores:
-        found.append(
-            "the run was not scored on test, because dev selected another variant; the card has "
-            "its scores on dev alone"
-        )
-    return found
-
-
 # The card ------------------------------------------------------------------------------------
 
 
 def write_card(package: Package, parser: Any, weights: int | None) -> str:
     """Return the card of a package: Markdown, with what the hub reads of it in front, as YAML."""
+    loader = jinja2.FileSystemLoader(Path(__file__).parent)
     forms = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # Markdown
+        loader=loader, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
     forms.filters["json"] = partial(json.dumps, ensure_ascii=False)
     forms.filters["cents"] = lambda value: "" if value is None else f"{value:.2f}"
     forms.filters["line"] = lambda text: " ".join(text.split())
     forms.filters["cell"] = lambda text: " ".join(text.split()).replace("|", "\\|")
     own = getattr(parser.config, "label_attention", None)
-    return forms.get_template("card.md.jinja").render(
+    card = forms.get_template("card.md.jinja").render(
         package=package,
         treebank=package.treebank,
         parser=parser,
@@ -325,6 +311,7 @@ def write_card(package: Package, parser: Any, weights: int | None) -> str:
             for name, found in package.treebank.sentences.items()
         },
     )
+    return f"{card}\n"
 
 
 def _front(package: Package) -> dict[str, Any]:
@@ -343,7 +330,7 @@ def _front(package: Package) -> dict[str, Any]:
             if key in _FIGURES and value is not None
         ]
 
-    results = [
+    results: list[dict[str, Any]] = [
         {
             "task": {"type": "token-classification", "name": _TASKS.get(name, name)},
             "dataset": dataset | {"args": {"signature": score.signature}},

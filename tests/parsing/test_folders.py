@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import Result
@@ -120,18 +121,24 @@ def test_a_folder_becomes_a_folder(
     assert "all 6 files are parsed" in parse().stderr
 
 
-def test_outputs_are_those_of_the_stream(model: Path, tmp_path: Path) -> None:
-    texts = {"a.txt.gz": (tokens(25), "tokens"), "b.mrg": (trees(31), "brackets")}
-    for output in ("brackets", "json"):
+def test_outputs_are_those_of_the_stream_and_long_sentences_are_counted(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    long = b"a a a a a a a a a\n"
+    texts = {"a.txt.gz": (tokens(15) + long + tokens(9) + long, "tokens")}
+    texts["b.mrg"] = (trees(31), "brackets")
+    write(tmp_path / "in", {name: data for name, (data, _) in texts.items()})
+    for output in ("brackets", "json", "json"):
         options = ParseOptions("flat", output)
-        write(tmp_path / "in", {name: data for name, (data, _) in texts.items()})
-        do(job_of(model, tmp_path / "in", tmp_path / output, options))
-        assert results(tmp_path / output) == {
+        outputs = tmp_path / f"{output}{len(list(tmp_path.iterdir()))}"
+        do(job_of(model, tmp_path / "in", outputs, options))
+        assert results(outputs) == {
             name: streamed(model, data, form, options) for name, (data, form) in texts.items()
         }
-    again = tmp_path / "again"
-    do(job_of(model, tmp_path / "in", again, options))
-    assert (again / "a.txt.gz").read_bytes() == (tmp_path / "json/a.txt.gz").read_bytes()
+        said = "a.txt.gz: 26 sentences, 2 too long to be parsed, the first a.txt.gz:16: a sen"
+        assert said in capsys.readouterr().err
+    once, again = tmp_path.glob("json*/a.txt.gz")
+    assert once.read_bytes() == again.read_bytes()
 
 
 def test_what_failed_is_tried_again_and_nothing_else(
@@ -212,16 +219,6 @@ def test_folders_that_do_not_fit_are_refused(
     assert not outputs.exists()
 
 
-def test_long_sentences_are_counted_with_the_place_of_the_first(
-    parse: Callable[..., Result], model: Path, tmp_path: Path, outputs: Path
-) -> None:
-    long = b"a a a a a a a a a\n"
-    write(tmp_path / "some", {"a.txt": tokens(15) + long + tokens(9) + long})
-    said = parse("--on-long", "skip", tmp_path / "some", model=model).stderr
-    assert "a.txt: 26 sentences, 2 too long to be parsed, the first a.txt:16: a sen" in said
-    assert results(outputs)["a.txt"].count(b"(())\n") == 2
-
-
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_kill_at_any_call_loses_and_doubles_nothing(
     neighbours: Path, inputs: Path, tmp_path: Path, every: int
@@ -288,27 +285,6 @@ def test_what_another_has_in_work_is_left_to_it(
     assert left_over(outputs) == []
 
 
-def test_workers_side_by_side_parse_each_file_once(
-    neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(folders, "PAUSE", 0.01)
-    parsed: list[str] = []
-    real = folders._parse_file
-    monkeypatch.setattr(
-        folders,
-        "_parse_file",
-        lambda file, *rest: [parsed.append(file.shown), real(file, *rest)][1],
-    )
-    job = job_of(neighbours, inputs, outputs)
-    threads = [threading.Thread(target=do, args=(job, number, 4)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert results(outputs) == expected(neighbours)
-    assert sorted(parsed) == sorted(TEXTS)
-
-
 def test_an_input_that_changes_under_work_fails(
     neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,9 +304,8 @@ def test_an_input_that_changes_under_work_fails(
 def test_a_parser_that_changes_under_work_is_refused(
     model: Path, inputs: Path, outputs: Path
 ) -> None:
-    job = job_of(model, inputs, outputs)._replace(sha256="another")
     with pytest.raises(CheckpointError, match="another parser has come into its place"):
-        do(job)
+        do(job_of(model, inputs, outputs)._replace(sha256="another"))
     assert results(outputs) == {}
 
 
@@ -360,9 +335,6 @@ def test_names_that_are_no_text_are_parsed(neighbours: Path, tmp_path: Path) -> 
     assert job.files[0].shown == "caf\ufffd.txt"
 
 
-# Processes ---------------------------------------------------------------------------------
-
-
 def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "spmrl_bench", "parse", "--model", str(model)]
     return subprocess.Popen(
@@ -386,7 +358,7 @@ def test_workers_and_drivers_are_killed_beside_each_other(
     neighbours: Path, tmp_path: Path, outputs: Path
 ) -> None:
     """Two commands at once, of which one dies, and two workers of the other."""
-    texts = {f"{k}.txt": tokens(3000) for k in range(6)} | {"b.conllu.gz": conllu(1500)}
+    texts = {f"{k}.txt": tokens(1500) for k in range(6)} | {"b.conllu.gz": conllu(700)}
     write(tmp_path / "in", texts)
     commands = [start(neighbours, tmp_path / "in", outputs) for _ in range(2)]
     until = time.monotonic() + PATIENCE
@@ -409,21 +381,21 @@ def test_workers_and_drivers_are_killed_beside_each_other(
 
 
 def test_an_interrupt_keeps_what_is_done(
-    neighbours: Path, tmp_path: Path, outputs: Path, parse: Callable[..., Result]
+    neighbours: Path, outputs: Path, parse: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = {f"{k}.txt": tokens(4000, k) for k in range(6)}
-    write(tmp_path / "some", texts)
-    command = start(neighbours, tmp_path / "some", outputs)
-    until = time.monotonic() + PATIENCE
-    while not results(outputs):
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    command.send_signal(signal.SIGINT)
-    said = command.communicate(timeout=PATIENCE)[1]
-    assert command.returncode == 130, said
-    assert "interrupted; what is done is kept: give the same command again to go on" in said
-    assert list(outputs.rglob(".*")) == []
-    done = results(outputs)
-    assert 0 < len(done) < 6
-    assert f"{6 - len(done)} of 6 files parsed" in parse(tmp_path / "some").stderr
-    assert results(outputs) == expected(neighbours, texts)
+    real = folders._parse_file
+
+    def interrupted(file: folders.Input, *rest: Any) -> None:
+        if file.shown == "b.txt.gz":
+            signal.raise_signal(signal.SIGINT)
+        real(file, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(folders, "_parse_file", interrupted)
+        done = parse()
+    assert done.exit_code == 130, done.stderr
+    assert "interrupted; what is done is kept: give the same command again to go on" in done.stderr
+    assert set(results(outputs)) == {"a.txt"}
+    assert left_over(outputs) == []
+    assert "5 of 6 files parsed" in parse().stderr
+    assert results(outputs) == expected(neighbours)
