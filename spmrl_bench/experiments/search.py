@@ -48,7 +48,6 @@ from spmrl_bench.training.schedule import PRUNED, read_progress
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.distributions import BaseDistribution
 
 SAMPLERS = ("tpe", "random")
 PRUNERS = ("median", "none")
@@ -68,7 +67,7 @@ Value = str | int | float
 # What is searched --------------------------------------------------------------------------------
 
 
-def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, BaseDistribution]]:
+def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the settings that all trials have, and what is searched, by key.
 
     Raises:
@@ -81,8 +80,7 @@ def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Base
         problem = "a search needs optuna: pip install 'spmrl-bench[search]'"
         raise SpmrlError(problem) from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    fixed: dict[str, str] = {}
-    space: dict[str, BaseDistribution] = {}
+    fixed, space = dict[str, str](), dict[str, Any]()
     for key, text in sorted(given.items()):
         try:
             searched = _distribution(text)
@@ -106,7 +104,7 @@ def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Base
     return fixed, space
 
 
-def _distribution(text: str) -> BaseDistribution | None:
+def _distribution(text: str) -> Any:
     """Return what a value says is searched; None for one value. A ValueError says it is neither."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -133,13 +131,6 @@ def notation(distribution: Any) -> str:
     return f"{kind}{distribution.low}:{distribution.high}"
 
 
-def _rounded(distribution: Any, drawn: Value) -> Value:
-    """Four significant digits, which are read easily, and inside of the range."""
-    if isinstance(drawn, float):
-        return min(distribution.high, max(distribution.low, float(f"{drawn:.4g}")))
-    return drawn
-
-
 def probes(distribution: Any) -> tuple[Value, ...]:
     """Return all choices; or the ends, and a number between them that is not round."""
     if hasattr(distribution, "choices"):
@@ -162,7 +153,7 @@ class SearchPlan:
     asked: Mapping[str, Any]
     first: Run
     fixed: Mapping[str, str]
-    space: Mapping[str, BaseDistribution]
+    space: Mapping[str, Any]
     sampler: str
     pruner: str
     texts: dict[str, Value] = field(default_factory=dict)
@@ -222,7 +213,6 @@ def plan_search(
     Args:
         settings: ``section.key`` to a value, or to several in the notation above.
         variant: may be left out where the recipe has one only.
-        seed: of the sampler, and of the training of all trials.
         chosen: treebank, track and size, as of :func:`~spmrl_bench.experiments.plan.make_runs`.
 
     Raises:
@@ -267,9 +257,8 @@ def run_search(
 ) -> Search:
     """Search until there are so many trials, those of earlier calls included.
 
-    Trials that were begun and have not ended go on first. One that diverges, or whose settings the
-    recipe refuses together, has failed and counts. With one of ``jobs`` at a time, the same search
-    has the same trials.
+    Trials that were begun and have not ended go on first. With one of ``jobs`` at a time, the same
+    search has the same trials.
 
     Raises:
         SpmrlError: the folder holds another search or cannot be written, another process searches
@@ -404,7 +393,11 @@ def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[
         sampler = TPESampler(seed=seed, n_startup_trials=FIRST_TRIALS) if learns else None
         study = _study(work, folder, trials, sampler or RandomSampler(seed=seed))
         drawn = study.ask(dict(work.space)).params
-        values = {key: _rounded(searched, drawn[key]) for key, searched in work.space.items()}
+        values: dict[str, Value] = {key: drawn[key] for key in work.space}
+        for key, searched in work.space.items():
+            if isinstance(value := drawn[key], float):  # four digits are read easily
+                near = float(f"{value:.4g}")
+                values[key] = min(searched.high, max(searched.low, near))
         if values not in known:
             return values
     return None
