@@ -179,10 +179,9 @@ def find_inputs(
             else:
                 left_out.append(shown)
     if not inputs:
-        raise SpmrlError(
-            f"{folder}: nothing to parse; expected files that end in {', '.join(ENDINGS)}, and .gz "
-            "behind it if they are compressed, or --input for others"
-        )
+        endings = f"{', '.join(ENDINGS)}, and .gz behind it if they are compressed"
+        problem = f"nothing to parse; expected files that end in {endings}, or --input for others"
+        raise SpmrlError(f"{folder}: {problem}")
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
         log(f"left out, since nothing says what they hold: {', '.join(left_out[:5])}{more}")
@@ -194,14 +193,13 @@ def _settle(outputs: Path, settings: Mapping[str, object]) -> None:
     path = outputs / SETTINGS
     try:
         outputs.mkdir(parents=True, exist_ok=True)
-        held = sorted(place.name for place in outputs.iterdir() if place.name[0] != ".")
-        if held and not path.exists():
-            raise SpmrlError(
-                f"{outputs}: holds other files ({held[0]}), but no {SETTINGS} of an earlier "
-                "parse. Give a new folder, or an empty one"
-            )
-        with suppress(FileExistsError):  # of an earlier command, or one that has just begun
-            create(path, (json.dumps(settings, indent=1) + "\n").encode())
+        held = [] if path.exists() else [at.name for at in outputs.iterdir() if at.name[0] != "."]
+        if held and not path.exists():  # another may have begun meanwhile
+            problem = f"holds other files ({min(held)}), but no {SETTINGS} of an earlier parse"
+            raise SpmrlError(f"{outputs}: {problem}. Give a new folder, or an empty one")
+        if not path.exists():
+            with suppress(FileExistsError):
+                create(path, (json.dumps(settings, indent=1) + "\n").encode())
     except OSError as error:
         problem = f"cannot hold parses: {error.strerror}. {remedy(error)}, or give another folder"
         raise SpmrlError(f"{outputs}: {problem}") from None
@@ -212,10 +210,8 @@ def _settle(outputs: Path, settings: Mapping[str, object]) -> None:
         f"{key} {then[key]} there, {now} now" for key, now in settings.items() if then[key] != now
     ]
     if others:
-        raise SpmrlError(
-            f"{outputs}: was begun with other settings: {'; '.join(others)}. Give another folder "
-            "for these, or the same settings to go on"
-        )
+        problem = f"was begun with other settings: {'; '.join(others)}"
+        raise SpmrlError(f"{outputs}: {problem}. Give another folder, or the same settings")
 
 
 def _tidy(files: Sequence[Input]) -> None:
@@ -247,10 +243,8 @@ def parse_files(job: Job, number: int, workers: int, *, device: str, console: An
             if len(left) == before:
                 time.sleep(PAUSE)
     except OSError as error:
-        raise SpmrlError(
-            f"{error.filename or job.files[0].output}: cannot be written: "
-            f"{error.strerror or error}. {remedy(error)}, and {_AGAIN}"
-        ) from None
+        problem = f"cannot be written: {error.strerror or error}. {remedy(error)}, and {_AGAIN}"
+        raise SpmrlError(f"{error.filename or job.files[0].output}: {problem}") from None
 
 
 def _visit(file: Input, job: Job, worker: Worker) -> bool:
