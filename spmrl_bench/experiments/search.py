@@ -74,16 +74,13 @@ def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]
         RecipeError: a range or a list of values that is none, or nothing is searched.
         SpmrlError: Optuna is not installed.
     """
-    try:
-        import optuna
-    except ImportError:
-        problem = "a search needs optuna: pip install 'spmrl-bench[search]'"
-        raise SpmrlError(problem) from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
     fixed, space = dict[str, str](), dict[str, Any]()
     for key, text in sorted(given.items()):
         try:
             searched = _distribution(text)
+        except ImportError:
+            problem = "a search needs optuna: pip install 'spmrl-bench[search]'"
+            raise SpmrlError(problem) from None
         except ValueError:
             raise RecipeError(
                 f"--set {key}={text}: expected LOW:HIGH, the smaller finite number first; "
@@ -106,21 +103,21 @@ def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]
 
 def _distribution(text: str) -> Any:
     """Return what a value says is searched; None for one value. A ValueError says it is neither."""
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+    from optuna import distributions
 
     choices = [value.strip() for value in text.split("|")]
     if len(choices) > 1:
         if not all(choices) or len(set(choices)) < len(choices):
             raise ValueError
-        return CategoricalDistribution(choices)
+        return distributions.CategoricalDistribution(choices)
     if not _RANGE.match(text):
         return None  # it may have colons, as the name of a file
     *kind, low, high = (part.strip() for part in text.split(":"))
     if kind == ["int"]:
-        return IntDistribution(int(low), int(high))
+        return distributions.IntDistribution(int(low), int(high))
     if kind not in ([], ["log"]) or not math.isfinite(float(high) - float(low)):
         raise ValueError
-    return FloatDistribution(float(low), float(high), log=kind == ["log"])
+    return distributions.FloatDistribution(float(low), float(high), log=kind == ["log"])
 
 
 def notation(distribution: Any) -> str:
@@ -428,6 +425,7 @@ def _study(
     """Return the trials as Optuna has them, with their curves on dev."""
     import optuna
 
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     states = {each.name.lower(): each for each in optuna.trial.TrialState}
     states["failed"] = states["fail"]
     study = optuna.create_study(direction="maximize", sampler=sampler)
