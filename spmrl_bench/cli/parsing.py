@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import Device, Model, check_choice
+from spmrl_bench.cli.options import Device, Model, check_choice, say_line
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -178,37 +177,29 @@ def _parse_folder(
     on: str | None,
 ) -> None:
     from spmrl_bench.parsing.folders import parse_folder
-    from spmrl_bench.parsing.models import trained_transforms
     from spmrl_bench.parsing.packages import located
-    from spmrl_bench.process.executors.backend import executor_for, parse_backend
-    from spmrl_bench.training.report import messages
+    from spmrl_bench.process.executors.backend import parse_backend
 
     if len(names) != 1 or not Path(names[0]).is_dir():
         given = " ".join(names) or "nothing"
         raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
-    backend = parse_backend(on)
-    folder = located(model)  # once for all workers
-    console = messages()
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     try:
         done = parse_folder(
-            folder,
+            located(model),  # once for all workers
             Path(names[0]),
             to,
             options,
             form=form,
-            transforms=trained_transforms(folder),
             workers=workers,
-            executor=lambda: executor_for(
-                backend, workers, device=device, shared=to.absolute(), log=say
-            ),
-            console=console,
+            device=device,
+            on=parse_backend(on),
+            log=say_line,
         )
     except KeyboardInterrupt as interrupt:
         kept = "what is done is kept: give the same command again to go on"
         interrupt.args = (f"interrupted; {kept}",)
         raise
-    typer.echo(done, err=True)
+    say_line(done)
 
 
 def _write(text: str) -> None:

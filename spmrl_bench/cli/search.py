@@ -29,7 +29,7 @@ from spmrl_bench.cli.options import (
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.experiments.search_plan import SearchPlan
+    from spmrl_bench.experiments.search import SearchPlan
     from spmrl_bench.leaderboard.record import Search, SearchTrial
 
 
@@ -100,8 +100,7 @@ def search(
 
         spmrl-bench search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
     """
-    from spmrl_bench.experiments.search import run_search
-    from spmrl_bench.experiments.search_plan import PRUNERS, SAMPLERS, plan_search
+    from spmrl_bench.experiments.search import PRUNERS, SAMPLERS, plan_search, run_search
     from spmrl_bench.process.executors.backend import parse_backend
 
     check_choice("pruner", pruner, PRUNERS)
@@ -120,7 +119,7 @@ def search(
     )
     found = run_search(
         work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=say_line
-    ).search
+    )
     _print_trials(found)
     if (best := found.best) is None:
         raise SpmrlError(f"none of {len(found.trials)} trials came to its end")
@@ -158,7 +157,7 @@ def _print_trials(found: Search) -> None:
 
 def _command(lang: str, work: SearchPlan, best: SearchTrial, runs: Path) -> str:
     """What trains the settings of a trial."""
-    config = work.first
+    config = work.first.config
     words = ["spmrl-bench", "train", lang, "--treebank", config.treebank]
     words += ["--variant", config.variant, "--size", config.size, "--seed", str(config.seed)]
     settings: Mapping[str, Any] = {**work.fixed, **best.settings}

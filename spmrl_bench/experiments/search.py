@@ -1,18 +1,22 @@
 """Search for settings: trials with values that are drawn, until there are as many as wanted.
 
+``KEY=VALUE`` is a setting of all trials, ``KEY=LOW:HIGH`` any number between two ends,
+``KEY=log:LOW:HIGH`` one whose logarithm is drawn, ``KEY=int:LOW:HIGH`` a whole number, and
+``KEY=A|B|C`` one of some values.
+
 A search is a folder beside the runs of its treebank: ``search.json``, and a run folder for each
 trial, so that nothing takes a trial for a run that was trained for its own sake. The file is the
 one store: Optuna draws from a study in memory that is made of it, with a seed of its own for each
-draw, so a search that was interrupted goes on with the trials that it would have had anyway. Curves
-on dev, by which trials are ended early, stand in the event logs of the trials.
+draw, so a search that was interrupted goes on with the trials that it would have had anyway.
 """
 
 from __future__ import annotations
 
-import json
-import signal
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,49 +27,219 @@ from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
     SentenceTooLongError,
+    SpmrlError,
     TrainingError,
-    remedy,
 )
-from spmrl_bench.experiments.plan import Run
-from spmrl_bench.experiments.run_folder import (
-    SettingsMismatchError,
-    differences,
-    final_progress,
-    run_lock,
-)
-from spmrl_bench.experiments.search_document import NAME, SearchDocument, read_search
-from spmrl_bench.experiments.search_plan import (
-    SearchPlan,
-    Value,
-    names_of,
-    notation,
-    probes,
-    require_optuna,
-    rounded,
-    with_leaves,
-)
+from spmrl_bench.experiments.plan import Run, make_runs
+from spmrl_bench.experiments.recipe import RunConfig, load_recipe
+from spmrl_bench.experiments.run_folder import MINUTES, differences, run_lock, unwritable
+from spmrl_bench.experiments.search_document import NAME, PREFIX, SearchDocument, read_search
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.leaderboard.record import Search, SearchTrial, minutes_text
+from spmrl_bench.leaderboard.record import Search, SearchTrial
 from spmrl_bench.nn.device import choose_device
+from spmrl_bench.parsers.legacy import FLAT, leaves
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.base import Outcome, Unit, run_units
-from spmrl_bench.process.signals import interrupt, on_signals
-from spmrl_bench.storage.files import read_regular, write_text
+from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.storage.files import write_text
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import PRUNED, read_progress
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.trial import FrozenTrial
 
+SAMPLERS = ("tpe", "random")
+PRUNERS = ("median", "none")
 #: Trials whose settings are drawn before any is judged or learnt from.
 FIRST_TRIALS = 5
 
-#: Draws until one is new, and those of them that learn from earlier trials.
+# Draws until one is new, and those of them that learn from earlier trials.
 _DRAWS, _LEARNT = 60, 10
-#: Errors that say that the settings of a trial are no good.
+# Errors that say that the settings of a trial are no good.
 _OWN_FAULT = (TrainingError, SentenceTooLongError, RecipeError)
+_RANGE = re.compile(r"\s*(log|int|[-+.\d][-+.\de]*)\s*:", re.IGNORECASE)
+
+Value = str | int | float
+"""A value of a trial: a number of a range, or the text of a choice."""
+
+
+# What is searched --------------------------------------------------------------------------------
+
+
+def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the settings that all trials have, and what is searched, by key.
+
+    Raises:
+        RecipeError: a range or a list of values that is none, or nothing is searched.
+        SpmrlError: Optuna is not installed.
+    """
+    fixed, space = dict[str, str](), dict[str, Any]()
+    for key, text in sorted(given.items()):
+        try:
+            searched = _distribution(text)
+        except ImportError:
+            problem = "a search needs optuna: pip install 'spmrl-bench[search]'"
+            raise SpmrlError(problem) from None
+        except ValueError:
+            raise RecipeError(
+                f"--set {key}={text}: expected LOW:HIGH, the smaller finite number first; "
+                "int:LOW:HIGH with whole ones, log:LOW:HIGH above 0; or different values A|B|C"
+            ) from None
+        if searched is None:
+            fixed[key] = text
+        elif key in (MINUTES, "train.evaluations_per_epoch"):
+            problem = "trials are compared at the same time and evaluations; give all one value"
+            raise RecipeError(f"--set {key}: {problem}")
+        else:
+            space[key] = searched
+    if not space:
+        raise RecipeError(
+            "nothing to search: give a setting several values, such as "
+            "--set train.learning_rate=log:1e-4:5e-3 or --set 'train.batch_size=8|16|32'"
+        )
+    return fixed, space
+
+
+def _distribution(text: str) -> Any:
+    """Return what a value says is searched; None for one value. A ValueError says it is neither."""
+    from optuna import distributions
+
+    choices = [value.strip() for value in text.split("|")]
+    if len(choices) > 1:
+        if not all(choices) or len(set(choices)) < len(choices):
+            raise ValueError
+        return distributions.CategoricalDistribution(choices)
+    if not _RANGE.match(text):
+        return None  # it may have colons, as the name of a file
+    *kind, low, high = (part.strip() for part in text.split(":"))
+    if kind == ["int"]:
+        return distributions.IntDistribution(int(low), int(high))
+    if kind not in ([], ["log"]) or not math.isfinite(float(high) - float(low)):
+        raise ValueError
+    return distributions.FloatDistribution(float(low), float(high), log=kind == ["log"])
+
+
+def notation(distribution: Any) -> str:
+    """Return how the command line writes what is searched, the same for all ways to write it."""
+    if hasattr(distribution, "choices"):
+        return "|".join(distribution.choices)
+    kind = "int:" if isinstance(distribution.low, int) else "log:" if distribution.log else ""
+    return f"{kind}{distribution.low}:{distribution.high}"
+
+
+def probes(distribution: Any) -> tuple[Value, ...]:
+    """Return all choices; or the ends, and a number between them that is not round."""
+    if hasattr(distribution, "choices"):
+        return tuple(distribution.choices)
+    low, high = distribution.low, distribution.high
+    return low, type(low)(low + 0.382 * (high - low)), high
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search over one variant of a recipe on one treebank.
+
+    Attributes:
+        asked: what :func:`make_runs` is given for each trial, but for settings.
+        first: the run with the first value of all that is searched.
+        fixed, space: what all trials have and what is searched, by key.
+        texts: a choice as it was given, by key and what the recipe makes of it: 1e-3 of 0.001.
+    """
+
+    asked: Mapping[str, Any]
+    first: Run
+    fixed: Mapping[str, str]
+    space: Mapping[str, Any]
+    sampler: str
+    pruner: str
+    texts: dict[str, Value] = field(default_factory=dict)
+
+    def run(self, values: Mapping[str, Value]) -> Run:
+        """Return the run of a trial; a RecipeError says that its values are refused together."""
+        settings = {**self.fixed, **{key: str(value) for key, value in values.items()}}
+        (run,) = make_runs(**self.asked, settings=settings)
+        return replace(run, treebank=self.first.treebank)
+
+    def divided(self, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return settings as in JSON, those of the parser by dotted key, without what is searched;
+        and that."""
+        found, searched = config.model_dump(mode="json"), {}
+        found["model"] = leaves(found["model"])
+        for key in self.space:
+            section, _, name = key.partition(".")
+            # An old name of a setting of the parser stands for several.
+            places = [name, *(FLAT.get(name, ()) if section == "model" else ())]
+            values = [found[section].pop(place) for place in places if place in found[section]]
+            if not values:
+                raise RecipeError("it does not change what is learnt")
+            searched[key] = values[0]
+            for table in ("settings", "files"):
+                found[table].pop(key, None)
+        return found, searched
+
+    def values_of(self, trial: SearchTrial) -> dict[str, Value]:
+        """Return the values of a trial as they were drawn."""
+        found = {key: trial.settings[key] for key in self.space}
+        return {key: self.texts.get(f"{key}={value}", value) for key, value in found.items()}
+
+    def folder(self, runs_dir: Path) -> Path:
+        """Return that of the search; its name has what makes it another."""
+        given: dict[str, Any] = dict(self.fixed)
+        for key, searched in self.space.items():
+            given[key] = notation(searched).replace("|", ":").split(":")
+        first = self.first.config
+        parts = (settings_folder(given), self.sampler, self.pruner, f"seed{first.seed}")
+        name = "-".join((PREFIX + first.size, first.variant, *parts))
+        return runs_dir / first.treebank / name
+
+
+def plan_search(
+    lang: str,
+    *,
+    settings: Mapping[str, str],
+    variant: str | None = None,
+    seed: int = 1,
+    sampler: str = "tpe",
+    pruner: str = "median",
+    **chosen: Any,
+) -> SearchPlan:
+    """Try the recipe on both ends of every range, a number between them, and every choice, so that
+    nothing is refused after hours.
+
+    Args:
+        settings: ``section.key`` to a value, or to several in the notation above.
+        variant: may be left out where the recipe has one only.
+        chosen: treebank, track and size, as of :func:`~spmrl_bench.experiments.plan.make_runs`.
+
+    Raises:
+        RecipeError, TreebankError: as of that function; several variants, or nothing to search.
+    """
+    fixed, space = read_space(settings)
+    first = {key: probes(searched)[0] for key, searched in space.items()}
+    given = {**fixed, **{key: str(value) for key, value in first.items()}}
+    asked = {"lang": lang, "seeds": [seed], "variants": [variant] if variant else None, **chosen}
+    run, *others = make_runs(**asked, settings=given)
+    if others:
+        variants = ", ".join(load_recipe(lang).variants)
+        problem = "a search is over one variant: name it with --variant. The recipe has"
+        raise RecipeError(f"{problem}: {variants}")
+    asked |= {"treebank": run.config.treebank, "track": None}
+    work = SearchPlan(asked, run, fixed, space, sampler, pruner)
+    for key, searched in space.items():
+        for value in probes(searched):
+            try:
+                _, found = work.divided(work.run({**first, key: value}).config)
+            except RecipeError as error:
+                hint = "; of whole numbers int:LOW:HIGH is a range" * isinstance(value, float)
+                text = f"--set {key}={notation(searched)}: {value} is refused: {error}{hint}"
+                raise RecipeError(text) from None
+            if isinstance(value, str):
+                work.texts[f"{key}={found[key]}"] = value
+    return work
+
+
+# Trials ------------------------------------------------------------------------------------------
 
 
 def run_search(
@@ -77,35 +251,68 @@ def run_search(
     on: Backend = LOCAL,
     device: str = "auto",
     log: Callable[[str], None],
-) -> SearchDocument:
-    """Search until there are so many trials; return all that is known of them.
+) -> Search:
+    """Search until there are so many trials, those of earlier calls included.
 
-    Trials that were begun and have not ended go on first. One that diverges, or whose settings the
-    recipe refuses together, has failed and counts. What is no fault of a trial, such as a full
-    disk, ends the search as soon as the trials in work have ended.
-
-    Args:
-        trials: in all, those of earlier sittings included.
-        jobs: how many trials go on at once on this machine; one at a time, the same search has the
-            same trials.
-        on: where they are trained.
+    Trials that were begun and have not ended go on first. With one of ``jobs`` at a time, the same
+    search has the same trials.
 
     Raises:
-        SpmrlError: Optuna is not installed, the folder holds another search or cannot be written,
-            another process searches there, or a trial could not go on for no fault of its own.
+        SpmrlError: the folder holds another search or cannot be written, another process searches
+            there, or a trial cannot go on for no fault of its own, such as a full disk.
         Interrupted: Ctrl-C or SIGTERM; every trial has saved where it is.
     """
-    require_optuna()
     if on.is_local:
         choose_device(device)
     folder = work.folder(runs_dir if on.is_local else runs_dir.absolute())
-    with run_lock(folder), on_signals(interrupt, signal.SIGTERM):
-        sitting = _Sitting(work, folder, trials, jobs, log)
+    with run_lock(folder):
+        document = _document(work, folder)
+        begun, in_work = document.search.trials, dict[Unit, int]()
+
+        def next_unit() -> Unit | None:
+            if len(in_work) >= jobs:
+                return None
+            left = (trial for trial in begun if trial.state == "running")
+            trial = next((one for one in left if one.number not in in_work.values()), None)
+            while trial is None or trial.state == "failed":
+                values = draw(work, folder, begun) if len(begun) < trials else None
+                if values is None:
+                    return None
+                trial = SearchTrial(number=len(begun) + 1, settings=values, state="running")
+                begun.append(trial)
+                try:
+                    config = work.run(values).config
+                    trial.settings.update(work.divided(config)[1])
+                    document.recipes[trial.number] = config.model_dump(mode="json")
+                    _write(folder, document)
+                except RecipeError as error:
+                    _write(folder, document, {trial.number: error})
+                trial = begun[-1]
+            place = trial_folder(folder, trial.number)
+            run = replace(work.run(work.values_of(trial)), folder=place)
+            title = f"trial {trial.number} of {trials}: {run.title}"
+            unit = Unit(title, train_trial, (run, work, trial.number), folder=place)
+            in_work[unit] = trial.number
+            return unit
+
+        def on_end(outcome: Outcome) -> None:
+            number = in_work.pop(outcome.unit)
+            _write(folder, document, {number: outcome.error})
+            if outcome.error is None:
+                log(f"trial {number} of {trials}: {begun[number - 1].state}")
+            elif begun[number - 1].state != "failed":
+                raise outcome.error
+
+        _write(folder, document)
+        log(work.first.note)
         executor = executor_for(on, jobs, device=device, shared=folder.parent, log=log)
-        run_units([], executor, log=log, next_unit=sitting.next_unit, on_end=sitting.on_end)
-        if sitting.error is not None:
-            raise sitting.error
-        return sitting.write()
+        try:
+            run_units([], executor, log=log, next_unit=next_unit, on_end=on_end)
+        finally:
+            _write(folder, document)
+        if len(begun) < trials:
+            log(f"no settings are left that none of the {len(begun)} trials has had")
+        return document.search
 
 
 def trial_folder(folder: Path, number: int) -> Path:
@@ -114,278 +321,124 @@ def trial_folder(folder: Path, number: int) -> Path:
 
 
 def train_trial(
-    run: Run,
-    work: SearchPlan,
-    folder: Path,
-    number: int,
-    note: str | None,
-    *,
-    device: str,
-    console: Console | None = None,
+    run: Run, work: SearchPlan, number: int, *, device: str, console: Console | None = None
 ) -> None:
-    """Train a trial to its end, its own or the one that the pruner sets; or go on with it.
-
-    Args:
-        folder: of the search.
-        number: of the trial, from 1.
-        note: what to say of the treebank before it begins.
-    """
-
-    def prune(point: int, score: float) -> bool:
-        return falls_behind(work, folder, number, point, score)
-
-    if final_progress(run.folder) is None:
-        train_run(run, note, device=device, console=console, prune=prune)
+    """Train a trial, by its number, to its end or to that of the pruner; or go on with it."""
+    prune = partial(falls_behind, work, run.folder.parents[1], number)
+    train_run(run, None, device=device, console=console, prune=prune)
 
 
-class _Sitting:
-    """One call of a search."""
-
-    def __init__(
-        self, work: SearchPlan, folder: Path, most: int, jobs: int, log: Callable[[str], None]
-    ) -> None:
-        self.work, self.folder, self.log = work, folder, log
-        self.most, self.jobs = most, jobs
-        self.note: str | None = work.note
-        self.error: Exception | None = None
-        self.exhausted = False
-        self.in_work: dict[Unit, SearchTrial] = {}
-        self.document = self._begin()
-        self.trials = self.document.search.trials
-        self.left = [trial for trial in self.trials if trial.state == "running"]
-        self.write()
-
-    def _begin(self) -> SearchDocument:
-        """Return the document of the search that goes on, or of a new one."""
-        work = self.work
+def _document(work: SearchPlan, folder: Path) -> SearchDocument:
+    """Return the document of the search that goes on, or of a new one."""
+    config, earlier = work.first.config, read_search(folder)
+    base, _ = work.divided(config)
+    if earlier is None:
         search = Search(
             space={key: notation(searched) for key, searched in work.space.items()},
             sampler=work.sampler,
             pruner=work.pruner,
-            seed=work.first.seed,
-            select=work.first.select,
+            seed=config.seed,
+            select=config.select,
             trials=[],
         )
-        new = SearchDocument(search=search, base=work.base, recipes={}, versions=find_versions())
-        earlier = read_search(self.folder)
-        if earlier is None:
-            return new
-        if earlier.definition != new.definition:
-            differing = "; ".join(differences(earlier.definition, new.definition))
-            raise SettingsMismatchError(
-                f"{self.folder}: holds another search: {differing}. Choose another --runs folder, "
-                "move that one away, or give the earlier settings"
-            )
-        return earlier.model_copy(update={"base": new.base, "versions": new.versions})
-
-    def next_unit(self) -> Unit | None:
-        """Return the training of the next trial; None while there is none."""
-        while self.error is None and len(self.in_work) < self.jobs:
-            if self.left:
-                trial = self.left.pop(0)
-            elif len(self.trials) >= self.most:
-                return None
-            elif (values := draw(self.work, self.folder, self.trials)) is None:
-                if not self.exhausted:
-                    count = len(self.trials)
-                    self.log(f"no settings are left that none of the {count} trials has had")
-                self.exhausted = True
-                return None
-            else:
-                trial = self._add(values)
-            if trial.state == "running":
-                return self._unit(trial)
-        return None
-
-    def _add(self, values: Mapping[str, Value]) -> SearchTrial:
-        """Note a trial that begins, or that the recipe refuses."""
-        number = len(self.trials) + 1
-        trial = SearchTrial(number=number, settings=dict(values), state="running")
-        try:
-            config = self.work.resolve(values)
-        except RecipeError as error:
-            trial = trial.model_copy(update={"state": "failed", "problem": _first_line(error)})
-            self.log(f"trial {number}: FAILED, {trial.problem}")
-        else:
-            own = with_leaves(config)
-            settings = {key: _setting(key, own) for key in values}
-            trial = trial.model_copy(update={"settings": settings})
-            self.document.recipes[number] = config.model_dump(mode="json")
-        self.trials.append(trial)
-        self.write()
-        return trial
-
-    def _unit(self, trial: SearchTrial) -> Unit:
-        place = trial_folder(self.folder, trial.number)
-        config = self.work.resolve(_values(self.work, trial))
-        run = Run(self.work.treebank, config, place, self.work.note)
-        title = f"trial {trial.number} of {self.most}: {run.title}"
-        arguments = (run, self.work, self.folder, trial.number, self.note)
-        unit = Unit(title, train_trial, arguments, folder=place)
-        self.note = None
-        self.in_work[unit] = trial
-        return unit
-
-    def on_end(self, outcome: Outcome) -> None:
-        """Note how a trial has ended, if its settings are to blame or it came to an end."""
-        trial = self.in_work.pop(outcome.unit)
-        place = trial_folder(self.folder, trial.number)
-        ended: dict[str, Any] = {"minutes": _minutes(place)}
-        if outcome.error is None:
-            progress = final_progress(place)
-            if progress is None:
-                raise CheckpointError(f"{place}: the checkpoint of a trial is gone")
-            state = "pruned" if progress.stopped_by == PRUNED else "complete"
-            ended |= {"state": state, "dev": progress.best_score}
-            took = minutes_text(ended["minutes"])
-            title = f"trial {trial.number} of {self.most}"
-            self.log(f"{title}: {state}, dev {progress.best_score:.2f}, {took}")
-        elif isinstance(outcome.error, _OWN_FAULT):
-            ended |= {"state": "failed", "problem": _first_line(outcome.error)}
-        else:
-            self.error = self.error or outcome.error
-            ended = {}
-        self.trials[trial.number - 1] = trial.model_copy(update=ended)
-        self.write()
-
-    def write(self) -> SearchDocument:
-        """Write the document of the search as it is now, and return it.
-
-        Raises:
-            CheckpointError: it cannot be written.
-        """
-        for trial in self.in_work.values():
-            minutes = _minutes(trial_folder(self.folder, trial.number))
-            self.trials[trial.number - 1] = trial.model_copy(update={"minutes": minutes})
-        path = self.folder / NAME
-        try:
-            write_text(path, self.document.model_dump_json(indent=1) + "\n")
-        except OSError as error:
-            raise CheckpointError(
-                f"{path}: cannot be written: {error.strerror}. {remedy(error)}, then give the same "
-                "command again to continue"
-            ) from None
-        return self.document
+        return SearchDocument(search=search, base=base, recipes={}, versions=find_versions())
+    if earlier.base != base:
+        differing = "; ".join(differences({"base": earlier.base}, {"base": base}))
+        raise CheckpointError(
+            f"{folder}: holds another search: {differing}. Choose another --runs folder, "
+            "move that one away, or give the earlier settings"
+        )
+    return earlier.model_copy(update={"versions": find_versions()})
 
 
-def _minutes(place: Path) -> float:
-    """Return what a trial has taken until its last checkpoint."""
-    with suppress(CheckpointError):
-        if (state := read_progress(place / LAST)) is not None:
-            return round((state.train_seconds + state.dev_seconds) / 60, 4)
-    return 0.0
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _write(
+    folder: Path, document: SearchDocument, errors: Mapping[int, Exception | None] = {}
+) -> None:
+    """Write the document; of trials that were running, with what their folders show and what their
+    errors say."""
+    for number, trial in enumerate(document.search.trials, start=1):
+        if trial.state != "running":
+            continue
+        found: dict[str, Any] = {}
+        if progress := read_progress(trial_folder(folder, number) / LAST):
+            found["minutes"] = round((progress.train_seconds + progress.dev_seconds) / 60, 4)
+            if progress.stopped_by is not None:
+                state = "pruned" if progress.stopped_by == PRUNED else "complete"
+                found |= {"state": state, "dev": progress.best_score}
+        if isinstance(error := errors.get(number), _OWN_FAULT):
+            found |= {"state": "failed", "problem": str(error).partition("\n")[0]}
+        document.search.trials[number - 1] = trial.model_copy(update=found)
+    try:
+        write_text(folder / NAME, document.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        raise unwritable(folder, error) from None
 
 
 # Which settings come next, and which trial ends --------------------------------------------------
 
 
-def draw(work: SearchPlan, folder: Path, trials: list[SearchTrial]) -> dict[str, Value] | None:
-    """Draw values that no trial has had yet; None if none could be drawn.
-
-    They are a function of the seed and of what is known of the trials so far.
-    """
+def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[str, Value] | None:
+    """Draw values that no trial has had yet, as a function of the seed and of what is known of the
+    trials so far; None if none could be drawn."""
     from optuna.samplers import RandomSampler, TPESampler
 
-    known = [_values(work, trial) for trial in trials]
-    past = [_frozen(work, folder, trial) for trial in trials]
+    known = [work.values_of(trial) for trial in trials]
     for number in range(_DRAWS):
-        mixed = np.random.SeedSequence([work.first.seed, len(trials), number])
+        mixed = np.random.SeedSequence([work.first.config.seed, len(trials), number])
         seed = int(mixed.generate_state(1)[0])
         learns = work.sampler == "tpe" and number < _LEARNT
         sampler = TPESampler(seed=seed, n_startup_trials=FIRST_TRIALS) if learns else None
-        study = _study(sampler or RandomSampler(seed=seed), past)
+        study = _study(work, folder, trials, sampler or RandomSampler(seed=seed))
         drawn = study.ask(dict(work.space)).params
-        values = {key: rounded(searched, drawn[key]) for key, searched in work.space.items()}
+        values: dict[str, Value] = {key: drawn[key] for key in work.space}
+        for key, searched in work.space.items():
+            if isinstance(value := drawn[key], float):  # four digits are read easily
+                near = float(f"{value:.4g}")
+                values[key] = min(searched.high, max(searched.low, near))
         if values not in known:
             return values
     return None
 
 
 def falls_behind(work: SearchPlan, folder: Path, number: int, point: int, score: float) -> bool:
-    """Return whether a trial is to end at a dev evaluation: after its first epoch, if its best
-    score is below the median of those of the complete trials so far.
+    """Return whether a trial is to end: after its first epoch, if its best score on dev is below
+    the median of those of the complete trials.
 
-    Args:
-        folder: of the search.
-        number: of the trial, from 1.
-        point: how far it is, see :func:`~spmrl_bench.training.schedule.evaluation_point`.
-        score: in percent.
+    ``number`` is that of the trial; ``point`` says how far it is, see
+    :func:`~spmrl_bench.training.schedule.evaluation_point`; the score is in percent.
     """
     from optuna.pruners import MedianPruner
 
-    document = read_search(folder)
-    if work.pruner == "none" or document is None:
+    if work.pruner == "none" or (document := read_search(folder)) is None:
         return False
-    *others, own = [trial for trial in document.search.trials if trial.number <= number]
-    others += [trial for trial in document.search.trials if trial.number > number]
-    frozen = _frozen(work, folder, own)
-    frozen.intermediate_values[point] = score
-    warm_up = work.first.train.evaluations_per_epoch
+    warm_up = work.first.config.train.evaluations_per_epoch
     pruner = MedianPruner(n_startup_trials=FIRST_TRIALS, n_warmup_steps=warm_up)
-    return pruner.prune(_study(None, [_frozen(work, folder, trial) for trial in others]), frozen)
+    study = _study(work, folder, document.search.trials)
+    own = study.trials[number - 1]
+    own.intermediate_values[point] = score
+    return pruner.prune(study, own)
 
 
-def _study(sampler: Any, trials: list[FrozenTrial]) -> Study:
+def _study(
+    work: SearchPlan, folder: Path, trials: Sequence[SearchTrial], sampler: Any = None
+) -> Study:
+    """Return the trials as Optuna has them, with their curves on dev."""
     import optuna
 
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    states = {each.name.lower(): each for each in optuna.trial.TrialState}
+    states["failed"] = states["fail"]
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.add_trials(trials)
+    for trial in trials:
+        progress = read_progress(trial_folder(folder, trial.number) / LAST)
+        curve = progress.curve if progress is not None else []
+        study.add_trial(
+            optuna.trial.create_trial(
+                state=states[trial.state],
+                value=trial.dev if trial.state == "complete" else None,
+                params=work.values_of(trial),
+                distributions=dict(work.space),
+                intermediate_values={k: score for k, (_, score) in enumerate(curve, start=1)},
+            )
+        )
     return study
-
-
-def _frozen(work: SearchPlan, folder: Path, trial: SearchTrial) -> FrozenTrial:
-    """Return a trial as Optuna has it."""
-    from optuna.trial import TrialState, create_trial
-
-    states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED}
-    states |= {"failed": TrialState.FAIL, "running": TrialState.RUNNING}
-    return create_trial(
-        state=states[trial.state],
-        value=trial.dev if trial.state == "complete" else None,
-        params=_values(work, trial),
-        distributions=dict(work.space),
-        intermediate_values=_curve(work, trial_folder(folder, trial.number)),
-    )
-
-
-def _values(work: SearchPlan, trial: SearchTrial) -> dict[str, Value]:
-    """Return the values of a trial as they were drawn: of a choice, the text."""
-
-    def text(key: str, value: Value) -> Value:
-        """8 or 0.001, as the recipe has read them, of 8|1e-3."""
-        choices = getattr(work.space[key], "choices", (value,))
-        same = (one for one in choices if _resolved(work, key, one) == value)
-        return value if value in choices else next(same, choices[0])
-
-    return {key: text(key, trial.settings[key]) for key in work.space}
-
-
-def _curve(work: SearchPlan, place: Path) -> dict[int, float]:
-    """Return the dev scores of a trial so far, by point."""
-    try:
-        lines = read_regular(place / "events.jsonl").splitlines()
-    except OSError:
-        return {}
-    curve, evaluations = {}, work.first.train.evaluations_per_epoch
-    for line in lines:
-        with suppress(ValueError, KeyError, TypeError):  # of a line that is half written
-            event = json.loads(line)
-            if event["event"] == "evaluation":
-                curve[round(evaluations * event["epoch"])] = float(event["dev"])
-    return curve
-
-
-def _resolved(work: SearchPlan, key: str, value: Value) -> Any:
-    """Return what the recipe makes of one value of what is searched; None of one it refuses."""
-    first = {each: probes(searched)[0] for each, searched in work.space.items()}
-    with suppress(RecipeError):
-        return _setting(key, with_leaves(work.resolve({**first, key: value})))
-    return None
-
-
-def _setting(key: str, settings: Mapping[str, Any]) -> Any:
-    return settings[key.partition(".")[0]][names_of(key, settings)[0]]

@@ -1,7 +1,6 @@
 """The file of a search, ``search.json``: what is searched, and what became of each trial so far.
 
-What goes on with a search looks here whether it is the same one; scoring a run looks here whether
-its settings were among those that were tried. How trials are drawn and trained is not known here.
+Scoring a run looks here whether its settings were among those that were tried.
 """
 
 from __future__ import annotations
@@ -24,13 +23,12 @@ from spmrl_bench.storage.json import parse_json
 #: How the names of folders of searches begin, beside those of the runs of a treebank.
 PREFIX = "search-"
 NAME = "search.json"
-_VERSION = 1
 
 
 class SearchDocument(Part):
     """All that is known of a search; written whenever a trial begins or ends."""
 
-    schema_version: int = Field(default=_VERSION, ge=_VERSION, le=_VERSION)
+    schema_version: int = Field(default=1, ge=1, le=1)
     search: Search
     base: dict[str, Any]
     """The resolved settings that all trials have in common."""
@@ -48,28 +46,17 @@ class SearchDocument(Part):
             return base
         return {**base, "model": leaves(nested(model))}
 
-    @property
-    def definition(self) -> dict[str, Any]:
-        """What makes it this search and no other."""
-        names = ("space", "sampler", "pruner", "seed")
-        return {**{name: getattr(self.search, name) for name in names}, "base": self.base}
-
 
 def read_search(folder: Path) -> SearchDocument | None:
-    """Return the document of a search; None where none was begun.
-
-    Raises:
-        CheckpointError: it cannot be read.
-    """
+    """Return the document of a search; None where none was begun; a CheckpointError says that it
+    cannot be read."""
     path = folder / NAME
     try:
         return SearchDocument.model_validate(parse_json(read_regular(path)))
     except FileNotFoundError:
         return None
-    except ValidationError as error:
-        problem = problems(error)
     except (OSError, ValueError) as error:
-        problem = str(error)
+        problem = problems(error) if isinstance(error, ValidationError) else error
     raise CheckpointError(
         f"{path}: not the document of a search: {problem}. Restore it, or move the folder away to "
         "search anew"
@@ -79,13 +66,12 @@ def read_search(folder: Path) -> SearchDocument | None:
 def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
     """Return the searches that the settings of a run come from.
 
+    Where a trial had these settings, whatever its seed and its time, these are all searches for the
+    variant on this treebank, since the later ones go on from what the earlier ones have shown.
+
     Args:
         folder: of the runs of its treebank, where those of searches are too.
         recipe: its resolved settings.
-
-    Returns:
-        Where a trial had these settings, whatever its seed and its time: all searches for the
-        variant on this treebank, since the later ones go on from what the earlier ones have shown.
 
     Raises:
         CheckpointError: the document of a search cannot be read.

@@ -5,99 +5,55 @@ no parses yet and that nobody else has in work, stream it, and put the whole of 
 place at once. A worker that dies loses the file it was at, which another takes; the same command
 again does what is left. So outputs are what they would be without interruption, byte for byte.
 
-Of a file in work, ``.NAME.lock`` beside its output names the owner; ``.NAME.done`` keeps what is
-said of it, until the command that asked for the work has said it. A file of 10 GB is parsed by one
-worker: split it beforehand.
+Of a file in work, ``.NAME.lock`` beside its output names the owner; ``.NAME.failed`` says why it
+cannot be parsed, until the command that asked for the work has said it. A file of 10 GB is parsed
+by one worker: split it beforehand.
 """
 
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import sys
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ValidationError
-from rich.console import Console
-
-from spmrl_bench.errors import (
-    CheckpointError,
-    ReadError,
-    SentenceTooLongError,
-    SpmrlError,
-    TokensError,
-    TreeError,
-    remedy,
-)
-from spmrl_bench.parsing.answers import Output, chosen_output
-from spmrl_bench.parsing.bulk import (
-    Counts,
-    OnLong,
-    ParseOptions,
-    Worker,
-    own_worker,
-    parse_input,
-)
-from spmrl_bench.parsing.models import identity
-from spmrl_bench.parsing.streams import LOOKED_AT, Form, sentences_of, text_problem
-from spmrl_bench.process.executors.base import Executor, Unit, run_units
+from spmrl_bench.errors import CheckpointError, ReadError, SpmrlError, remedy
+from spmrl_bench.parsing.answers import chosen_output
+from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
+from spmrl_bench.parsing.models import identity, trained_transforms
+from spmrl_bench.parsing.streams import Form, sentences_of
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.pools import available_threads
-from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.storage.files import (
     create,
     open_regular_file,
-    read_regular,
     remove_orphans,
     write_file,
     write_text,
 )
-from spmrl_bench.storage.locks import LockedError, locked
+from spmrl_bench.storage.json import read_json
+from spmrl_bench.storage.locks import LockedError, lock_of, locked
 
 #: In the folder of the outputs: which parser they are of, with which options.
 SETTINGS = "parse.json"
-
 #: Endings of names, in front of ``.gz``.
 ENDINGS: Mapping[str, Form] = {
     **dict.fromkeys((".txt", ".text", ".tok", ".tokens"), "tokens"),
     **dict.fromkeys((".mrg", ".ptb", ".psd", ".brackets", ".trees"), "brackets"),
     ".conllu": "conllu",
 }
-
 #: Seconds between two looks whether what others have in work has come free.
 PAUSE = 1.0
 
 _AGAIN = "give the same command again: what is done is kept"
-# What an input can be wrong with; all else is not the input's fault.
-_OF_INPUT = (ReadError, SentenceTooLongError, TokensError, TreeError)
-
-
-class Settings(BaseModel):
-    """What all outputs of a folder have in common; ``kind`` and ``sha256`` are of the parser."""
-
-    inputs: str
-    kind: str
-    sha256: str
-    input: Form | None
-    output: Output
-    tags: TagColumn
-    on_long: OnLong
-    transforms: tuple[str, ...] | None
-
-
-class FileResult(BaseModel):
-    """What became of a file: counts of :class:`Counts`, or why it has no parses."""
-
-    sentences: int = 0
-    long: int = 0
-    first_long: str = ""
-    problem: str = ""
 
 
 class Input(NamedTuple):
@@ -108,8 +64,13 @@ class Input(NamedTuple):
     form: Form
     shown: str  # its path in the folder, for messages: names may hold bytes that are no text
 
-    def beside(self, ending: str) -> Path:
-        return self.output.with_name(f".{self.output.name}.{ending}")
+    @property
+    def lock(self) -> Path:
+        return lock_of(self.output)
+
+    @property
+    def failed(self) -> Path:
+        return self.output.with_name(f".{self.output.name}.failed")
 
     @property
     def parsed(self) -> bool:
@@ -119,18 +80,15 @@ class Input(NamedTuple):
         return False
 
     @property
-    def result(self) -> FileResult | None:
-        with suppress(OSError, ValidationError):
-            return FileResult.model_validate_json(read_regular(self.beside("done")))
-        return None
+    def finished(self) -> bool:
+        return self.parsed or self.failed.exists()
 
 
-@dataclass(frozen=True)
-class Job:
-    """What all workers do together: parse ``files`` with the parser in the folder ``model``."""
+class Job(NamedTuple):
+    """What all workers do together: parse files with the parser of a folder."""
 
     model: Path
-    sha256: str
+    sha256: str  # of the parser
     files: Sequence[Input]
     options: ParseOptions
     transforms: Sequence[str] | None
@@ -143,294 +101,193 @@ def parse_folder(
     options: ParseOptions,
     *,
     form: Form | None,
-    transforms: Sequence[str] | None,
     workers: int,
-    executor: Callable[[], Executor],
-    console: Console,
+    device: str = "auto",
+    on: Backend = LOCAL,
+    log: Callable[[str], None],
 ) -> str:
     """Parse what is not parsed yet of a folder, and return what was done, in words.
 
-    Args:
-        model: the folder of a parser.
-        outputs: need not exist; holds nothing but outputs.
-        form: what the files hold; None leaves it to their names.
-        transforms: of trees, see :class:`spmrl_bench.parsing.given_trees.TreeReader`.
-        executor: makes what starts the workers, where there is anything to do.
-        console: for progress.
+    ``model`` is the folder of a parser; ``form`` is what the files hold, None what their names say.
 
     Raises:
         SpmrlError: there is nothing to parse, the folders do not fit each other, or files cannot
             be parsed; then all others are, as far as the workers came.
         Interrupted: what is done is kept.
     """
-    inputs, outputs = inputs.resolve(), outputs.resolve()
-    found = identity(model)
-    files, left_out = find_inputs(inputs, outputs, form)
-    settings = Settings(
-        inputs=str(inputs),
-        kind=found.name,
-        sha256=found.sha256,
-        input=form,
-        output=chosen_output(options.output, found.kind.layers),
-        tags=options.tag_column,
-        on_long=options.on_long,
-        transforms=None if transforms is None else tuple(transforms),
-    )
+    model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
+    parser, transforms = identity(model), trained_transforms(model)
+    files = find_inputs(inputs, outputs, form, log)
+    settings = {
+        "inputs": os.fsencode(inputs).decode(errors="replace"),
+        "kind": parser.name,
+        "sha256": parser.sha256,
+        "input": form,
+        "output": chosen_output(options.output, parser.kind.layers),
+        "tags": options.tag_column,
+        "on_long": options.on_long,
+        "transforms": transforms,
+    }
     _settle(outputs, settings)
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-    if left_out:
-        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-        say(f"left out: {'; '.join(left_out[:5])}{more}")
-    _warn(files, say)
-    began = time.monotonic()
     left = [file for file in files if not file.parsed]
+    if not left:
+        return f"all {len(files):,} files are parsed"
+    began = time.monotonic()
     _tidy(left)
-    job = Job(model.resolve(), found.sha256, left, options, settings.transforms)
+    job = Job(model, parser.sha256, left, options, transforms)
     units = [
-        Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers))
-        for k in range(workers if left else 0)
+        Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers)) for k in range(workers)
     ]
+    executor = executor_for(on, workers, device=device, shared=outputs, log=log)
     try:
-        with _progress(left, console):
-            ended = run_units(units, executor(), log=say, advice=_AGAIN) if units else []
-        results = [result for file in left if (result := file.result) is not None]
+        ended = run_units(units, executor, log=log, advice=_AGAIN)
+        failed = [file.failed.read_text("utf-8") for file in left if file.failed.exists()]
     finally:
         _tidy(left)
-    errors = [str(each.error) for each in ended if each.error is not None]
-    failed = [result.problem for result in results if result.problem]
     if failed:
         number = f"{len(failed):,} of {len(files):,} files not parsed"
-        errors.insert(0, "\n".join([f"{number}; the same command again tries these:", *failed]))
-    if errors:
+        failed.insert(0, f"{number}; the same command again tries these:")
+    if errors := [*failed, *(str(each.error) for each in ended if each.error is not None)]:
         raise SpmrlError("\n".join(dict.fromkeys(errors)))
-    return _summary(files, results, time.monotonic() - began)
+    return f"{len(left):,} of {len(files):,} files parsed in {time.monotonic() - began:,.1f} s"
 
 
-def find_inputs(folder: Path, outputs: Path, form: Form | None) -> tuple[list[Input], list[str]]:
-    """Return the files of a folder, in the order of their names, and what is left out, and why.
+def find_inputs(
+    folder: Path, outputs: Path, form: Form | None, log: Callable[[str], None]
+) -> list[Input]:
+    """Return the files of a folder, in the order of their names; ``log`` is told what is left out.
 
-    Hidden files are not looked at, folders that are links not followed. What has another name than
-    :data:`ENDINGS` is left out, so that a README between the texts is no mistake.
-
-    Raises:
-        ReadError: no such folder, or one cannot be read.
-        SpmrlError: there is nothing to parse, or one folder lies in the other.
+    Hidden files are not looked at, folders that are links not followed. A SpmrlError says that
+    there is nothing to parse, a folder cannot be read, or one of the two lies in the other.
     """
 
     def unreadable(error: OSError) -> None:
         raise ReadError(f"cannot be read: {error.strerror}", path=error.filename or folder)
 
-    if not folder.is_dir():
-        raise ReadError("no such folder; with --to, a folder is parsed", path=folder)
     if folder.is_relative_to(outputs) or outputs.is_relative_to(folder):
         raise SpmrlError(f"{outputs}: one of the two folders would be in the other, {folder}")
     inputs, left_out = [], []
     for place, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = sorted(name for name in folders if name[0] != ".")
-        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
-        for name in sorted(name for name in names + links if name[0] != "."):
+        for name in sorted(name for name in names if name[0] != "."):
             path = Path(place, name)
             inside = path.relative_to(folder)
             shown = os.fsencode(inside).decode(errors="replace")
             said = form or ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
-            if not path.is_file():
-                left_out.append(f"{shown}: no file that can be read again")
-            elif said is None:
-                left_out.append(f"{shown}: its name does not say what it holds")
-            else:
+            if said is not None and path.is_file():
                 inputs.append(Input(path, outputs / inside, said, shown))
+            else:
+                left_out.append(shown)
     if not inputs:
-        raise SpmrlError(
-            f"{folder}: nothing to parse; expected files that end in {', '.join(ENDINGS)}, and .gz "
-            "behind it if they are compressed, or --input for others"
-        )
-    return inputs, left_out
+        endings = f"{', '.join(ENDINGS)}, and .gz behind it if they are compressed"
+        problem = f"nothing to parse; expected files that end in {endings}, or --input for others"
+        raise SpmrlError(f"{folder}: {problem}")
+    if left_out:
+        more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
+        log(f"left out, since nothing says what they hold: {', '.join(left_out[:5])}{more}")
+    return inputs
 
 
-def parse_files(job: Job, number: int, workers: int, *, device: str, console: Any = None) -> None:
-    """Parse what nobody else has in work of a job until all of it is done.
-
-    Args:
-        number: of this worker, from 0. Workers begin in different places.
-        workers: how many there are; it does not matter whether that is so.
-        device: as for :func:`spmrl_bench.load_parser`.
-
-    Raises:
-        SpmrlError: the parser cannot be loaded, or a file cannot be written.
-    """
-    first = len(job.files) * number // workers
-    left = [*job.files[first:], *job.files[:first]]
-    worker = _FileWorker(job, device)
-    try:
-        while left:
-            before = len(left)
-            left = [file for file in left if not worker.visit(file)]
-            if len(left) == before:
-                time.sleep(PAUSE)
-    except OSError as error:
-        raise SpmrlError(
-            f"{error.filename or job.files[0].output.parent}: cannot be written: "
-            f"{error.strerror or error}. {remedy(error)}, and {_AGAIN}"
-        ) from None
-
-
-class _FileWorker:
-    def __init__(self, job: Job, device: str) -> None:
-        self._job = job
-        self._device = device
-
-    @cached_property
-    def _parse_window(self) -> Worker:
-        """Loaded with the first file, and with its caches kept to the last."""
-        job = self._job
-        worker = own_worker(job.model, self._device, available_threads(), job.options)
-        if identity(job.model).sha256 != job.sha256:
-            raise CheckpointError(f"{job.model}: another parser has come into its place meanwhile")
-        return worker
-
-    def visit(self, file: Input) -> bool:
-        """Return whether a file is finished, after parsing it if it is free."""
-        if not (file.parsed or file.result):
-            file.output.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                with locked(file.beside("lock")):
-                    if not (file.parsed or file.result):  # by another, since we looked
-                        write_text(file.beside("done"), self._parse(file).model_dump_json())
-            except LockedError:
-                return False
-        return True
-
-    def _parse(self, file: Input) -> FileResult:
-        job, counts, parse_windows = self._job, Counts(), partial(map, self._parse_window)
-
-        def fill(new: Path) -> None:
-            before = file.path.stat()
-            with _opened(file) as stream, open(new, "wb") as raw, _packed(raw, file) as out:
-                sentences = sentences_of(
-                    stream, file.shown, file.form, job.options.tag_column, job.transforms
-                )
-                for texts in parse_input(sentences, parse_windows, counts):
-                    out.write("".join(texts).encode())
-            after = file.path.stat()
-            if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-                raise ReadError("has changed while it was parsed", path=file.shown)
-
-        try:
-            write_file(file.output, fill)
-        except _OF_INPUT as error:
-            return FileResult(problem=str(error))
-        return FileResult(**vars(counts))
-
-
-@contextmanager
-def _opened(file: Input) -> Iterator[BinaryIO]:
-    try:
-        with open_regular_file(file.path) as raw:
-            compressed = file.path.name.lower().endswith(".gz")
-            yield cast("BinaryIO", gzip.GzipFile(fileobj=raw) if compressed else raw)
-    except (EOFError, zlib.error) as error:
-        raise ReadError(f"cannot be decompressed: {error}", path=file.shown) from None
-
-
-def _packed(raw: BinaryIO, file: Input) -> Any:
-    """Return what writes to a file; compressed, it has the same bytes for the same text."""
-    if file.output.name.lower().endswith(".gz"):
-        return gzip.GzipFile("", "wb", 6, raw, mtime=0)
-    return nullcontext(raw)
-
-
-def _settle(outputs: Path, settings: Settings) -> None:
+def _settle(outputs: Path, settings: Mapping[str, object]) -> None:
     """Note the settings in the folder of the outputs, or find the same there."""
     path = outputs / SETTINGS
     try:
         outputs.mkdir(parents=True, exist_ok=True)
+        held = [] if path.exists() else [at.name for at in outputs.iterdir() if at.name[0] != "."]
+        if held and not path.exists():  # another may have begun meanwhile
+            problem = f"holds other files ({min(held)}), but no {SETTINGS} of an earlier parse"
+            raise SpmrlError(f"{outputs}: {problem}. Give a new folder, or an empty one")
         if not path.exists():
-            held = sorted(place.name for place in outputs.iterdir() if place.name[0] != ".")
-            if held and not path.exists():  # another may have begun meanwhile
-                raise SpmrlError(
-                    f"{outputs}: holds other files ({held[0]}), but no {SETTINGS} of an earlier "
-                    "parse. Give a new folder, or an empty one"
-                )
-            create(path, (settings.model_dump_json(indent=1) + "\n").encode())
-    except FileExistsError:
-        if not outputs.is_dir():
-            raise SpmrlError(f"{outputs}: is a file; expected a folder") from None
+            with suppress(FileExistsError):
+                create(path, (json.dumps(settings, indent=1) + "\n").encode())
     except OSError as error:
-        problem = f"cannot be written: {error.strerror}. {remedy(error)}"
+        problem = f"cannot hold parses: {error.strerror}. {remedy(error)}, or give another folder"
         raise SpmrlError(f"{outputs}: {problem}") from None
-    try:
-        then = Settings.model_validate_json(read_regular(path)).model_dump()
-    except (OSError, ValidationError):
-        problem = "cannot be read as an account of what was parsed. Give another folder"
-        raise SpmrlError(f"{path}: {problem}") from None
-    now = settings.model_dump()
-    if others := [key for key in then if then[key] != now[key]]:
-        said = [
-            ", ".join(
-                f"{key} {'as the names say' if all_[key] is None else all_[key]}" for key in others
-            )
-            for all_ in (then, now)
-        ]
-        raise SpmrlError(
-            f"{outputs}: was begun with other settings: {said[0]} there; asked for now: {said[1]}. "
-            "Give another folder for these, or the same settings to go on"
-        )
-
-
-def _warn(files: Sequence[Input], say: Callable[[str], None]) -> None:
-    """Say what seems to be wrong with the words of the first file of tokens."""
-    file = next((file for file in files if file.form == "tokens"), None)
-    if file is None:
-        return
-    with suppress(SpmrlError), _opened(file) as stream:  # it will fail
-        given = sentences_of(stream, file.shown, "tokens")
-        first = [sentence.words for _, sentence in zip(range(LOOKED_AT), given, strict=False)]
-        if problem := text_problem([words for words in first if words]):
-            say(f"{file.shown}: {problem}")
+    then = read_json(path, SpmrlError)
+    if not isinstance(then, dict) or then.keys() != settings.keys():
+        raise SpmrlError(f"{path}: no account of what was parsed. Give another folder")
+    others = [
+        f"{key} {then[key]} there, {now} now" for key, now in settings.items() if then[key] != now
+    ]
+    if others:
+        problem = f"was begun with other settings: {'; '.join(others)}"
+        raise SpmrlError(f"{outputs}: {problem}. Give another folder, or the same settings")
 
 
 def _tidy(files: Sequence[Input]) -> None:
     """Remove what is said of files, and what workers that were killed have left beside them."""
     for file in files:
-        file.beside("done").unlink(missing_ok=True)
+        file.failed.unlink(missing_ok=True)
         if file.parsed:
-            file.beside("lock").unlink(missing_ok=True)
+            file.lock.unlink(missing_ok=True)
     for folder in {file.output.parent for file in files}:
         if folder.is_dir():
             remove_orphans(folder)
 
 
-@contextmanager
-def _progress(files: Sequence[Input], console: Console) -> Iterator[None]:
-    """Show how many of the files are finished: a changing line on a terminal, or one a minute."""
-    ended = Event()
+def parse_files(job: Job, number: int, workers: int, *, device: str, console: Any = None) -> None:
+    """Parse what nobody else has in work of a job until all of it is done.
 
-    def show(say: Callable[[str], object], seconds: float) -> None:
-        while not ended.wait(seconds):
-            done = sum(file.beside("done").exists() for file in files)
-            say(f"{done:,} of {len(files):,} files")
+    Of so many workers this has a number, from 0; they begin in different places. A SpmrlError says
+    that the parser cannot be loaded, or a file cannot be written.
+    """
+    worker = own_worker(job.model, device, available_threads(), job.options)
+    if identity(job.model).sha256 != job.sha256:
+        raise CheckpointError(f"{job.model}: another parser has come into its place meanwhile")
+    first = len(job.files) * number // workers
+    left = [*job.files[first:], *job.files[:first]]
+    try:
+        while left:
+            before = len(left)
+            left = [file for file in left if not _visit(file, job, worker)]
+            if len(left) == before:
+                time.sleep(PAUSE)
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}. {remedy(error)}, and {_AGAIN}"
+        raise SpmrlError(f"{error.filename or job.files[0].output}: {problem}") from None
 
-    status = console.status("") if console.is_terminal else None
-    with status or nullcontext():
-        say = status.update if status else partial(console.print, highlight=False)
-        thread = Thread(target=show, args=(say, 1.0 if status else 60.0), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join()
+
+def _visit(file: Input, job: Job, worker: Worker) -> bool:
+    """Return whether a file is finished, after parsing it if it is free."""
+    if file.finished:
+        return True
+    file.output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with locked(file.lock):
+            if not file.finished:  # by another, since we looked
+                _parse_file(file, job, worker)
+        return True
+    except LockedError:
+        return False
 
 
-def _summary(files: Sequence[Input], results: Sequence[FileResult], seconds: float) -> str:
-    if not results:
-        return f"all {len(files):,} files are parsed"
-    sentences = sum(result.sentences for result in results)
-    text = (
-        f"{len(results):,} of {len(files):,} files, {sentences:,} sentences, {seconds:,.1f} s, "
-        f"{sentences / max(seconds, 1e-9):,.1f} sentences/s"
-    )
-    if long := sum(result.long for result in results):
-        first = next(result.first_long for result in results if result.first_long)
-        text += f"\n{long:,} sentences not parsed because of their length. The first is {first}"
-    return text
+def _parse_file(file: Input, job: Job, worker: Worker) -> None:
+    counts = Counts()
+    as_given = (file.shown, file.form, job.options.tag_column, job.transforms)
+
+    def fill(new: Path) -> None:
+        before = file.path.stat()
+        with ExitStack() as opened:
+            source: Any = opened.enter_context(open_regular_file(file.path))
+            target: Any = opened.enter_context(open(new, "wb"))
+            if file.path.name.lower().endswith(".gz"):
+                source = opened.enter_context(gzip.GzipFile(fileobj=source))
+                # The same bytes for the same text: no name, no time.
+                target = opened.enter_context(gzip.GzipFile("", "wb", 6, target, mtime=0))
+            sentences = sentences_of(source, *as_given)
+            for texts in parse_input(sentences, partial(map, worker), counts):
+                target.write("".join(texts).encode())
+        after = file.path.stat()
+        if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise ReadError("has changed while it was parsed", path=file.shown)
+
+    try:
+        write_file(file.output, fill)
+    except (EOFError, zlib.error) as error:
+        write_text(file.failed, f"{file.shown}: cannot be decompressed: {error}")
+    except SpmrlError as error:
+        write_text(file.failed, str(error))
+    else:
+        long = f", {counts.long:,} too long to be parsed, the first {counts.first_long}"
+        text = f"{file.shown}: {counts.sentences:,} sentences{long * bool(counts.long)}"
+        print(text, file=sys.stderr, flush=True)

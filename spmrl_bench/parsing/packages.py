@@ -6,11 +6,9 @@ way, mixed up or touched since is found before anything is believed, and of a re
 else is taken. Only weights (safetensors) and text can be listed, so nothing that came with a model
 is ever run.
 
-A repository of the Hugging Face hub may change at any time, and so may its branches and tags. So a
-package there is named with its commit, 40 digits that are a hash of what is in it; any other
-revision is an error that says which commit it stands for today. The library ``huggingface_hub``
-downloads and keeps files; its settings (``HF_HOME``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``) are its
-own.
+A package on the Hugging Face hub is named with its commit, a hash of what is in it, since
+repositories, branches and tags may change. The library ``huggingface_hub`` downloads and keeps
+files; its settings (``HF_HOME``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``) are its own.
 """
 
 from __future__ import annotations
@@ -23,31 +21,26 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
-from spmrl_bench.errors import PackageError, SpmrlError
+from spmrl_bench.errors import PackageError
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import last_complete_version, open_regular_file
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.paths import check_path
 from spmrl_bench.storage.toml import validated
 
-#: The file of the description, at the top of a package.
-PACKAGE = "package.json"
-#: The card, for people.
-CARD = "README.md"
+#: The description at the top of a package, and the card for people.
+PACKAGE, CARD = "package.json", "README.md"
 #: Of the layout that is written, and the latest that is read.
 FORMAT = 1
-#: Bytes of a description.
-LARGEST = 1 << 20
-#: Bytes of all files that one lists.
-LARGEST_MODEL = 4 << 30
-#: Files that one can list: an encoder's tokenizer has ten.
-MOST_FILES = 100
+#: Bytes of a description; bytes and number of the files that one lists (a tokenizer has ten).
+LARGEST, LARGEST_MODEL, MOST_FILES = 1 << 20, 4 << 30, 100
 #: What a parser is loaded from: nothing that could be code.
 SUFFIXES = (".json", ".safetensors", ".txt", ".model")
 #: The one file that every parser has.
 PARSER = "parser.json"
 
-Text = Annotated[str, Field(min_length=1, max_length=10_000)]
+_ON_HUB = re.compile(r"([\w.-]+/[\w.-]+)@(.*)", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 def is_model_file(name: str) -> bool:
@@ -59,15 +52,17 @@ def is_model_file(name: str) -> bool:
 def _model_file(name: str) -> str:
     check_path(name)
     if not is_model_file(name):
-        raise ValueError(
-            f"expected a file of a parser ({', '.join(SUFFIXES)}), at the top or in one folder"
-        )
+        kinds = ", ".join(SUFFIXES)
+        raise ValueError(f"expected a file of a parser ({kinds}), at the top or in one folder")
     return name
 
 
+Text = Annotated[str, Field(min_length=1, max_length=10_000)]
+ModelFile = Annotated[Text, AfterValidator(_model_file)]
+
+
 class _Part(BaseModel):
-    # What a later release adds is no error.
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)  # a later release may add something
 
 
 class StoredFile(_Part):
@@ -78,7 +73,7 @@ class StoredFile(_Part):
 
 
 class Trained(_Part):
-    """The treebank that a parser was trained on."""
+    """The treebank that a parser was trained on; fingerprints are by layer of annotation."""
 
     name: Text
     title: Text
@@ -89,7 +84,6 @@ class Trained(_Part):
     citation: Text
     commit: Text | None = None
     fingerprints: dict[str, Text] = {}
-    """By layer of annotation."""
     transforms: list[Text] = []
     sentences: dict[str, list[int]] = {}
     """Of each split; several numbers where sources differ, none where nothing is declared."""
@@ -105,31 +99,27 @@ class Score(_Part):
 
 
 class Package(_Part):
-    """The description of a packaged model."""
+    """The description of a packaged model.
+
+    ``program`` is the release that wrote it, ``settings`` are those changed of the recipe,
+    ``finished`` and ``commit`` of the program are of the scores, which are by split and metric.
+    """
 
     format: Annotated[int, Field(ge=1, strict=True)]
     name: Text
     version: Text
     license: Text
     program: Text
-    """The release of the program that wrote it."""
     kind: Text
     variant: Text
     size: Text
     seed: int
     settings: dict[str, Any] = {}
-    """What was changed of the recipe."""
     finished: AwareDatetime
-    """When the run was scored."""
     commit: Text | None = None
-    """Of the program that scored it."""
     treebank: Trained
     scores: dict[str, dict[str, Score]]
-    """By split and metric."""
-    files: Annotated[
-        dict[Annotated[Text, AfterValidator(_model_file)], StoredFile],
-        Field(max_length=MOST_FILES),
-    ]
+    files: Annotated[dict[ModelFile, StoredFile], Field(max_length=MOST_FILES)]
 
     @field_validator("files")
     @classmethod
@@ -142,11 +132,8 @@ class Package(_Part):
 
 
 def read_package(folder: Path) -> Package | None:
-    """The description in a folder; None where there is none.
-
-    Raises:
-        PackageError: it is broken, or of a layout that is newer than this program.
-    """
+    """Return the description in a folder; None where there is none. A PackageError says that it is
+    broken, or of a layout that is newer than this program."""
     path = folder / PACKAGE
     if not os.path.lexists(path):
         return None
@@ -155,40 +142,32 @@ def read_package(folder: Path) -> Package | None:
         raise PackageError(f"{path}: found a {type(content).__name__}, expected an object")
     found = content.get("format")
     if type(found) is int and found > FORMAT:
-        raise PackageError(
-            f"{path}: format {found}, and this program reads formats up to {FORMAT}: install a "
-            "newer one"
-        )
+        newer = f"this program reads formats up to {FORMAT}: install a newer one"
+        raise PackageError(f"{path}: format {found}, and {newer}")
     return validated(Package, content, path, PackageError)
 
 
 def check_files(folder: Path, package: Package) -> None:
-    """Make sure that the files of a package are those that its description lists.
-
-    Raises:
-        PackageError: one is missing or another one, or a parser would read one that is not listed.
-    """
+    """Raise a PackageError if a file of a package is not the one that is listed, or a parser would
+    read one that is not listed."""
     for name, stored in package.files.items():
-        if (fault := file_fault(folder / name, stored)) is not None:
+        if (fault := _fault(folder / name, stored)) is not None:
             raise PackageError(
                 f"{folder / name}: {fault}, so the package is not the one that was made. Remove "
                 f"{folder} and get it anew"
             )
-    inner = sorted({name.partition("/")[0] for name in package.files if "/" in name})
-    found = [
-        *folder.glob("*.safetensors"),
-        *(path for name in inner for path in (folder / name).iterdir()),
-    ]
-    for name in (path.relative_to(folder).as_posix() for path in found):
-        if name not in package.files:
+    inner = {folder / name.partition("/")[0] for name in package.files if "/" in name}
+    beside = (path for place in inner for path in place.iterdir())
+    for path in sorted((*folder.glob("*.safetensors"), *beside)):
+        if path.relative_to(folder).as_posix() not in package.files:
             raise PackageError(
-                f"{folder / name}: not listed in {PACKAGE}, but a parser could read it. Remove it, "
-                "or get the package anew"
+                f"{path}: not listed in {PACKAGE}, but a parser could read it. Remove it, or get "
+                "the package anew"
             )
 
 
-def file_fault(path: Path, stored: StoredFile) -> str | None:
-    """What tells a file from the one that is listed; None if nothing does."""
+def _fault(path: Path, stored: StoredFile) -> str | None:
+    """What tells a file from the one that is listed."""
     try:
         with open_regular_file(path) as file:
             size = os.fstat(file.fileno()).st_size
@@ -203,10 +182,6 @@ def file_fault(path: Path, stored: StoredFile) -> str | None:
     return None
 
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_ON_HUB = re.compile(r"([\w.-]+/[\w.-]+)@(.*)", re.ASCII)
-
-
 def located(model: str | Path) -> Path:
     """Return the folder of a model: a path as it stands, or ``OWNER/NAME@COMMIT`` of the hub, whose
     package is downloaded where it is not there yet.
@@ -219,59 +194,41 @@ def located(model: str | Path) -> Path:
     on_hub = _ON_HUB.fullmatch(path.as_posix())
     if on_hub is None or last_complete_version(path) is not None:
         return path
-    return _fetched(on_hub[1], on_hub[2])
-
-
-def _fetched(name: str, revision: str) -> Path:
+    name, revision = on_hub.groups()
     try:
         hub: Any = importlib.import_module("huggingface_hub")
-    except ImportError as error:
-        raise PackageError(
-            f"a model of the hub needs the package huggingface_hub ({error}). Install it: "
-            "pip install 'spmrl-bench[hub]'"
-        ) from None
+    except ImportError:
+        problem = "a model of the hub needs its library: pip install 'spmrl-bench[hub]'"
+        raise PackageError(problem) from None
     if not _COMMIT.fullmatch(revision):
         raise _unpinned(hub, name, revision)
-
-    def file(path: str, most: int, *, again: bool = False) -> Path:
-        """A file, of so many bytes at most if it has to be downloaded."""
-
-        def attempt() -> Any:
-            kept = hub.try_to_load_from_cache(name, path, revision=revision)
-            if isinstance(kept, str) and not again:
-                return kept
-            url = hub.hf_hub_url(name, path, revision=revision)
-            size = hub.get_hf_file_metadata(url).size
-            if size is None or size > most:
-                said = "no size" if size is None else f"{size:,} bytes"
-                raise PackageError(
-                    f"{name}@{revision}: {path}: the hub says {said}, where at most {most:,} bytes "
-                    "are taken"
-                )
-            return hub.hf_hub_download(name, path, revision=revision, force_download=again)
-
-        try:
-            return Path(attempt())
-        except SpmrlError:
-            raise
-        except Exception as error:  # of any class
-            raise PackageError(
-                f"{name}@{revision}: {path} cannot be had from the hub ({_reason(error)}). Check "
-                "name, commit and connection"
-            ) from None
-
-    described = file(PACKAGE, LARGEST)
+    described = _downloaded(hub, name, revision, PACKAGE, LARGEST)
     package = read_package(described.parent)
-    for path, stored in (package.files if package is not None else {}).items():
-        found = file(path, stored.size)
-        if file_fault(found, stored) is not None:  # as a disk or another program has left it
-            found = file(path, stored.size, again=True)
-        if (fault := file_fault(found, stored)) is not None:
+    for file, stored in (package.files if package is not None else {}).items():
+        found = _downloaded(hub, name, revision, file, stored.size)
+        if (fault := _fault(found, stored)) is not None:
             raise PackageError(
-                f"{name}@{revision}: {path}: {fault}, so the package on the hub is broken. Take "
-                "another commit, or ask its owner"
+                f"{name}@{revision}: {file}: {fault}. If the copy {found} was damaged here, remove "
+                "it; else the package on the hub is broken: take another commit, or ask its owner"
             )
     return described.parent
+
+
+def _downloaded(hub: Any, name: str, revision: str, path: str, most: int) -> Path:
+    """A file, of so many bytes at most if it is not kept here yet."""
+    place = f"{name}@{revision}: {path}"
+    try:
+        if not isinstance(hub.try_to_load_from_cache(name, path, revision=revision), str):
+            size = hub.get_hf_file_metadata(hub.hf_hub_url(name, path, revision=revision)).size
+            if size is None or size > most:
+                problem = f"the hub says {size} bytes, where at most {most} are taken"
+                raise PackageError(f"{place}: {problem}")
+        return Path(hub.hf_hub_download(name, path, revision=revision))
+    except PackageError:
+        raise
+    except Exception as error:  # of any class
+        reason = f"cannot be had from the hub ({_reason(error)})"
+        raise PackageError(f"{place} {reason}. Check name, commit and connection") from None
 
 
 def _unpinned(hub: Any, name: str, revision: str) -> PackageError:
@@ -281,14 +238,11 @@ def _unpinned(hub: Any, name: str, revision: str) -> PackageError:
     try:
         commit = str(hub.HfApi().model_info(name, revision=shown).sha)
     except Exception as error:
-        return PackageError(
-            f"{problem}. Give the 40 hexadecimal digits of one; which {shown} is, the hub did not "
-            f"say ({_reason(error)})"
-        )
+        advice = f"which {shown} is, the hub did not say ({_reason(error)})"
+        return PackageError(f"{problem}. Give the 40 hexadecimal digits of one; {advice}")
     return PackageError(f"{problem}. Today {shown} is {commit}: give {name}@{commit}")
 
 
 def _reason(error: Exception) -> str:
     """The message of a library in one line, cut where it becomes a lecture."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else text[:300] + " ..."
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,23 +1,80 @@
-"""What is tried next and what is ended early, from dev curves that are made up."""
+"""What is searched, what is tried next, and what is ended early, from made-up dev curves."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
+from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-from spmrl_bench.experiments.search import FIRST_TRIALS, draw, falls_behind, trial_folder
+from spmrl_bench.errors import RecipeError
+from spmrl_bench.experiments.search import (
+    FIRST_TRIALS,
+    SAMPLERS,
+    SearchPlan,
+    Value,
+    draw,
+    falls_behind,
+    notation,
+    read_space,
+    trial_folder,
+)
 from spmrl_bench.experiments.search_document import NAME, SearchDocument
-from spmrl_bench.experiments.search_plan import SAMPLERS, SearchPlan, Value, read_space
 from spmrl_bench.leaderboard.record import Search, SearchTrial
+from spmrl_bench.training import LAST
+from spmrl_bench.training.schedule import Progress
 
 SPACE = {"train.learning_rate": "log:1e-4:5e-3", "model.layers": "1|2"}
-EPOCHS, EVALUATIONS = 4, 2
+POINTS, EVALUATIONS = 8, 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("log:1e-4:5e-3", FloatDistribution(0.0001, 0.005, log=True)),
+        (" log : 0.00010 : 5e-03", FloatDistribution(0.0001, 0.005, log=True)),
+        ("0.1:0.5", FloatDistribution(0.1, 0.5)),
+        ("-1 : 2", FloatDistribution(-1.0, 2.0)),
+        ("int:2:8", IntDistribution(2, 8)),
+        ("8|16|32", CategoricalDistribution(["8", "16", "32"])),
+        ("[8, 16]|[32]", CategoricalDistribution(["[8, 16]", "[32]"])),
+        *((text, None) for text in ("5", "0.1", "none", "vectors:v2.txt", "C:/files/v.txt")),
+    ],
+)
+def test_several_values_are_searched_and_one_is_that_of_all_trials(
+    text: str, expected: object
+) -> None:
+    fixed, space = read_space({"train.some": text, "model.many": "1|2"})
+    assert space.get("train.some") == expected
+    assert fixed == ({} if expected else {"train.some": text})
+    again = {key: notation(searched) for key, searched in space.items()}
+    assert read_space(again)[1] == space
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5:0.1",
+        "int:8:2",
+        "int:2.5:8",
+        "log:0:1",
+        "log:a:1",
+        "log:1e-4",
+        "1:2:3",
+        "0.1:",
+        "1:inf",
+        "8||16",
+        "8|16|8",
+    ],
+)
+def test_what_is_no_range_and_no_list_is_refused(text: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        read_space({"train.some": text})
+    assert str(caught.value).startswith(f"--set train.some={text}: expected LOW:HIGH, the smaller")
 
 
 class Made:
@@ -32,14 +89,9 @@ class Made:
         space: Mapping[str, str] = SPACE,
     ) -> None:
         train = SimpleNamespace(evaluations_per_epoch=EVALUATIONS)
-        first = SimpleNamespace(seed=seed, train=train)
+        first = SimpleNamespace(config=SimpleNamespace(seed=seed, train=train))
         self.folder = folder
-        self.work = cast(
-            SearchPlan,
-            SimpleNamespace(
-                space=read_space(space)[1], first=first, sampler=sampler, pruner=pruner
-            ),
-        )
+        self.work = SearchPlan({}, cast("Any", first), {}, read_space(space)[1], sampler, pruner)
         self.trials: list[SearchTrial] = []
 
     def begin(self) -> dict[str, Value] | None:
@@ -60,19 +112,18 @@ class Made:
             space={}, sampler="tpe", pruner="none", seed=1, select="f1", trials=self.trials
         )
         document = SearchDocument(search=search, base={}, recipes={}, versions={})
-        self.folder.mkdir(exist_ok=True)
-        (self.folder / NAME).write_text(document.model_dump_json())
-        place = trial_folder(self.folder, number)
+        place = trial_folder(self.folder, number) / LAST
         place.mkdir(parents=True)
-        with (place / "events.jsonl").open("w") as events:
-            for point in range(1, EPOCHS * EVALUATIONS + 1):
-                score = height * (1 - 0.5**point)
-                if falls_behind(self.work, self.folder, number, point, score):
-                    self.end("pruned", height)
-                    return point
-                told = {"event": "evaluation", "epoch": point / EVALUATIONS, "dev": score}
-                print(json.dumps(told), file=events, flush=True)
-            print('{"event": "eval', end="", file=events)  # of a process that was killed
+        (place / "progress.json").write_text("{}")
+        (self.folder / NAME).write_text(document.model_dump_json())
+        curve: list[tuple[float, float]] = []
+        for point in range(1, POINTS + 1):
+            score = height * (1 - 0.5**point)
+            if falls_behind(self.work, self.folder, number, point, score):
+                self.end("pruned", height)
+                return point
+            curve.append((1.0, score))
+            (place / "progress.json").write_text(Progress(curve=curve).model_dump_json())
         self.end("complete", height)
         return 0
 
@@ -85,13 +136,8 @@ def test_a_curve_below_the_others_is_ended_after_the_first_epoch(tmp_path: Path)
     assert search.follow(71.0) == EVALUATIONS
     assert search.follow(73.0) == 0
     assert search.follow(20.0) == EVALUATIONS
-    states = [(trial.state, trial.dev) for trial in search.trials]
-    assert states[5:] == [("pruned", 71.0), ("complete", 73.0), ("pruned", 20.0)]
-
-
-def test_without_a_pruner_nothing_is_ended(tmp_path: Path) -> None:
-    search = Made(tmp_path, "none")
-    assert [search.follow(height) for height in (80.0,) * 6 + (1.0,)] == [0] * 7
+    unpruned = Made(tmp_path / "none", "none")
+    assert [unpruned.follow(height) for height in (80.0,) * 6 + (1.0,)] == [0] * 7
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -107,6 +153,8 @@ def test_settings_are_a_function_of_the_seed_and_of_what_is_known(
     once = drawn(tmp_path / "a", 1)
     assert drawn(tmp_path / "b", 1) == once
     assert drawn(tmp_path / "c", 2) != once
+    # They can be read and repeated.
+    assert all(len(str(settings["train.learning_rate"])) <= 9 for settings in once)  # type: ignore[index]
 
 
 def test_the_sampler_learns_from_earlier_trials(tmp_path: Path) -> None:

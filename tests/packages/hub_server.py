@@ -1,7 +1,7 @@
 """A stand-in for the hub of Hugging Face: the part of its web interface that its library calls.
 
-A file is asked for by HEAD, answered with the commit, a tag and the size (of a large file, with a
-redirection to where its bytes lie), then by GET; what a revision stands for is asked of the API.
+A file is asked for by HEAD, answered with the commit, a tag and the size, then by GET; what a
+revision stands for is asked of the API.
 """
 
 from __future__ import annotations
@@ -15,9 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests import builders
-
-#: Bytes from which on a file is stored as a large one.
-LARGE = 20_000
 
 
 @dataclass
@@ -71,9 +68,6 @@ def serving() -> Iterator[Hub]:
                         self.answer(json.dumps(found).encode(), {})
                 case [owner, name, "resolve", commit, *file]:
                     self.resolve(f"{owner}/{name}", commit, "/".join(file))
-                case ["large", owner, name, commit, *file]:
-                    data = hub.repositories[f"{owner}/{name}", commit]["/".join(file)]
-                    self.answer(data, {})
                 case _:
                     self.refuse("RepoNotFound")
 
@@ -85,29 +79,14 @@ def serving() -> Iterator[Hub]:
                 self.refuse("EntryNotFound", commit)
             else:
                 data = files[file]
-                headers = {"X-Repo-Commit": commit}
-                size = str(hub.claims.get(file, len(data)))
-                if len(data) < LARGE and self.command == "GET":
-                    self.answer(data, headers)
-                    return
-                if len(data) < LARGE:
-                    blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-                    headers |= {"ETag": f'"{blob}"', "Content-Length": size}
-                    self.send_response(200)
-                else:
-                    digest = hashlib.sha256(data).hexdigest()
-                    headers |= {
-                        "X-Linked-Etag": f'"{digest}"',
-                        "X-Linked-Size": size,
-                        "Location": f"{elsewhere}/large/{name}/{commit}/{file}",
-                        "Content-Length": "0",
-                    }
-                    self.send_response(302)
-                self.headed(headers)
+                blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+                size = hub.claims.get(file, len(data))
+                headers = {"X-Repo-Commit": commit, "ETag": f'"{blob}"'}
+                self.answer(data, headers | {"Content-Length": str(size)})
 
         def answer(self, data: bytes, headers: dict[str, str]) -> None:
             self.send_response(200)
-            self.headed(headers | {"Content-Length": str(len(data))})
+            self.headed({"Content-Length": str(len(data))} | headers)
             if self.command == "GET":
                 self.wfile.write(data)
 
@@ -123,5 +102,4 @@ def serving() -> Iterator[Hub]:
 
     with builders.serving(Handler) as port:
         hub.url = f"http://127.0.0.1:{port}"
-        elsewhere = f"http://localhost:{port}"  # large files lie on another host
         yield hub

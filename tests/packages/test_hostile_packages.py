@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ SECONDS, MEGABYTES = 3.0, 500
 WEIGHTS = "weights.safetensors"
 STORED = {"sha256": "0" * 64, "size": 1}
 
-Harm = Callable[[Path], None]
+Harm = Callable[[Path], object]
 
 
 def described(edit: Callable[[dict[str, Any]], Any]) -> Harm:
@@ -43,53 +42,25 @@ def listing(name: str, stored: object = STORED) -> Harm:
 
 
 def raw(name: str, data: bytes) -> Harm:
-    def do(folder: Path) -> None:
-        (folder / name).write_bytes(data)
-
-    return do
+    return lambda folder: (folder / name).write_bytes(data)
 
 
 def special(name: str, kind: str) -> Harm:
     """Put something else than a file in the place of one."""
 
     def do(folder: Path) -> None:
-        path = folder / name
-        path.unlink()
-        match kind:
-            case "pipe":
-                os.mkfifo(path)
-            case "device":
-                path.symlink_to("/dev/zero")
-            case "folder":
-                path.mkdir()
-            case "dangling":
-                path.symlink_to(folder / "nowhere")
-            case "loop":
-                path.symlink_to(path)
-            case "socket":
-                with socket.socket(socket.AF_UNIX) as one:
-                    here = Path.cwd()
-                    os.chdir(folder)  # names of sockets are short
-                    try:
-                        one.bind(name)
-                    finally:
-                        os.chdir(here)
+        (folder / name).unlink()
+        SPECIAL[kind](folder / name)
 
     return do
 
 
 def changed(name: str, change: Callable[[bytes], bytes]) -> Harm:
-    def do(folder: Path) -> None:
-        (folder / name).write_bytes(change((folder / name).read_bytes()))
-
-    return do
+    return lambda folder: raw(name, change((folder / name).read_bytes()))(folder)
 
 
 def sparse(name: str) -> Harm:
-    def do(folder: Path) -> None:
-        os.truncate(folder / name, 1 << 40)
-
-    return do
+    return lambda folder: os.truncate(folder / name, 1 << 40)
 
 
 def with_folder(folder: Path) -> None:
@@ -101,10 +72,15 @@ def with_folder(folder: Path) -> None:
     listing("transformer/config.json", {"sha256": digest, "size": 2})(folder)
 
 
-KINDS = ("pipe", "device", "folder", "dangling", "loop", "socket")
+SPECIAL: dict[str, Callable[[Path], object]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": Path.mkdir,
+    "dangling": lambda path: path.symlink_to(path.with_name("nowhere")),
+    "loop": lambda path: path.symlink_to(path),
+}
 FOLDERS: dict[str, tuple[Harm, str]] = {
     "no JSON": (raw(PACKAGE, b"{"), "not valid JSON"),
-    "nothing": (raw(PACKAGE, b""), "not valid JSON"),
     "a list": (raw(PACKAGE, b"[]"), "found a list, expected an object"),
     "deep": (raw(PACKAGE, b"[" * 10**5 + b"]" * 10**5), "recursion limit exceeded"),
     "a key twice": (raw(PACKAGE, b'{"format": 1, "format": 1}'), "twice in one object"),
@@ -113,13 +89,10 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
     "1 TB": (sparse(PACKAGE), "more than 1048576 bytes"),
     "a pickle": (raw(PACKAGE, b"\x80\x04\x95\x0e\0\0\0\0\0\0\0\x8c\x02os."), "not valid JSON"),
     "format 2": (described(lambda c: c.update(format=2)), "reads formats up to 1: install a newer"),
-    "format 0": (described(lambda c: c.update(format=0)), "format: "),
     "format true": (described(lambda c: c.update(format=True)), "format: "),
-    "format '1'": (described(lambda c: c.update(format="1")), "format: "),
     "no format": (described(lambda c: c.pop("format")), "format: missing"),
     "no files": (described(lambda c: c.pop("files")), "files: missing"),
     "no parser": (described(lambda c: c["files"].pop("parser.json")), "lists no parser.json"),
-    "files: a list": (described(lambda c: c.update(files=[])), "files: "),
     "a million names": (
         described(lambda c: c["files"].update({f"{k}.txt": STORED for k in range(10**4)})),
         "files: ",
@@ -130,12 +103,9 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
     ),
     "above": (listing("../x.json"), "has the part '..'"),
     "absolute": (listing("/etc/hosts.txt"), "is absolute"),
-    "a backslash": (listing("..\\x.json"), "has a backslash"),
-    "a device of Windows": (listing("NUL.json"), "is a device on some systems"),
     "a control character": (listing("a\0.json"), "has control characters"),
     "too deep": (listing("a/b/c.json"), "expected a file of a parser"),
     "a pickle listed": (listing("weights.pkl"), "expected a file of a parser"),
-    "a module listed": (listing("__init__.py"), "expected a file of a parser"),
     "itself": (listing(PACKAGE), "expected a file of a parser"),
     "a negative size": (listing("a.txt", STORED | {"size": -1}), "files.a.txt.size"),
     "a size of 1 TB": (listing("a.txt", STORED | {"size": 1 << 40}), "files.a.txt.size"),
@@ -145,16 +115,13 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
         ),
         "lists more than",
     ),
-    "a size of 1.5": (listing("a.txt", STORED | {"size": 1.5}), "files.a.txt.size"),
     "a size as text": (listing("a.txt", STORED | {"size": "1"}), "files.a.txt.size"),
     "a short hash": (listing("a.txt", STORED | {"sha256": "00"}), "files.a.txt.sha256"),
-    "a hash as a number": (listing("a.txt", STORED | {"sha256": 0}), "files.a.txt.sha256"),
     "transforms: a text": (described(lambda c: c["treebank"].update(transforms="x")), "transforms"),
     "scores: a list": (described(lambda c: c.update(scores=[1])), "scores: "),
     "a name of a megabyte": (described(lambda c: c.update(name="a" * 900_000)), "name: "),
     "a file missing": (listing("a.txt"), "a.txt: missing"),
     "weights cut": (changed(WEIGHTS, lambda x: x[:-1]), f"where {PACKAGE} lists"),
-    "weights longer": (changed(WEIGHTS, lambda x: x + b"\0"), f"where {PACKAGE} lists"),
     "a bit of the weights": (
         changed(WEIGHTS, lambda x: x[:-1] + bytes([x[-1] ^ 1])),
         "SHA-256 is not the one",
@@ -167,20 +134,9 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
     "other weights beside": (raw("more.safetensors", b""), "more.safetensors: not listed"),
     "weights not listed": (described(lambda c: c["files"].pop(WEIGHTS)), f"{WEIGHTS}: not listed"),
     "a file beside an encoder's": (with_folder, "added_tokens.json: not listed"),
-    **{f"{PACKAGE}: {kind}": (special(PACKAGE, kind), PACKAGE) for kind in KINDS},
-    **{f"{WEIGHTS}: {kind}": (special(WEIGHTS, kind), WEIGHTS) for kind in KINDS},
+    **{f"{PACKAGE}: {kind}": (special(PACKAGE, kind), PACKAGE) for kind in SPECIAL},
+    **{f"{WEIGHTS}: {kind}": (special(WEIGHTS, kind), WEIGHTS) for kind in SPECIAL},
 }
-
-
-def refusal(model: Path) -> str:
-    """The message that refuses a model, which comes soon and without much memory."""
-    before, begun = peak_megabytes(), time.process_time()
-    with pytest.raises(PackageError) as error:
-        load_parser(model, "cpu")
-    assert time.process_time() - begun < SECONDS
-    assert peak_megabytes() - before < MEGABYTES
-    assert len(str(error.value)) < 3000
-    return str(error.value)
 
 
 def peak_megabytes() -> int:
@@ -190,8 +146,15 @@ def peak_megabytes() -> int:
 
 @pytest.mark.parametrize("harm", FOLDERS)
 def test_harmed_packages_are_refused(harm: str, package: Path, tally: Tally) -> None:
+    """In one message, which comes soon and without much memory."""
     held = tally("R17", "harmed packages")
     do, message = FOLDERS[harm]
     do(package)
     held.add()
-    assert message in refusal(package)
+    before, begun = peak_megabytes(), time.process_time()
+    with pytest.raises(PackageError) as error:
+        load_parser(package, "cpu")
+    assert time.process_time() - begun < SECONDS
+    assert peak_megabytes() - before < MEGABYTES
+    assert message in str(error.value)
+    assert len(str(error.value)) < 3000

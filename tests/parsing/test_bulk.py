@@ -104,34 +104,27 @@ def one_by_one(parser: Parser, sentences: Iterable[InputSentence]) -> list[str]:
     return lines
 
 
-LENGTHS = st.lists(st.integers(0, LIMIT + 3), max_size=40)
-SEEDS, WINDOWS = st.integers(0, 9), st.integers(1, 45)
-
-
-@given(LENGTHS, SEEDS, st.booleans(), WINDOWS, st.sampled_from([1, 30, 100, 2000]))
-def test_windows_and_batches_change_no_tree(
-    parser: Parser, lengths: list[int], seed: int, tagged: bool, window: int, budget: int
-) -> None:
-    sentences = make(lengths, seed, tagged=tagged and 0 not in lengths)
-    lines, counts, _ = run(sentences, here(parser, "flat", budget), window)
-    assert lines == one_by_one(parser, sentences)
-    assert counts.long == sum(length > LIMIT for length in lengths)
-
-
 @settings(max_examples=25)
-@given(LENGTHS, SEEDS, st.booleans(), WINDOWS)
-def test_processes_change_no_tree(
+@given(
+    st.lists(st.integers(0, LIMIT + 3), max_size=40),
+    st.integers(0, 9),
+    st.booleans(),
+    st.integers(1, 45),
+    st.sampled_from([1, 30, 100, 2000]),
+)
+def test_windows_batches_and_processes_change_no_tree(
     parser: Parser,
     crews: list[ParseWindows],
     lengths: list[int],
     seed: int,
     tagged: bool,
     window: int,
+    budget: int,
 ) -> None:
     sentences = make(lengths, seed, tagged=tagged and 0 not in lengths)
     expected = one_by_one(parser, sentences)
-    for crew in crews:
-        lines, counts, _ = run(sentences, crew, window)
+    for parse_windows in (here(parser, "flat", budget), *crews):
+        lines, counts, _ = run(sentences, parse_windows, window)
         assert lines == expected
         assert counts.long == sum(length > LIMIT for length in lengths)
 
@@ -145,14 +138,9 @@ def test_long_sentences_keep_their_lines(parser: Parser) -> None:
     assert counts.first_long.startswith(f"x:2: {LONG}")
     long = InputSentence(["a("] * (LIMIT + 1), ["D"] * (LIMIT + 1), "x:1")
     assert run([long], here(parser))[0] == [f"(S {' '.join(['(D a-LRB-)'] * (LIMIT + 1))})"]
-    shapes = {
-        line.translate({ord(c): None for c in line if c not in "()"})
-        for line in one_by_one(parser, make([9] * 30))
-    }
-    assert len(shapes) > 10, "the example parser is worth comparing"
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 9])
+@pytest.mark.parametrize("window", [1, 3, 9])
 def test_a_long_sentence_is_an_error_behind_all_answers(parser: Parser, window: int) -> None:
     sentences = make([3, 4, LIMIT + 1, 5, LIMIT + 2])
     lines, _, error = run(sentences, here(parser, "error"), window)

@@ -34,7 +34,7 @@ def streamed(model: Path, data: bytes, form: Form, options: ParseOptions) -> byt
 
 
 def job_of(model: Path, inputs: Path, outputs: Path, options: ParseOptions | None = None) -> Job:
-    files, _ = find_inputs(inputs, outputs, None)
+    files = find_inputs(inputs, outputs, None, print)
     return Job(model, identity(model).sha256, files, options or ParseOptions(), ())
 
 
@@ -55,9 +55,7 @@ def results(outputs: Path) -> dict[str, bytes]:
 
 
 def left_over(outputs: Path) -> list[str]:
-    """Hidden files but notes of what is parsed."""
-    hidden = (path.name for path in outputs.rglob(".*"))
-    return sorted(name for name in hidden if not name.endswith(".done"))
+    return sorted(path.name for path in outputs.rglob(".*"))
 
 
 def tokens(count: int, first: int = 0) -> bytes:
