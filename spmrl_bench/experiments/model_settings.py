@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, reduce
 from typing import Any
 
@@ -17,7 +18,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.settings import Settings
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
-from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
+from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables, leaves, places_of
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.storage.toml import (
     describe_mistake,
@@ -134,82 +135,73 @@ def _merged(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, 
     found = dict(settings)
     for key, value in layer.items():
         below = found.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            value = _merged(below, value)
-        found[key] = value
+        both = isinstance(value, Mapping) and isinstance(below, Mapping)
+        found[key] = _merged(below, value) if both else value
     return found
 
 
-class ModelSettings:
-    """The settings of one parser.
+def merge_model(
+    config: type[ParserConfig],
+    inputs: Sequence[str],
+    shared: Iterable[Mapping[str, Any]],
+    own: Iterable[Mapping[str, Any]],
+    command_line: Iterable[Mapping[str, Any]],
+) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+    """Merge layers of settings of a parser, the later ones winning.
 
-    Attributes:
-        given: dotted keys that the command line gives.
-        resolved: all settings, of the parts that the parser has.
+    Args:
+        shared: layers of all variants, which may hold settings of other kinds.
+        own: layers of the variant.
+        command_line: one for each setting, short names first, so that tables win.
+
+    Returns:
+        The settings of the recipe, those with the command line, and the dotted keys that this
+        gives; settings of parts that the parser may not have are among them.
     """
+    tables = parts(config)
+    known = config.model_fields.keys() | tables
+    layers = [
+        {key: value for key, value in in_tables(layer, tables).items() if key in known}
+        for layer in shared
+    ]
+    layers += [in_tables(layer, tables) for layer in own]
+    layers.append({"inputs": inputs} if "inputs" in config.model_fields else {})
+    given = [in_tables(layer, tables) for layer in command_line]
+    recipe: dict[str, Any] = reduce(_merged, layers, {})
+    return recipe, reduce(_merged, given, recipe), {key for layer in given for key in dotted(layer)}
 
-    def __init__(
-        self,
-        config: type[ParserConfig],
-        inputs: Sequence[str],
-        shared: Iterable[Mapping[str, Any]],
-        own: Iterable[Mapping[str, Any]],
-        command_line: Iterable[Mapping[str, Any]],
-    ) -> None:
-        """Merge the layers, the later ones winning.
 
-        Args:
-            config: the class of the settings.
-            inputs: names of the lexical inputs.
-            shared: layers of all variants, which may hold settings of other kinds.
-            own: layers of the variant.
-            command_line: one for each setting, short names first, so that tables win.
-        """
-        self._config, self._tables = config, parts(config)
-        known = config.model_fields.keys() | self._tables
-        layers = [
-            {key: value for key, value in in_tables(layer, self._tables).items() if key in known}
-            for layer in shared
-        ]
-        layers += [in_tables(layer, self._tables) for layer in own]
-        layers.append({"inputs": inputs} if "inputs" in config.model_fields else {})
-        given = [in_tables(layer, self._tables) for layer in command_line]
-        self.given = {key for layer in given for key in dotted(layer)}
-        self._recipe: dict[str, Any] = reduce(_merged, layers, {})
-        self._all: dict[str, Any] = reduce(_merged, given, self._recipe)
-        self.resolved = chosen(self._all) if "inputs" in self._all else self._all
+def model_overrides(
+    config: ParserConfig, recipe: Mapping[str, Any], merged: Mapping[str, Any], given: set[str]
+) -> dict[str, Any]:
+    """What the command line changed of the recipe, by dotted key, as JSON has it.
 
-    def changed(self, config: ParserConfig) -> dict[str, Any]:
-        """Return what the command line changed of the recipe, by dotted key, as JSON has it.
+    Keys are short where that says the same; under its short name a setting is there even if no part
+    of the parser reads it.
+    """
+    before, now = _values(type(config), recipe), _values(type(config), merged)
+    of_parser = leaves(config.model_dump(mode="json")).keys()
+    changed = {key for key in given if now.get(key) != before.get(key)}
+    found: dict[str, Any] = {}
+    for short, places in FLAT.items():
+        there = [key for key in places if key in of_parser]
+        there = there or [key for key in places if key in now]
+        values = [now.get(key) for key in there]
+        if not changed.isdisjoint(there) and all(value == values[0] for value in values):
+            changed -= {*there}
+            found[short] = values[0]
+    return found | {key: now[key] for key in changed & of_parser}
 
-        ``config`` are the resolved settings, checked. Keys are short where that says the same;
-        under its short name a setting is there even if no part of the parser reads it.
-        """
-        before, now = self._values(self._recipe), self._values(self._all)
-        of_parser = leaves(config.model_dump(mode="json")).keys()
-        changed = {key for key in self.given if now.get(key) != before.get(key)}
-        found: dict[str, Any] = {}
-        for short, places in FLAT.items():
-            there = [key for key in places if key in of_parser]
-            there = there or [key for key in places if key in now]
-            values = [now.get(key) for key in there]
-            if not changed.isdisjoint(there) and all(value == values[0] for value in values):
-                changed -= {*there}
-                found[short] = values[0]
-        return found | {key: now[key] for key in changed & of_parser}
 
-    def _values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings by dotted key, as JSON has them, over the defaults."""
-        values = {**defaults_of(self._config), "encoder": "attention"}
-        for name, part in self._tables.items():
-            values[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
-        for key, value in settings.items():
-            layer = {key: value}
-            try:
-                checked = model_layer().model_validate(layer)
-            except ValidationError:
-                pass  # of a part that the parser does not have
-            else:
-                layer = checked.model_dump(mode="json", exclude_unset=True)
-            values = _merged(values, layer)
-        return dotted(values)
+def _values(config: type[ParserConfig], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings by dotted key, as JSON has them, over the defaults of all parts."""
+    values = {**defaults_of(config), "encoder": "attention"}
+    for name, part in parts(config).items():
+        values[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
+    for key, value in settings.items():
+        layer = {key: value}
+        with suppress(ValidationError):  # of a part that the parser does not have
+            checked = model_layer().model_validate(layer)
+            layer = checked.model_dump(mode="json", exclude_unset=True)
+        values = _merged(values, layer)
+    return dotted(values)

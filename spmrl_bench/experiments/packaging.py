@@ -257,7 +257,7 @@ def _description(
     # No folder of this machine.
     settings = {
         key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-        for key, value in config.settings.items()
+        for key, value in config.overrides.items()
     }
     return Package(
         format=FORMAT,

@@ -8,7 +8,6 @@ they are a :class:`RunConfig`, which is stored with the run; nothing else decide
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -53,17 +52,13 @@ from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
 
-_ENDS = 2  # positions of a model for the ends of a sentence
-
 # What recipe files may say --------------------------------------------------------------
 
 
-def _check(check: Callable[[Any], Any], *, imports_parts: bool = False) -> AfterValidator:
-    """A check that returns the value; where recipes are but listed, no parts are imported."""
+def _check(check: Callable[[Any], Any]) -> AfterValidator:
+    """What a check refuses is a mistake of the value's key."""
 
-    def checked(value: Any, info: ValidationInfo) -> Any:
-        if imports_parts and (not value or (info.context or {}).get("light")):
-            return value
+    def checked(value: Any) -> Any:
         try:
             return check(value)
         except SpmrlError as error:
@@ -72,14 +67,24 @@ def _check(check: Callable[[Any], Any], *, imports_parts: bool = False) -> After
     return AfterValidator(checked)
 
 
-def _model_checked(values: dict[str, Any]) -> dict[str, Any]:
+def _unless_light(check: Callable[[Any], Any]) -> AfterValidator:
+    """A check that needs torch, left out where recipes are but listed."""
+
+    def checked(value: Any, info: ValidationInfo) -> Any:
+        if value and not (info.context or {}).get("light"):
+            check(value)
+        return value
+
+    return AfterValidator(checked)
+
+
+def _check_model(values: Mapping[str, Any]) -> None:
     from spmrl_bench.experiments.model_settings import check_model
 
     check_model(values)
-    return values
 
 
-def _inputs_checked(names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_inputs(names: tuple[str, ...]) -> None:
     from spmrl_bench.nn.inputs import INPUTS
 
     for name in names:
@@ -87,13 +92,21 @@ def _inputs_checked(names: tuple[str, ...]) -> tuple[str, ...]:
             raise ValueError(unknown_name("lexical input", name, INPUTS.names()))
         if names.count(name) > 1:
             raise ValueError(f"the input '{name}' is named twice")
-    return names
 
 
 def _trainable(kind: str) -> str:
     if not kind_named(kind).trained:
         raise ValueError("a baseline, which is scored with every test but not trained")
     return kind
+
+
+def _for_each(*names: str) -> AfterValidator:
+    def checked(table: dict[str, Any]) -> dict[str, Any]:
+        if missing := [name for name in names if name not in table]:
+            raise ValueError(f"{', '.join(missing)} missing")
+        return table
+
+    return AfterValidator(checked)
 
 
 def _not_empty(value: tuple[Size, ...]) -> tuple[Size, ...]:
@@ -103,7 +116,7 @@ def _not_empty(value: tuple[Size, ...]) -> tuple[Size, ...]:
     return value
 
 
-Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, imports_parts=True)]
+Inputs = Annotated[tuple[str, ...], _unless_light(_check_inputs)]
 KindName = Annotated[str, _check(_trainable)]
 Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
 TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
@@ -114,9 +127,7 @@ class SettingsLayer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: Annotated[dict[str, Any], _check(_model_checked, imports_parts=True)] = Field(
-        default_factory=dict
-    )
+    model: Annotated[dict[str, Any], _unless_light(_check_model)] = Field(default_factory=dict)
     """Settings of the parser, in a table for each part, or by the short names of settings."""
     train: TrainLayer = Field(default_factory=TrainLayer)
     """Settings of its training, by key."""
@@ -141,13 +152,12 @@ class Variant(SettingsLayer):
     """Settings for treebanks of one track only, over all others of the variant."""
 
 
-def _inputs_alone(value: Any) -> Any:
-    return {"inputs": value} if isinstance(value, list | tuple) else value
-
-
 Variants = dict[
     Annotated[str, AfterValidator(check_name)],  # it becomes part of a folder's name
-    Annotated[Variant, BeforeValidator(_inputs_alone)],  # or the list of its inputs
+    Annotated[
+        Variant,  # or the list of its inputs
+        BeforeValidator(lambda it: {"inputs": it} if isinstance(it, list | tuple) else it),
+    ],
 ]
 
 
@@ -161,9 +171,9 @@ class BaseRecipe(BaseModel):
     select: Selection | None = None
     """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``; by
     default the sum of the headlines of the kind's metrics."""
-    default_size: dict[Track, Size]
+    default_size: Annotated[dict[Track, Size], _for_each(*get_args(Track))]
     """Size used for a treebank of each track unless the user names one."""
-    size: dict[Size, SettingsLayer]
+    size: Annotated[dict[Size, SettingsLayer], _for_each(*get_args(Size))]
     """All settings of both sizes that are not left at their default."""
     track: dict[Track, SettingsLayer] = Field(default_factory=dict)
     """Settings for treebanks of one track, over those of the size."""
@@ -174,16 +184,32 @@ class LanguageRecipe(SettingsLayer):
 
     base: Literal["base"]
     """The shared recipe; one level, always ``base.toml``."""
-    language: str
-    """The language of its treebanks, in English and in small letters."""
     treebanks: Annotated[list[str], Field(min_length=1)]
     """Treebanks in order of preference; the first that is present is used."""
+    language: str
+    """The language of its treebanks, in English and in small letters."""
     size: dict[Size, SettingsLayer] = Field(default_factory=dict)
     """Settings for one size only, over all others of the file."""
     variants: Variants | None = None
     """Variants in place of those of the base."""
     select: Selection | None = None
     """What selects, in place of the base's."""
+
+    @field_validator("treebanks")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if not is_known(name):
+                raise ValueError(unknown_name("treebank", name, manifest_names()))
+        return names
+
+    @field_validator("language")
+    @classmethod
+    def _of_its_treebanks(cls, language: str, info: ValidationInfo) -> str:
+        theirs = {*filter(None, map(language_of, info.data.get("treebanks", ())))}
+        if theirs and language not in theirs:
+            raise ValueError(f"the language of its treebanks is {' or '.join(sorted(theirs))}")
+        return language
 
 
 # What comes of them ---------------------------------------------------------------------
@@ -192,7 +218,9 @@ class LanguageRecipe(SettingsLayer):
 class RunConfig(BaseModel):
     """All settings of one run, resolved."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_by_name=True, serialize_by_alias=True
+    )
 
     recipe: str
     """Name of the recipe."""
@@ -214,7 +242,7 @@ class RunConfig(BaseModel):
     """All settings of the parser, as the kind has them."""
     train: TrainConfig
     """All settings of its training."""
-    settings: dict[str, Any] = Field(default_factory=dict)
+    overrides: dict[str, Any] = Field(default_factory=dict, alias="settings")
     """What the command line changed of the recipe: ``section.key`` and value, sorted."""
     files: dict[str, str] = Field(default_factory=dict)
     """SHA-256 of the files of others that ``model`` names, by setting: a path says little."""
@@ -233,7 +261,7 @@ class RunConfig(BaseModel):
     @property
     def name(self) -> str:
         """The variant, with what was changed of its recipe in brackets."""
-        return variant_text(self.variant, self.settings)
+        return variant_text(self.variant, self.overrides)
 
     @property
     def criterion(self) -> SelectionMetric:
@@ -265,7 +293,7 @@ class Recipe(BaseModel):
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
     ) -> RunConfig:
-        """Return the settings of the run of one variant on one treebank.
+        """The settings of the run of one variant on one treebank.
 
         Args:
             treebank: name of the treebank in use; ``track`` is its own.
@@ -279,14 +307,17 @@ class Recipe(BaseModel):
             RecipeError: an unknown variant, size or key, a wrong value, a key that no layer sets,
                 or a variant that learns from annotation that the treebank lacks.
         """
-        from spmrl_bench.experiments.model_settings import ModelSettings, read_overrides
+        from spmrl_bench.experiments.model_settings import (
+            merge_model,
+            model_overrides,
+            read_overrides,
+        )
         from spmrl_bench.parsers.config import defaults_of
-        from spmrl_bench.parsers.legacy import dotted, short
+        from spmrl_bench.parsers.legacy import chosen, dotted, short
 
         own = self.variant(variant)
         kind = kind_named(own.kind)
-        lacking = [layer for layer in kind.layers if layer not in fingerprints]
-        if lacking:
+        if lacking := [layer for layer in kind.layers if layer not in fingerprints]:
             raise RecipeError(
                 f"variant {variant} learns from {' and '.join(kind.layers)}, but treebank "
                 f"{treebank} has no {' and no '.join(lacking)}"
@@ -304,16 +335,18 @@ class Recipe(BaseModel):
             for layer in (each, each.size.get(of_size), each.track.get(track))
         ]
         given_model, given_train, mistakes = read_overrides(settings or {})
-        model = ModelSettings(
+        before, model, given = merge_model(
             kind.parser_class.Config,
             self.inputs_of(variant),
             [layer.model for layer in shared if layer],
             [layer.model for layer in owns if layer],
             given_model,
         )
-        train: dict[str, Any] = {}
-        for layer in filter(None, (*shared, *owns)):
-            train |= layer.train.model_dump(mode="json", exclude_unset=True)
+        train = defaults_of(TrainConfig) | {
+            key: value
+            for layer in filter(None, (*shared, *owns))
+            for key, value in layer.train.model_dump(mode="json", exclude_unset=True).items()
+        }
         config = validated(
             RunConfig,
             {
@@ -325,7 +358,7 @@ class Recipe(BaseModel):
                 "select": self._selection(kind, variant),
                 "size": of_size,
                 "seed": seed,
-                "model": model.resolved,
+                "model": chosen(model) if "inputs" in model else model,
                 "train": train | given_train,
             },
             f"recipe {self.name} ({variant}, {of_size})",
@@ -333,30 +366,27 @@ class Recipe(BaseModel):
             also=mistakes,
         )
         files = config.model.files()
-        self._check_files({key: files[key] for key in files.keys() - model.given})
-        before = {**defaults_of(TrainConfig), **train}
+        for key in sorted(files.keys() - given):
+            self._check_file(key, files[key])
         now = config.train.model_dump(mode="json")  # without what does not change the weights
-        given = given_train.keys() & now.keys()
-        changes = {key: now[key] for key in given if now[key] != before.get(key)}
-        changed = dotted({"model": model.changed(config.model), "train": changes})
-        for key, value in changed.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise RecipeError(
-                    f"setting '{key}': {value} is no finite number; leave it out instead"
-                )
-        update = {"settings": dict(sorted(changed.items())), "files": digests(short(files))}
-        return config.model_copy(update=update)
+        changed = {key for key in given_train.keys() & now if now[key] != train.get(key)}
+        overrides = {
+            "model": model_overrides(config.model, before, model, given),
+            "train": {key: now[key] for key in changed},
+        }
+        update = {"overrides": dict(sorted(dotted(overrides).items()))}
+        return config.model_copy(update=update | {"files": digests(short(files))})
 
-    def _check_files(self, files: Mapping[str, str]) -> None:
-        for key, place in sorted(files.items()):
-            try:
-                check_path(place)
-            except ValueError as error:
-                raise RecipeError(
-                    f"{self.path}: model.{key}: {error}; the command line can name any other: "
-                    f"--set model.{key}=PATH"
-                ) from None
-            require_inside(Path.cwd(), Path(place), RecipeError)
+    def _check_file(self, key: str, place: str) -> None:
+        """Let a recipe read no files but those in the working directory."""
+        try:
+            check_path(place)
+        except ValueError as error:
+            raise RecipeError(
+                f"{self.path}: model.{key}: {error}; the command line can name any other: "
+                f"--set model.{key}=PATH"
+            ) from None
+        require_inside(Path.cwd(), Path(place), RecipeError)
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""
@@ -378,28 +408,22 @@ class Recipe(BaseModel):
         return found
 
     def size_of(self, track: Track, size: str | None = None) -> Size:
-        """The size asked for, or that of treebanks of a track.
-
-        Raises:
-            RecipeError: there is no such size.
-        """
+        """The size asked for, or that of treebanks of a track; a RecipeError if there is none."""
         for known in get_args(Size):
             if known == (size or self.base.default_size[track]):
                 return known
         raise RecipeError(unknown_name("size", size or "", self.base.size))
 
     def _selection(self, kind: Kind, variant: str) -> str:
-        text = self.language.select or self.base.select
-        if text is None:
-            return str(SelectionMetric.parse(" + ".join(kind.metrics)))
-        lacking = [name for name in SelectionMetric.parse(text).metrics if name not in kind.metrics]
-        if lacking:
+        text = self.language.select or self.base.select or " + ".join(kind.metrics)
+        criterion = SelectionMetric.parse(text)
+        if lacking := [name for name in criterion.metrics if name not in kind.metrics]:
             raise RecipeError(
                 f"{self.path}: select: '{text}' needs the metric {lacking[0]}, but variant "
                 f"{variant} (kind {self.variant(variant).kind}) is scored by "
                 f"{', '.join(kind.metrics)}"
             )
-        return text
+        return str(criterion)
 
     def variant(self, name: str) -> Variant:
         """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name.
@@ -453,45 +477,17 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
         raise RecipeError(unknown_name("language", name, list_recipes()))
     if not path.is_file():
         raise RecipeError(f"{name}: no such recipe file")
-    base_path = path.with_name("base.toml")
-    if not base_path.is_file():
-        base_path = data_dir("recipes") / "base.toml"
-    content, context = read_toml(base_path, RecipeError), {"light": light}
-    base = validated(BaseRecipe, content, base_path, RecipeError, context=context)
-    missing = [f"size.{size}" for size in get_args(Size) if size not in base.size]
-    tracks = get_args(Track)
-    missing += [f"default_size.{track}" for track in tracks if track not in base.default_size]
-    if missing:
-        raise RecipeError("\n".join(f"{base_path}: {key}: missing" for key in missing))
-    content = read_toml(path, RecipeError)
-    also = _unknown_names(content)
-    language = validated(LanguageRecipe, content, path, RecipeError, also=also, context=context)
+    beside = path.with_name("base.toml")
+    base_path = beside if beside.is_file() else data_dir("recipes") / "base.toml"
+    base, language = (
+        validated(model, read_toml(at, RecipeError), at, RecipeError, context={"light": light})
+        for model, at in ((BaseRecipe, base_path), (LanguageRecipe, path))
+    )
     return Recipe(name=path.stem, path=path, base=base, language=language)
 
 
-def _unknown_names(content: Mapping[str, Any]) -> list[str]:
-    language, listed = content.get("language"), content.get("treebanks")
-    # What is no name the schema says.
-    banks = [bank for bank in listed if isinstance(bank, str)] if isinstance(listed, list) else []
-    mistakes = [
-        f"treebanks: {unknown_name('treebank', bank, manifest_names())}"
-        for bank in banks
-        if not is_known(bank)
-    ]
-    known = {bank: found for bank in banks if (found := language_of(bank)) is not None}
-    if not isinstance(language, str) or language in known.values():
-        return mistakes
-    every = {*filter(None, map(language_of, manifest_names()))}
-    if language not in every:
-        mistakes.append(f"language: {unknown_name('language', language, every)}")
-    elif known:
-        bank, other = next(iter(known.items()))
-        mistakes.append(f"language: found {language!r}, but treebank {bank} is {other}")
-    return mistakes
-
-
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
-    """Return path and text of a recipe below a folder, for a treebank that none names yet.
+    """Path and text of a recipe below a folder, for a treebank that none names yet.
 
     It is called as the language, or as the treebank. The variants of the base are those that fit
     the treebank; nothing but positions for its ``longest`` sentence may have to be said.
@@ -501,11 +497,11 @@ def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[P
     """
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
-    if longest + _ENDS > min(size["model"]["attention"]["max_positions"] for size in sizes):
-        content["model"] = {"max_positions": longest + _ENDS}
+    needed = longest + 2  # the ends of a sentence have positions too
+    if needed > min(size["model"]["attention"]["max_positions"] for size in sizes):
+        content["model"] = {"max_positions": needed}
     folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
-    taken = {path.stem for folder in folders for path in folder.glob("*.toml")}
     for name in (language, treebank):
-        if name not in taken:
+        if not any((folder / f"{name}.toml").exists() for folder in folders):
             return top / "recipes" / f"{name}.toml", toml_text(content)
     raise RecipeError(f"there is a recipe '{treebank}' already: choose another name (--name)")

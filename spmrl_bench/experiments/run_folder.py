@@ -101,22 +101,16 @@ def unwritable(folder: Path, error: OSError) -> CheckpointError:
 
 
 class Failed(BaseModel):
-    """What ended a run."""
+    """What ended a run: when, where, what the user is told, and of a defect the traceback."""
 
     time: datetime.datetime
     host: str
     message: str
-    """What the user is told."""
     traceback: str | None = None
-    """Of a defect of the program."""
 
 
 def read_failed(folder: Path) -> Failed | None:
-    """What ended a run; None where nothing did.
-
-    Raises:
-        CheckpointError: the note is broken.
-    """
+    """What ended a run, None where nothing did; a CheckpointError where the note is broken."""
     path = folder / FAILED
     try:
         return Failed.model_validate_json(read_regular(path))
@@ -158,7 +152,6 @@ def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
 
 
 def _writable(text: str) -> str:
-    """A text of whatever stood in a file, as one that can be encoded."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -174,54 +167,46 @@ def write_settings(folder: Path, settings: BaseModel) -> None:
 
 
 def read_config(path: Path) -> RunConfig:
-    """The settings noted in a ``run.json``.
+    """The settings noted in a ``run.json``; a CheckpointError where there are none."""
+    from spmrl_bench.parsers.legacy import nested
 
-    Raises:
-        UntrainedError: it is absent.
-        CheckpointError: it is broken.
-    """
     try:
         noted: Any = parse_json(read_regular(path))
-    except FileNotFoundError:
-        raise UntrainedError(
-            f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
-        ) from None
+        noted["model"] = nested(noted["model"])
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
-    if not isinstance(noted, dict):
-        raise CheckpointError(f"{path}: not the settings of a run. Start anew with --fresh")
-    if isinstance(model := noted.get("model"), dict):
-        from spmrl_bench.parsers.legacy import nested
-
-        noted["model"] = nested(model)
+    except (ValueError, TypeError, KeyError):
+        raise CheckpointError(
+            f"{path}: not the settings of a run. Start anew with --fresh"
+        ) from None
     return validated(RunConfig, noted, path, CheckpointError)
 
 
-def check_settings(
-    folder: Path, noted: RunConfig, config: RunConfig, *, other_minutes: bool = False
-) -> None:
-    """Check that the settings noted in a run folder are those of the run.
+def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
+    """Check that the settings noted in a run folder, if any are, are those of the run.
 
     Args:
         other_minutes: whether it may have been given another time to train.
 
     Raises:
         SettingsMismatchError: they are not.
+        CheckpointError: they cannot be read.
     """
+    path = folder / SETTINGS
+    if not path.exists():
+        return
     # Dumped, they lack what does not change the weights.
-    earlier, now = noted.model_dump(mode="json"), config.model_dump(mode="json")
+    pair = [each.model_dump(mode="json") for each in (read_config(path), config)]
     if other_minutes:
-        for each in (earlier, now):
+        for each in pair:
             each["train"].pop("max_minutes", None)
             each["settings"].pop(MINUTES, None)
-    if earlier != now:
+    if pair[0] != pair[1]:
         from spmrl_bench.parsers.legacy import leaves, short
 
-        for each in (earlier, now):
-            each["model"] = short(leaves(each["model"]))
-        raise settings_mismatch(folder, earlier, now)
+        raise settings_mismatch(
+            folder, *({**each, "model": short(leaves(each["model"]))} for each in pair)
+        )
 
 
 def settings_mismatch(
@@ -252,11 +237,8 @@ def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = 
 def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:
     """The state in which training has ended; None where it has not.
 
-    It changes nothing, so the folder may be another process's.
-
-    Args:
-        config: with which it would go on: a run that ran out of time has not ended where that
-            gives it more.
+    Nothing is changed, so the folder may be another process's. A run that ran out of time has not
+    ended where the settings with which it would go on give it more.
 
     Raises:
         CheckpointError: the checkpoint is incomplete.
@@ -264,21 +246,15 @@ def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | 
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
         return None
-    if saved.stopped_by == OUT_OF_TIME and config is not None:
-        return saved if out_of_time(config.train, saved) else None
-    return saved
+    goes_on = config and saved.stopped_by == OUT_OF_TIME and not out_of_time(config.train, saved)
+    return None if goes_on else saved
 
 
 def ended(folder: Path) -> Progress:
-    """The state in which training has ended.
-
-    Raises:
-        UntrainedError: it has not.
-    """
+    """The state in which training has ended; an UntrainedError where it has not."""
     if (state := final_progress(folder)) is None:
         raise UntrainedError(
-            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
-            "to continue it"
+            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options"
         )
     return state
 

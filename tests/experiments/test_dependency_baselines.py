@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.score import baseline_results
+from spmrl_bench.experiments.evaluation import baseline_results
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank

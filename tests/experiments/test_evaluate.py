@@ -13,7 +13,12 @@ from spmrl_bench.errors import (
     CheckpointError,
     RecipeError,
 )
-from spmrl_bench.experiments.score import baseline_results, evaluate_parser, gold_parses, rules_of
+from spmrl_bench.experiments.evaluation import (
+    baseline_results,
+    evaluate_parser,
+    gold_parses,
+    rules_of,
+)
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records

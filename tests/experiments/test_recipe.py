@@ -143,7 +143,7 @@ def test_mistakes_in_what_is_asked_for(laboratory: Laboratory) -> None:
         ("train.max_epochs", "0", "should be greater than or equal to 1; found 0"),
         ("train.max_epochs", "many", "unable to parse string as an integer; found 'many'"),
         ("train.max_epochs", "", "found ''"),
-        ("train.max_minutes", "inf", "setting 'train.max_minutes': inf is no finite number"),
+        ("train.max_minutes", "inf", "train.max_minutes: input should be a finite number; found inf"),
     ],
 )
 def test_mistakes_in_settings(laboratory: Laboratory, key: str, value: str, message: str) -> None:
@@ -190,7 +190,7 @@ def test_all_mistakes_of_a_language_file(laboratory: Laboratory) -> None:
 
 
 def settings_of(laboratory: Laboratory, given: dict[str, str]) -> dict[str, object]:
-    return resolve(load_recipe(str(laboratory.recipe)), settings=given).settings
+    return resolve(load_recipe(str(laboratory.recipe)), settings=given).overrides
 
 
 def test_only_what_changes_the_recipe_is_a_setting(laboratory: Laboratory) -> None:
@@ -216,7 +216,7 @@ def test_settings_do_not_depend_on_their_order_or_spelling(laboratory: Laborator
     recipe = load_recipe(str(laboratory.recipe))
     one = resolve(recipe, settings={"model.matrices": "full", "model.layers": "2"})
     other = resolve(recipe, settings={"model.layers": "+2", "model.matrices": '"full"'})
-    assert (one, [*one.settings]) == (other, [*other.settings])
+    assert (one, [*one.overrides]) == (other, [*other.overrides])
     assert one.name == "charlstm (layers=2, matrices=full)"
     assert RunConfig.model_validate_json(one.model_dump_json()) == one
 
@@ -278,7 +278,7 @@ def test_files_of_a_recipe_lie_in_the_working_directory(laboratory: Laboratory) 
         resolve(recipe, variant="v")
     config = resolve(recipe, variant="v", settings={"model.vectors": str(laboratory.recipe)})
     assert [*config.files] == ["vectors"]
-    assert config.settings == {"model.vectors": str(laboratory.recipe)}
+    assert config.overrides == {"model.vectors": str(laboratory.recipe)}
 
 
 def test_lexical_inputs_joined_are_a_variant() -> None:
@@ -349,14 +349,14 @@ def test_a_variant_has_a_kind_and_settings_of_its_own(
     model = flat(config.model)
     assert model["lexical"] == ["word", "tag"]
     assert (model["heads"], model["layers"], model["tag_dropout"]) == (2, 3, 0.1)
-    assert (config.train.learning_rate, config.settings) == (0.5, {})  # all is the recipe's own
+    assert (config.train.learning_rate, config.overrides) == (0.5, {})  # all is the recipe's own
     plain = resolve(recipe, variant="plain", fingerprints=BOTH)
     assert (plain.kind, plain.fingerprint, flat(plain.model)["layers"]) == ("chart", "f", 5)
     assert plain.train.learning_rate == TRAIN["learning_rate"]
 
     given = {"model.layers": "4", "train.learning_rate": "0.50"}
     changed = resolve(recipe, variant="joint", fingerprints=BOTH, settings=given)
-    assert changed.settings == {"model.layers": 4}
+    assert changed.overrides == {"model.layers": 4}
     assert RunConfig.model_validate_json(changed.model_dump_json()) == changed
 
 

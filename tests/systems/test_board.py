@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
-from spmrl_bench.experiments.plan import Field, Run, make_runs, plan_board
+from spmrl_bench.experiments.plan import Run, make_runs, plan_board
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.score import KnownRecords
 from spmrl_bench.experiments.train import train_and_evaluate
@@ -22,17 +23,11 @@ from spmrl_bench.systems.entry import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets
-from spmrl_bench.trees.parse import Layer
 from spmrl_bench.trees.tree import Tree
 from tests.builders import works
 from tests.laboratory import QUICK, TRAIN, Laboratory
 
 RUNS, RESULTS = Path("runs"), Path("results")
-
-
-def fields(laboratory: Laboratory, layers: Sequence[Layer] = (), **options: Any) -> list[Field]:
-    track = options.pop("track", "open")
-    return plan_board(track, languages=[str(laboratory.recipe)], others=layers, **options)
 
 
 def ours(laboratory: Laboratory, *variants: str, **options: Any) -> list[Run]:
@@ -55,20 +50,28 @@ def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
     return ours_and_others(load_results([results]).groups, **options)[0]
 
 
-def test_who_competes_where(laboratory: Laboratory) -> None:
-    (field,) = fields(laboratory, ["constituents"])
-    assert field[1:] == ("tiny-open", "constituents", ["charlstm", "word-charlstm"])
-    (field,) = fields(laboratory, variants=["charlstm"], track="mini")
-    assert field.treebank == "tiny-mini"
-    assert field.variants == ["charlstm"]
-    with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
-        fields(laboratory, treebanks=["tiny-opne"])
-    with pytest.raises(RecipeError, match=r"unknown variant 'charlsmt'\. Did you mean charlstm"):
-        fields(laboratory, variants=["charlsmt"])
-    with pytest.raises(RecipeError, match="unknown track 'opne'"):
-        fields(laboratory, track="opne")
-    with pytest.raises(TreebankError, match="no treebank of track spmrl is present"):
-        fields(laboratory, track="spmrl")
+def test_who_competes_where(laboratory: Laboratory, flat: Known) -> None:
+    def board(track: str = "open", **options: Any) -> list[tuple[str, str]]:
+        others = [("constituents", partial(system_runs, system=flat, minutes=5))]
+        runs = plan_board(track, languages=[str(laboratory.recipe)], others=others, **options)
+        return [(run.folder.parent.name, run.variant) for run in runs]
+
+    names = ["charlstm", "word-charlstm", flat.name]
+    assert board() == [("tiny-open", name) for name in names]
+    named = [("tiny-mini", "charlstm"), ("tiny-mini", flat.name)]
+    assert board("mini", variants=["charlstm"]) == named
+    for options, error, message in (
+        ({"treebanks": ["tiny-opne"]}, RecipeError, "unknown treebank of track open 'tiny-opne'"),
+        (
+            {"variants": ["charlsmt"]},
+            RecipeError,
+            r"unknown variant 'charlsmt'\. Did you mean char",
+        ),
+        ({"track": "opne"}, RecipeError, "unknown track 'opne'"),
+        ({"track": "spmrl"}, TreebankError, "no treebank of track spmrl is present"),
+    ):
+        with pytest.raises(error, match=message):
+            board(**options)
 
 
 def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: Known) -> None:
