@@ -55,10 +55,12 @@ Size = Literal["published", "small"]
 # What recipe files may say --------------------------------------------------------------
 
 
-def _check(check: Callable[[Any], Any]) -> AfterValidator:
-    """What a check refuses is a mistake of the value's key."""
+def _check(check: Callable[[Any], Any], *, needs_torch: bool = False) -> AfterValidator:
+    """What a check refuses is a mistake of the value's key; what it returns is the value."""
 
-    def checked(value: Any) -> Any:
+    def checked(value: Any, info: ValidationInfo) -> Any:
+        if needs_torch and (not value or (info.context or {}).get("light")):
+            return value
         try:
             return check(value)
         except SpmrlError as error:
@@ -67,24 +69,14 @@ def _check(check: Callable[[Any], Any]) -> AfterValidator:
     return AfterValidator(checked)
 
 
-def _unless_light(check: Callable[[Any], Any]) -> AfterValidator:
-    """A check that needs torch, left out where recipes are but listed."""
-
-    def checked(value: Any, info: ValidationInfo) -> Any:
-        if value and not (info.context or {}).get("light"):
-            check(value)
-        return value
-
-    return AfterValidator(checked)
-
-
-def _check_model(values: Mapping[str, Any]) -> None:
+def _model_checked(values: Mapping[str, Any]) -> Mapping[str, Any]:
     from spmrl_bench.experiments.model_settings import check_model
 
     check_model(values)
+    return values
 
 
-def _check_inputs(names: tuple[str, ...]) -> None:
+def _inputs_checked(names: tuple[str, ...]) -> tuple[str, ...]:
     from spmrl_bench.nn.inputs import INPUTS
 
     for name in names:
@@ -92,6 +84,7 @@ def _check_inputs(names: tuple[str, ...]) -> None:
             raise ValueError(unknown_name("lexical input", name, INPUTS.names()))
         if names.count(name) > 1:
             raise ValueError(f"the input '{name}' is named twice")
+    return names
 
 
 def _trainable(kind: str) -> str:
@@ -100,23 +93,7 @@ def _trainable(kind: str) -> str:
     return kind
 
 
-def _for_each(*names: str) -> AfterValidator:
-    def checked(table: dict[str, Any]) -> dict[str, Any]:
-        if missing := [name for name in names if name not in table]:
-            raise ValueError(f"{', '.join(missing)} missing")
-        return table
-
-    return AfterValidator(checked)
-
-
-def _not_empty(value: tuple[Size, ...]) -> tuple[Size, ...]:
-    # Unlike a bound of the schema's, this says nothing where an item is wrong.
-    if not value:
-        raise ValueError("expected one at least")
-    return value
-
-
-Inputs = Annotated[tuple[str, ...], _unless_light(_check_inputs)]
+Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, needs_torch=True)]
 KindName = Annotated[str, _check(_trainable)]
 Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
 TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
@@ -127,9 +104,9 @@ class SettingsLayer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: Annotated[dict[str, Any], _unless_light(_check_model)] = Field(default_factory=dict)
+    model: Annotated[dict[str, Any], _check(_model_checked, needs_torch=True)] = {}
     """Settings of the parser, in a table for each part, or by the short names of settings."""
-    train: TrainLayer = Field(default_factory=TrainLayer)
+    train: TrainLayer = TrainLayer()
     """Settings of its training, by key."""
 
 
@@ -142,13 +119,13 @@ class Variant(SettingsLayer):
     """Another variant, whose inputs and settings this one has too, its own over them."""
     inputs: Inputs = ()
     """What it reads of a word, its lexical inputs; if none, as the variant that it is ``like``."""
-    sizes: Annotated[tuple[Size, ...], AfterValidator(_not_empty)] = get_args(Size)
+    sizes: tuple[Size, ...] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
     """Whether it is trained only where it is named, or where no other variant can learn."""
-    size: dict[Size, SettingsLayer] = Field(default_factory=dict)
+    size: dict[Size, SettingsLayer] = {}
     """Settings for one size only, over those of the variant for all."""
-    track: dict[Track, SettingsLayer] = Field(default_factory=dict)
+    track: dict[Track, SettingsLayer] = {}
     """Settings for treebanks of one track only, over all others of the variant."""
 
 
@@ -171,11 +148,11 @@ class BaseRecipe(BaseModel):
     select: Selection | None = None
     """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``; by
     default the sum of the headlines of the kind's metrics."""
-    default_size: Annotated[dict[Track, Size], _for_each(*get_args(Track))]
+    default_size: Annotated[dict[Track, Size], Field(min_length=len(get_args(Track)))]
     """Size used for a treebank of each track unless the user names one."""
-    size: Annotated[dict[Size, SettingsLayer], _for_each(*get_args(Size))]
+    size: Annotated[dict[Size, SettingsLayer], Field(min_length=len(get_args(Size)))]
     """All settings of both sizes that are not left at their default."""
-    track: dict[Track, SettingsLayer] = Field(default_factory=dict)
+    track: dict[Track, SettingsLayer] = {}
     """Settings for treebanks of one track, over those of the size."""
 
 
@@ -188,7 +165,7 @@ class LanguageRecipe(SettingsLayer):
     """Treebanks in order of preference; the first that is present is used."""
     language: str
     """The language of its treebanks, in English and in small letters."""
-    size: dict[Size, SettingsLayer] = Field(default_factory=dict)
+    size: dict[Size, SettingsLayer] = {}
     """Settings for one size only, over all others of the file."""
     variants: Variants | None = None
     """Variants in place of those of the base."""
@@ -242,9 +219,9 @@ class RunConfig(BaseModel):
     """All settings of the parser, as the kind has them."""
     train: TrainConfig
     """All settings of its training."""
-    overrides: dict[str, Any] = Field(default_factory=dict, alias="settings")
+    overrides: dict[str, Any] = Field(default={}, alias="settings")
     """What the command line changed of the recipe: ``section.key`` and value, sorted."""
-    files: dict[str, str] = Field(default_factory=dict)
+    files: dict[str, str] = {}
     """SHA-256 of the files of others that ``model`` names, by setting: a path says little."""
 
     @field_validator("model", mode="plain")

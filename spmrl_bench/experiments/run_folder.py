@@ -167,12 +167,19 @@ def write_settings(folder: Path, settings: BaseModel) -> None:
 
 
 def read_config(path: Path) -> RunConfig:
-    """The settings noted in a ``run.json``; a CheckpointError where there are none."""
+    """The settings noted in a ``run.json``.
+
+    Raises:
+        UntrainedError: it is absent.
+        CheckpointError: it is broken.
+    """
     from spmrl_bench.parsers.legacy import nested
 
     try:
         noted: Any = parse_json(read_regular(path))
-        noted["model"] = nested(noted["model"])
+        noted["model"] = nested(noted["model"])  # earlier versions wrote them side by side
+    except FileNotFoundError:
+        raise _untrained(path.parent) from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError):
@@ -253,10 +260,13 @@ def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | 
 def ended(folder: Path) -> Progress:
     """The state in which training has ended; an UntrainedError where it has not."""
     if (state := final_progress(folder)) is None:
-        raise UntrainedError(
-            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options"
-        )
+        raise _untrained(folder)
     return state
+
+
+def _untrained(folder: Path) -> UntrainedError:
+    what = "training has not ended" if (folder / LAST).exists() else "not trained yet"
+    return UntrainedError(f"{folder}: {what}; run 'spmrl-bench train' with the same options")
 
 
 def best_weights(folder: Path) -> str:

@@ -123,9 +123,10 @@ def train_all(
     ]
 
     def on_end(outcome: Outcome) -> None:
-        if not on.is_local and outcome.status == "done" and (folder := outcome.unit.folder):
-            if said := last_line(folder / LOG):
-                log(said)
+        folder = outcome.unit.folder
+        elsewhere = folder if outcome.status == "done" and not on.is_local else None
+        if elsewhere and (said := last_line(elsewhere / LOG)):
+            log(said)
 
     if units:
         place = runs[0].folder.parents[1]

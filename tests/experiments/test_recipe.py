@@ -143,7 +143,11 @@ def test_mistakes_in_what_is_asked_for(laboratory: Laboratory) -> None:
         ("train.max_epochs", "0", "should be greater than or equal to 1; found 0"),
         ("train.max_epochs", "many", "unable to parse string as an integer; found 'many'"),
         ("train.max_epochs", "", "found ''"),
-        ("train.max_minutes", "inf", "train.max_minutes: input should be a finite number; found inf"),
+        (
+            "train.max_minutes",
+            "inf",
+            "train.max_minutes: input should be a finite number; found inf",
+        ),
     ],
 )
 def test_mistakes_in_settings(laboratory: Laboratory, key: str, value: str, message: str) -> None:
