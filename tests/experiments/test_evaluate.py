@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import (
-    CheckpointError,
-    RecipeError,
-)
+from spmrl_bench.errors import CheckpointError, RecipeError
 from spmrl_bench.experiments.evaluation import (
     baseline_results,
     evaluate_parser,
@@ -24,7 +21,6 @@ from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
@@ -181,11 +177,21 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     assert [find_record(str(folder), RESULTS) for folder in selected] == members
 
 
-def test_an_ensemble_needs_several_runs_all_of_them_trained(trained: Laboratory) -> None:
+def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> None:
     with pytest.raises(RecipeError, match=r"an ensemble needs two runs .* --seeds 5"):
         evaluate(trained, ensemble=True)
-    with pytest.raises(CheckpointError, match=r"small-charlstm-seed2: not trained yet"):
+    with pytest.raises(
+        CheckpointError, match=r"small-charlstm-seed2: not trained yet; run 'spm"
+    ):
         evaluate(trained, ensemble=True, seeds=[1, 2])
+    path = FOLDERS[1] / "last" / "progress.json"
+    progress = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(progress | {"stopped_by": None}), encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
+        evaluate(trained)
+    (FIRST / "best" / "weights.safetensors").unlink()
+    with pytest.raises(CheckpointError, match="best: no weights"):
+        evaluate(trained, variants=["charlstm"])
     assert not RESULTS.exists()
 
 
@@ -246,39 +252,6 @@ def test_baseline_is_right_branching_with_its_own_signature(trained: Laboratory)
     assert baseline.tokens_per_second is None
     assert "variant:right-branching" in long_signature(baseline)
     assert "seed:" not in long_signature(baseline)
-
-
-def test_eval_before_training_and_before_its_end(trained: Laboratory) -> None:
-    with pytest.raises(CheckpointError, match=r"not trained yet; run 'spmrl-bench train'"):
-        evaluate(trained, seeds=[2])
-    path = FOLDERS[1] / "last" / "progress.json"
-    progress = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(progress | {"stopped_by": None}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
-        evaluate(trained)
-    assert not RESULTS.exists()
-
-
-def test_eval_without_the_best_weights(trained: Laboratory) -> None:
-    (FIRST / "best" / "weights.safetensors").unlink()
-    with pytest.raises(CheckpointError, match="best: no weights"):
-        evaluate(trained, variants=["charlstm"])
-
-
-def test_decode_is_given_every_sentence_of_dev_once(
-    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    decoded: list[int] = []
-
-    predict = ChartParser.predict
-
-    def watched(self: ChartParser, encoded: Any, members: Any) -> Any:
-        decoded.append(len(encoded[0].places))
-        return predict(self, encoded, members)
-
-    monkeypatch.setattr(ChartParser, "predict", watched)
-    evaluate(trained, variants=["charlstm"])
-    assert sum(decoded) == SIZES["dev"] + SIZES["test"]
 
 
 class Tagging:

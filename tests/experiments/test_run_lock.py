@@ -61,47 +61,30 @@ def locks() -> list[str]:
     return sorted(path.name for path in FOLDER.parent.glob(".*"))
 
 
-def change(**values: Any) -> None:
-    """Change what the lock says."""
-    text = json.dumps(json.loads(LOCK.read_text(encoding="utf-8")) | values)
-    LOCK.write_text(text, encoding="utf-8")
-
-
-def age(seconds: float) -> None:
-    """Let the owner have given its last sign of life so long ago."""
-    then = time.time() - seconds
-    os.utime(LOCK, (then, then))
-
-
-def test_a_lock_makes_no_folder_and_is_not_anothers_business() -> None:
-    with run_lock(FOLDER), run_lock(FOLDER.with_name("other")):
-        assert not FOLDER.exists()  # since nothing was written to it
-    assert locks() == []
-
-
 def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
     with another_owner() as other:
+        assert not FOLDER.exists()  # since nothing was written to it
         with pytest.raises(RunOwnedError) as caught:
             run_lock(FOLDER).__enter__()
         message = str(caught.value)
         assert f": process {other.pid} on " in message
         assert " has been training here since 2" in message
         assert f"end it ('kill {other.pid}' lets it save)" in message
+        text = LOCK.read_text(encoding="utf-8")
+        elsewhere = FOLDER.with_name("elsewhere")
+        lock = LOCK.with_name(".elsewhere.lock")
+        lock.write_text(json.dumps(json.loads(text) | {"machine": "elsewhere boot space"}))
+        silent = time.time() - SILENCE + 60
+        os.utime(lock, (silent, silent))
+        with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes .*delete .*lock"):
+            run_lock(elsewhere).__enter__()
+        lock.unlink()
         other.kill()
         # It is gone even while its parent has not asked how it ended.
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
         with run_lock(FOLDER):
             assert locks() == [LOCK.name]
     assert locks() == []
-
-
-def test_the_owner_on_another_machine_is_told_with_what_to_do() -> None:
-    with another_owner():
-        pass
-    change(machine="elsewhere boot space")
-    age(SILENCE - 60)
-    with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes after .*delete .*lock"):
-        run_lock(FOLDER).__enter__()
 
 
 # Training ----------------------------------------------------------------------------------
