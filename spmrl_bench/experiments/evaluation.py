@@ -22,15 +22,14 @@ from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.treebanks.treebank import Treebank
-from spmrl_bench.trees.parse import LAYERS, Layer, Parse
+from spmrl_bench.trees.parse import LAYERS, Parse
 
 
 @dataclass(frozen=True)
 class Evaluated:
-    """Counts of a parser's parses against gold, and how fast it parsed.
+    """Counts of a parser's parses against gold, by metric, and how fast it parsed.
 
     Attributes:
-        counts: by the name of the metric.
         parses: as they were counted, with the treebank's tags.
         tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
     """
@@ -48,27 +47,18 @@ class Evaluated:
 
 
 def rules_of(bank: Treebank, metrics: Sequence[str]) -> dict[str, Any]:
-    """What decides the counts of each metric on a treebank.
-
-    Raises:
-        SpmrlError: an unknown metric, or rules that the treebank gives wrongly.
-    """
+    """What decides the counts of each metric on a treebank."""
     return {name: metric_named(name).rules(bank.rules.get(name, {})) for name in metrics}
 
 
 def gold_parses(bank: Treebank, split: str, metrics: Sequence[str]) -> list[Parse]:
     """The sentences of a split with the layers that the metrics compare."""
     wanted = set(chain.from_iterable(metric_named(name).layers for name in metrics))
-    layers: list[Layer] = [layer for layer in LAYERS if layer in wanted]
-    return bank.examples(split, layers or bank.layers[:1])
+    return bank.examples(split, [layer for layer in LAYERS if layer in wanted] or bank.layers[:1])
 
 
 def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence[Parse]) -> None:
-    """Refuse a split with a sentence for which the parser has no room.
-
-    Raises:
-        SentenceTooLongError: with the treebank, the split and the sentence.
-    """
+    """Raise a SentenceTooLongError for a sentence that the parser has no room for."""
     for number, example in enumerate(examples, start=1):
         if problem := parser.problem(example.words):
             raise SentenceTooLongError(f"{bank.name}, split {split}, sentence {number}: {problem}")
@@ -81,8 +71,6 @@ def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, A
     parameter sets delete punctuation by tag, and tags that differ would hide sentences.
 
     Args:
-        parser: what parses.
-        gold: sentences with the layers that the metrics compare.
         rules: by the name of each metric to score with, see :func:`rules_of`.
     """
     tags = [parse.tags for parse in gold]
@@ -111,7 +99,6 @@ def score_split(
     """The scores of a parser on a split, with their signatures, as a record keeps them.
 
     Args:
-        parser: what parses; its kind says by what it is scored.
         config: of the run that parses; None for a baseline, whose signature then names its kind
             as the variant.
         seeds: of the runs of which the parser is an ensemble; none for a parser of its own.
@@ -138,7 +125,7 @@ def score_split(
         seed="+".join(map(str, seeds)) or (config.seed if config else None),
     )
     return SplitResult(
-        sentences=len(next(iter(found.counts.values()))),
+        sentences=len(gold),
         metrics={
             name: metric_result(bank, split, name, counts, rules[name], source)
             for name, counts in found.counts.items()
@@ -151,11 +138,7 @@ def score_split(
 def metric_result(
     bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Provenance
 ) -> MetricResult:
-    """The result that the counts of a metric give, signed.
-
-    Args:
-        source: of the parses; what it must say of the treebank is added.
-    """
+    """The result that the counts of a metric give, signed; ``source`` is that of the parses."""
     metric = metric_named(name)
     whole = replace(
         source,

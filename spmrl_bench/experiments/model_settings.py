@@ -135,8 +135,9 @@ def _merged(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, 
     found = dict(settings)
     for key, value in layer.items():
         below = found.get(key)
-        both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        found[key] = _merged(below, value) if both else value
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            value = _merged(below, value)
+        found[key] = value
     return found
 
 

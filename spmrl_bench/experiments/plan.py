@@ -23,20 +23,19 @@ from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
-from spmrl_bench.treebanks.catalogue import load_manifest, treebank_status
+from spmrl_bench.treebanks.catalogue import TreebankStatus, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
 
-#: The cost of a model (see its configuration) that gains little from a second thread, at most.
-SMALL = 1e6
-# Sentences of a treebank that does not declare how many it has.
-_USUAL = 5000
+# The cost of a model (see its configuration) that gains little from a second thread, at most.
+_SMALL = 1e6
 
 
 @dataclass(frozen=True)
 class Run:
-    """One variant on one treebank with one size, seed and settings, trained or not.
+    """One variant on one treebank with one size, seed and settings, trained or not: an
+    :class:`~spmrl_bench.experiments.score.AnyRun`.
 
     The test split of the treebank is closed (:meth:`Treebank.without_test`), whatever the run was
     made with: the evaluation alone opens it.
@@ -59,45 +58,37 @@ class Run:
 
     @property
     def title(self) -> str:
-        """What it is called while it works."""
         return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
 
     @property
     def cost(self) -> float:
-        """How long its training takes, roughly: sentences to learn times weights."""
-        declared = self.treebank.manifest.splits.train.sentences
-        sentences = max(declared) if isinstance(declared, tuple) else declared or _USUAL
+        declared = self.treebank.manifest.splits.train.sentences or 5000
+        sentences = max(declared) if isinstance(declared, tuple) else declared
         return float(sentences) * self.config.train.max_epochs * self.config.model.cost()
 
     @property
     def is_small(self) -> bool:
-        """Whether a second thread gains its training little."""
         model = self.config.model
-        return model.cost() <= SMALL and not model.files()
+        return model.cost() <= _SMALL and not model.files()
 
     @property
     def group(self) -> Hashable:
-        """The same of all that it competes with for the test split."""
         return self.config.recipe, self.config.treebank, self.config.select
 
     @property
     def variant(self) -> str:
-        """Its variant, with what was changed of the recipe."""
         return self.config.name
 
     def trained(self) -> str | None:
-        """What its training came to; None where it has not ended."""
         check_settings(self.folder, self.config, other_minutes=True)
         if (state := final_progress(self.folder, self.config)) is None:
             return None
         return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
 
     def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        """See :func:`~spmrl_bench.experiments.train.train_run`."""
         train_run(self, note, device=device, console=console)
 
     def dev_score(self) -> float:
-        """What it has reached on dev in training."""
         state = ended(self.folder)
         # A limit that was not reached has decided nothing.
         idle = state.stopped_by != OUT_OF_TIME and not out_of_time(self.config.train, state)
@@ -105,11 +96,9 @@ class Run:
         return state.best_score or 0.0
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """The newest record of it, if it says what would be scored."""
         return Ensemble([self]).recorded(records, scoring)
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        """Score it and write its record."""
         Ensemble([self]).score(scoring, device=device, console=console)
 
 
@@ -127,12 +116,8 @@ def make_runs(
     """The runs of each variant on a treebank, one for each seed, which follow each other.
 
     Without ``treebank`` it is the first of the recipe's that is present, has the track if one is
-    named, and the layers that the variants need if some are named.
-
-    Raises:
-        RecipeError: unknown language, variant, size, track or setting, no seed, or no variant
-            that learns from what the treebank has.
-        TreebankError: the treebank asked for, or every one of the recipe, is absent.
+    named, and the layers that the variants need if some are named. A RecipeError says what is
+    wrong with the arguments, a TreebankError which treebank is absent.
     """
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
@@ -196,12 +181,7 @@ def choose_treebank(
     recipe: Recipe, name: str | None, track: str | None, wanted: Collection[Layer]
 ) -> tuple[Treebank, str]:
     """The treebank asked for, or the first of the recipe's that is present and has the layers;
-    and why it was taken, for the user.
-
-    Raises:
-        RecipeError: unknown treebank or track, or one that is not the other's.
-        TreebankError: the treebank asked for, or every one of the recipe, is absent.
-    """
+    and why it was taken, for the user. Errors are those of :func:`make_runs`."""
     if name is not None:
         bank = open_treebank(name)
         if track not in (None, bank.track):
@@ -242,7 +222,7 @@ def plan_track(
     languages: Sequence[str] | None = None,
     variants: Sequence[str] | None = None,
     **options: Any,
-) -> tuple[list[Run], list[tuple[str, str]]]:
+) -> tuple[list[Run], dict[str, str]]:
     """The runs of every language of a track, each on the first of its treebanks that is present.
 
     Args:
@@ -251,18 +231,16 @@ def plan_track(
         options: those of :func:`make_runs`.
 
     Returns:
-        The runs, and the recipes without a treebank, each with the places that were looked in.
+        The runs, and for each recipe without a treebank the places that were looked in.
 
     Raises:
-        RecipeError: unknown track, language, variant, size or setting, or a language that was
-            named has no treebank of the track.
+        RecipeError: as of :func:`make_runs`, or a language that was named has no treebank.
         TreebankError: no treebank of the track is present, or that of a language that was named
             is not.
     """
-    _check_track(track)
     of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track, variants))}
     runs: list[Run] = []
-    absent: list[tuple[str, str]] = []
+    absent: dict[str, str] = {}
     for name in dict.fromkeys(languages or of_track):
         if not (banks := _banks(name, track, variants)):
             learnt = f" that {' and '.join(variants)} learn from" if variants else ""
@@ -270,20 +248,19 @@ def plan_track(
                 f"recipe {name} has no treebank of track {track}{learnt}; "
                 f"recipes that have: {', '.join(of_track) or 'none'}"
             )
-        statuses = [treebank_status(load_manifest(bank)) for bank in banks]
         # Of a language that was named, it is said where its treebank was looked for.
-        if languages or any(status.present for status in statuses):
+        if languages or any(bank.present for bank in banks):
             runs += make_runs(name, track=track, variants=variants, **options)
         else:
-            places = (f"{status.manifest.name}: looked in {status.where}" for status in statuses)
-            absent.append((name, "; ".join(places)))
+            places = (f"{bank.manifest.name}: looked in {bank.where}" for bank in banks)
+            absent[name] = "; ".join(places)
     if not runs:
-        listed = "".join(f"\n  {name}: {where}" for name, where in absent)
+        listed = "".join(f"\n  {name}: {where}" for name, where in absent.items())
         raise TreebankError(f"no treebank of track {track} is present{listed}")
     return runs, absent
 
 
-def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[str]:
+def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[TreebankStatus]:
     """The treebanks of a track from which the named variants of a recipe can learn, or the usual:
     tables over languages have no place for what only an optional variant can learn from."""
     loaded = load_recipe(recipe)
@@ -295,13 +272,14 @@ def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[str]
             return wanted <= set(layers)
         return any(not loaded.variants[name].optional for name in learnable(loaded, layers))
 
-    known = map(load_manifest, loaded.language.treebanks)
-    return [bank.name for bank in known if bank.track == track and fits(bank.layers)]
+    return [bank for bank in _of_track(loaded, track) if fits(bank.manifest.layers)]
 
 
-def _check_track(track: str) -> None:
+def _of_track(recipe: Recipe, track: str) -> list[TreebankStatus]:
     if track not in get_args(Track):
         raise RecipeError(unknown_name("track", track, get_args(Track)))
+    banks = map(load_manifest, recipe.language.treebanks)
+    return [treebank_status(bank) for bank in banks if bank.track == track]
 
 
 def plan_board(
@@ -325,30 +303,22 @@ def plan_board(
         settings, options: those of :func:`make_runs`; the settings are those of our variants.
 
     Raises:
-        RecipeError: unknown track, language, treebank, variant, size or setting.
+        RecipeError: as of :func:`make_runs`.
         TreebankError: there is nothing to compete on.
     """
-    _check_track(track)
     runs: list[AnyRun] = []
     there = set()
     for name in dict.fromkeys(languages or list_recipes()):
         recipe = load_recipe(name)
-        for bank in map(load_manifest, recipe.language.treebanks):
-            if bank.track != track or not treebank_status(bank).present:
-                continue
+        for bank in (status.manifest for status in _of_track(recipe, track) if status.present):
             there.add(bank.name)
-            if treebanks and bank.name not in treebanks:
-                continue
             size = recipe.size_of(bank.track, options.get("size"))
-            for layer in bank.layers:
+            for layer in bank.layers if bank.name in (treebanks or there) else ():
                 usual = variants or learnable(recipe, [layer], size)
-                own = [one for one in usual if layers_of(recipe, one) == (layer,)]
-                makers = [make for learnt, make in others if learnt == layer]
-                if own:
-                    runs += make_runs(
-                        name, treebank=bank.name, variants=own, settings=settings, **options
-                    )
-                for make in makers:
+                if own := [one for one in usual if layers_of(recipe, one) == (layer,)]:
+                    given = {"variants": own, "settings": settings, **options}
+                    runs += make_runs(name, treebank=bank.name, **given)
+                for make in (make for learnt, make in others if learnt == layer):
                     runs += make(name, treebank=bank.name, **options)
     if missing := set(treebanks or ()) - there:
         raise RecipeError(unknown_name(f"treebank of track {track}", min(missing), there))

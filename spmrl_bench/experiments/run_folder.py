@@ -167,12 +167,7 @@ def write_settings(folder: Path, settings: BaseModel) -> None:
 
 
 def read_config(path: Path) -> RunConfig:
-    """The settings noted in a ``run.json``.
-
-    Raises:
-        UntrainedError: it is absent.
-        CheckpointError: it is broken.
-    """
+    """The settings noted in a ``run.json``; an UntrainedError where it is absent."""
     from spmrl_bench.parsers.legacy import nested
 
     try:
@@ -190,14 +185,10 @@ def read_config(path: Path) -> RunConfig:
 
 
 def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
-    """Check that the settings noted in a run folder, if any are, are those of the run.
+    """Raise a SettingsMismatchError if a run folder has settings that are not those of the run.
 
     Args:
         other_minutes: whether it may have been given another time to train.
-
-    Raises:
-        SettingsMismatchError: they are not.
-        CheckpointError: they cannot be read.
     """
     path = folder / SETTINGS
     if not path.exists():
@@ -246,9 +237,6 @@ def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | 
 
     Nothing is changed, so the folder may be another process's. A run that ran out of time has not
     ended where the settings with which it would go on give it more.
-
-    Raises:
-        CheckpointError: the checkpoint is incomplete.
     """
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
@@ -270,11 +258,7 @@ def _untrained(folder: Path) -> UntrainedError:
 
 
 def best_weights(folder: Path) -> str:
-    """SHA-256 of the weights of the run's best parser, in hex: what its records know it by.
-
-    Raises:
-        CheckpointError: there is no such parser.
-    """
+    """SHA-256 of the weights of the run's best parser, in hex: what its records know it by."""
 
     def digest(place: Path) -> str:
         try:

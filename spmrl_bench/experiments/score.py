@@ -64,11 +64,6 @@ class Scoring(NamedTuple):
     selected: bool = True
     save_parses: bool = False
 
-    @property
-    def records_dir(self) -> Path:
-        """The folder of the records."""
-        return self.results_dir / "runs"
-
 
 class AnyRun(Protocol):
     """A run of ours or of a parser of somebody else, frozen so that any process may have it.
@@ -158,17 +153,12 @@ def evaluate_all(
         known: records of the results folder, to which others are added.
         ensemble: also score the runs of each best variant as one parser, after them.
         jobs: runs scored at once on this machine, each with its share of the threads.
-        on: where they are scored.
         save_parses: keep what is scored and the gold trees (:class:`Scoring`); a run that has a
             record but not its parses is scored again.
 
     Returns:
         The records in the order of the runs, and what kept other runs from having one. Where a run
         is not trained to its end, none that it competes with is scored.
-
-    Raises:
-        RecordError: the folder of records cannot be read.
-        Interrupted: Ctrl-C or SIGTERM.
     """
     results_dir = known.results_dir
     if on.is_local:
@@ -247,15 +237,11 @@ class Ensemble:
 
     @property
     def title(self) -> str:
-        """What it is called while it is scored."""
         return f"{self.runs[0].config.treebank} {self.runs[0].variant} ensemble"
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """See :class:`AnyRun`.
-
-        A record of the other role, from when other seeds or variants competed, is not enough:
-        tables show the newest, and would say that another variant was selected.
-        """
+        # One of the other role, from when other seeds or variants competed, is not enough: tables
+        # show the newest, and would say that another variant was selected.
         config, weights = self.runs[0].config, [best_weights(run.folder) for run in self.runs]
         recipe = config.model_dump(mode="json")
         rules = rules_of(self.runs[0].treebank, kind_named(config.kind).metrics)
@@ -328,7 +314,7 @@ class Ensemble:
             versions=find_versions(),
             commit=find_commit(),
         )
-        write_record(record, scoring.records_dir)
+        write_record(record, scoring.results_dir / "runs")
 
     def _saved(self, scoring: Scoring) -> SavedParses | None:
         if not scoring.save_parses:
@@ -338,17 +324,17 @@ class Ensemble:
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:
     """What the training of all took together; memory is that of the largest."""
-    whole = Progress(
-        tokens=sum(state.tokens for state in states),
-        train_seconds=sum(state.train_seconds for state in states),
-        dev_seconds=sum(state.dev_seconds for state in states),
-    )
+
+    def total(name: str) -> Any:
+        return sum(getattr(state, name) for state in states)
+
+    seconds = total("train_seconds")
     return Training(
-        epochs=sum(state.epoch for state in states),
-        updates=sum(state.steps for state in states),
+        epochs=total("epoch"),
+        updates=total("steps"),
         parameters=sum(p.numel() for parser in parsers for p in parser.parameters()),
-        wall_seconds=whole.train_seconds + whole.dev_seconds,
-        tokens_per_second=whole.speed,
+        wall_seconds=seconds + total("dev_seconds"),
+        tokens_per_second=total("tokens") / seconds if seconds else 0.0,
         peak_memory_bytes=largest(state.peak_memory_bytes for state in states),
         peak_gpu_memory_bytes=largest(state.peak_gpu_memory_bytes for state in states),
     )

@@ -66,11 +66,9 @@ def train_all(
     """Train all runs that are not finished; one that is named twice is one run.
 
     Args:
-        jobs: how many processes train at once on this machine, each with its share of the threads.
-            There are never more than runs, finished ones included, so that a run which continues
-            has as many threads as before. 1 trains in this process; without a number it is
-            :func:`usual_jobs`.
-        on: where they are trained.
+        jobs: how many train at once on this machine, each with its share of the threads; never
+            more than runs, finished ones included, so that a run which continues has as many
+            threads as before. 1 trains in this process; by default :func:`usual_jobs`.
         fresh: delete what the folders hold first.
 
     Raises:
@@ -147,15 +145,10 @@ def train_and_evaluate(
     save_parses: bool = False,
 ) -> tuple[list[Record], list[SpmrlError]]:
     """Train what is not trained (:func:`train_all`) and score what is not scored
-    (:func:`~spmrl_bench.experiments.score.evaluate_all`, with ``scored_at_once`` for jobs).
+    (:func:`~spmrl_bench.experiments.score.evaluate_all`, whose ``jobs`` are ``scored_at_once``).
 
-    Returns:
-        The records of the runs that were trained to their end, and what kept others from having
-        one: a run that fails keeps only those from being scored that it competes with.
-
-    Raises:
-        SettingsMismatchError: a run folder was trained with other settings; nothing is trained.
-        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
+    A run that fails keeps only those from being scored that it competes with; nothing is trained
+    where a run folder was trained with other settings (SettingsMismatchError).
     """
     failures: list[SpmrlError] = []
     try:
@@ -185,12 +178,8 @@ def _empty(runs: Sequence[AnyRun]) -> None:
 
 
 def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
-    """How many runs train fastest at once.
-
-    Small models gain little from a second thread, so on a CPU as many runs as there are threads go
-    on at once. Larger ones use all threads, and several might not fit into memory. Each graphics
-    card gets one run, if none of them was named.
-    """
+    """How many runs train fastest at once: on a CPU as many small models, which gain little from a
+    second thread, as there are threads; else one, but on each graphics card if none was named."""
     if device.type == "cuda" and device.index is None:
         return max(1, min(len(runs), cards()))
     if device.type != "cpu" or not all(run.is_small for run in runs):
@@ -227,16 +216,12 @@ def train_run(
     """Train a run, or continue what its folder has.
 
     Before all input has been read, nothing of the folder is changed; an error is noted there.
+    Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
 
     Args:
         note: which treebank was taken and why, to be said with the numbers of its sentences.
         console: where to report; by default standard error.
         prune: whether to end at a dev evaluation, for what it has come to.
-
-    Raises:
-        SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
-            diverges, or the folder cannot be written.
-        Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
@@ -293,11 +278,7 @@ def train_run(
 
 
 def chosen_sentences(run: Run, sentences: int) -> list[int]:
-    """The numbers, from 0, of the sentences to be trained on, of so many, in their order.
-
-    Raises:
-        TrainingError: there are not so many.
-    """
+    """The numbers, from 0, of the sentences to be trained on, of so many, in their order."""
     wanted = run.config.train.sentences
     if wanted is None:
         return list(range(sentences))

@@ -338,7 +338,7 @@ class SystemRun:
             )
             if scoring.save_parses:
                 self._keep(outputs, scoring.results_dir)
-        _say(console, f"wrote {_write_counted(record, scoring.records_dir)}")
+        _say(console, f"wrote {_write_counted(record, scoring.results_dir / 'runs')}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, threads: int, device: str) -> float:
         """Let the system parse; returns in how many seconds."""

@@ -133,16 +133,6 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     assert evaluate(laboratory, seeds=[1, 2]) == again
 
 
-def test_the_signature_says_where_the_tags_came_from_that_the_parser_read(
-    laboratory: Laboratory,
-) -> None:
-    laboratory.write_base(variants={"charlstm": ["charlstm"], "tag": ["tag", "charlstm"]})
-    train(laboratory)
-    plain, tagged = evaluate(laboratory)
-    assert "|tags:none|" in long_signature(plain.dev)
-    assert "|tags:gold|" in long_signature(tagged.dev)
-
-
 def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     laboratory: Laboratory, splits_parsed: list[int]
 ) -> None:
@@ -180,9 +170,7 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
 def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> None:
     with pytest.raises(RecipeError, match=r"an ensemble needs two runs .* --seeds 5"):
         evaluate(trained, ensemble=True)
-    with pytest.raises(
-        CheckpointError, match=r"small-charlstm-seed2: not trained yet; run 'spm"
-    ):
+    with pytest.raises(CheckpointError, match=r"small-charlstm-seed2: not trained yet; run 'spm"):
         evaluate(trained, ensemble=True, seeds=[1, 2])
     path = FOLDERS[1] / "last" / "progress.json"
     progress = json.loads(path.read_text(encoding="utf-8"))
@@ -196,11 +184,10 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
 
 
 def test_trained_anew_is_scored_anew(trained: Laboratory, splits_parsed: list[int]) -> None:
-    options: dict[str, Any] = {"variants": ["charlstm"]}
-    evaluate(trained, **options)
+    evaluate(trained, variants=["charlstm"])
     trained.write_base(size__small__train=TRAIN | QUICK | {"max_epochs": 3})
-    train(trained, fresh=True, **options)
-    evaluate(trained, **options)
+    train(trained, fresh=True, variants=["charlstm"])
+    evaluate(trained, variants=["charlstm"])
     assert splits_parsed == [SIZES["dev"], SIZES["test"]] * 2
     assert len(read_records(RESULTS / "runs")) == 2
 
@@ -263,7 +250,6 @@ class Tagging:
         self.gold = gold
 
     def parse(self, sentences: Any, tags: Any) -> list[Parse]:
-        assert [parse.words for parse in self.gold] == list(sentences)
         assert tags is None
         return [
             parse.with_tags((parse.tags[0], "WRONG", *parse.tags[2:])) if len(parse) > 1 else parse
@@ -277,12 +263,17 @@ def test_tags_of_a_tagging_parser_are_counted_and_change_no_bracket() -> None:
     found = evaluate_parser(Tagging(gold), gold, rules_of(bank, ["brackets"]))
     tokens, wrong = sum(map(len, gold)), sum(len(parse) > 1 for parse in gold)
     assert found.tag_accuracy == pytest.approx(100 * (tokens - wrong) / tokens)
-    counts = found.counts["brackets"]
-    assert counts.f1 == 100.0
-    assert counts.skipped == 0
+    assert (found.counts["brackets"].f1, found.counts["brackets"].skipped) == (100.0, 0)
 
 
-def test_accuracy_of_tags_goes_into_record_and_table(laboratory: Laboratory) -> None:
+def test_the_source_and_the_accuracy_of_tags_go_into_record_and_table(
+    laboratory: Laboratory,
+) -> None:
+    laboratory.write_base(variants={"charlstm": ["charlstm"], "tag": ["tag", "charlstm"]})
+    train(laboratory)
+    plain, tagged = evaluate(laboratory)
+    assert "|tags:none|" in long_signature(plain.dev)
+    assert "|tags:gold|" in long_signature(tagged.dev)
     settings = {"model.predict_tags": "true"}
     train(laboratory, variants=["charlstm"], settings=settings)
     (record,) = evaluate(laboratory, variants=["charlstm"], settings=settings)

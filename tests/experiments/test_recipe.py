@@ -170,18 +170,17 @@ def test_only_what_changes_the_recipe_is_a_setting(laboratory: Laboratory) -> No
     ):
         assert settings_of(laboratory, same) == {}
     assert settings_of(laboratory, {"train.max_minutes": "3"}) == {"train.max_minutes": 3.0}
-    laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
-    assert settings_of(laboratory, {"train.learning_rate": "5e-1"}) == {}
-    assert settings_of(laboratory, {"train.learning_rate": rate}) == {"train.learning_rate": 0.01}
-
-
-def test_settings_do_not_depend_on_their_order_or_spelling(laboratory: Laboratory) -> None:
+    # They do not depend on their order or spelling.
     recipe = load_recipe(str(laboratory.recipe))
     one = resolve(recipe, settings={"model.matrices": "full", "model.layers": "2"})
     other = resolve(recipe, settings={"model.layers": "+2", "model.matrices": '"full"'})
     assert (one, [*one.overrides]) == (other, [*other.overrides])
     assert one.name == "charlstm (layers=2, matrices=full)"
     assert RunConfig.model_validate_json(one.model_dump_json()) == one
+    assert one.model_dump()["settings"] == one.overrides
+    laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
+    assert settings_of(laboratory, {"train.learning_rate": "5e-1"}) == {}
+    assert settings_of(laboratory, {"train.learning_rate": rate}) == {"train.learning_rate": 0.01}
 
 
 def test_a_setting_has_its_short_name_where_that_says_the_same(laboratory: Laboratory) -> None:
