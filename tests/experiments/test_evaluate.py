@@ -227,18 +227,20 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
     assert record.training.tokens_per_second > 0
     assert record.training.peak_memory_bytes is not None
     assert record.hardware.device == "cpu"
+    assert record.baselines == baseline_results(bank, "test", ["brackets"])
 
 
-def test_baseline_is_right_branching_with_its_own_signature(trained: Laboratory) -> None:
-    (record,) = evaluate(trained, variants=["charlstm"])
-    found = baseline_results(open_treebank("tiny-open"), "test", ["brackets"])
-    assert record.baselines == found
-    (name, baseline) = next(iter(record.baselines.items()))
-    assert name == "right-branching"
-    assert 0 < (baseline.figure("brackets", "f1") or 0) < 100
-    assert baseline.tokens_per_second is None
-    assert "variant:right-branching" in long_signature(baseline)
-    assert "seed:" not in long_signature(baseline)
+def test_baselines_have_signatures_of_their_own() -> None:
+    found = baseline_results(open_treebank("hebrew-mini"), "dev", ["brackets", "attachment"])
+    for (name, result), metric, figure, tags in zip(
+        found.items(), ("brackets", "attachment"), ("f1", "las"), ("none", "gold"), strict=True
+    ):
+        assert 0 < (result.figure(metric, figure) or 0) < 100
+        assert result.tokens_per_second is None
+        signature = result.metrics[metric].signature_long
+        assert f"|tags:{tags}|" in signature
+        assert f"|variant:{name}" in signature
+        assert "seed:" not in signature
 
 
 class Tagging:

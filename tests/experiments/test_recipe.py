@@ -414,20 +414,19 @@ d = { inputs = "word" }
 e = { train = { max_epochs = 0 }, knid = 1 }
 f = 3
 """)
-    for line, (key, message) in zip(
+    for line, beginning in zip(
         lines_of_error(laboratory),
         (
-            ("variants.a.kind", "unknown parser kind 'chrat'. Did you mean chart?"),
-            ("variants.b.kind", "a baseline, which is scored with every test but not trained"),
-            ("variants.c.model.laiers", "unknown key. Did you mean layers?"),
-            ("variants.c.model.lexical", "unknown key"),
-            ("variants.d.inputs", ""),
-            ("variants.e.train.max_epochs", ""),
-            ("variants.e.knid", "unknown key. Did you mean kind?"),
-            ("variants.f", ""),
-            ("select", "metric brackets has no figure 'las'; it has sentences, "),
+            "variants.a.kind: unknown parser kind 'chrat'. Did you mean chart?",
+            "variants.b.kind: a baseline, which is scored with every test but not trained",
+            "variants.c.model.laiers: unknown key. Did you mean layers?",
+            "variants.c.model.lexical: unknown key",
+            "variants.d.inputs: ",
+            "variants.e.train.max_epochs: ",
+            "variants.e.knid: unknown key. Did you mean kind?",
+            "variants.f: ",
+            "select: metric brackets has no figure 'las'; it has sentences, ",
         ),
         strict=True,
     ):
-        assert line.startswith(f"{key}: ")
-        assert message in line
+        assert line.startswith(beginning)

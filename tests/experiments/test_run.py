@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -21,7 +22,7 @@ from spmrl_bench.experiments.train import chosen_sentences
 from spmrl_bench.leaderboard import store
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsing.models import load_parser
-from tests.builders import works
+from tests.builders import cli, works
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
 from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory
 
@@ -235,6 +236,36 @@ def test_a_command_reads_each_record_once_and_resolves_each_run_once(
     noted(Recipe, "resolve")
     works("eval", str(trained.recipe))
     assert sorted(calls) == ["file_bytes"] * 2 + ["resolve"] * 2
+
+
+# More time --------------------------------------------------------------------------------
+
+
+def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> None:
+    def run(command: str, *options: str) -> Result:
+        return cli(command, str(laboratory.recipe), "--variant", "charlstm", *options)
+
+    def state() -> tuple[Path, dict[str, object]]:
+        (path,) = Path("runs").rglob("last/progress.json")
+        return path.parents[1], json.loads(path.read_text())
+
+    few, more = ("--minutes", "0.00001"), ("--minutes", "5")
+    assert run("train", *few).exit_code == 0
+    folder, progress = state()
+    assert progress["stopped_by"] == "max_minutes"
+    assert "minutes" not in folder.name
+    assert run("train", *few).exit_code == 0
+    assert state()[1]["steps"] == progress["steps"], "it was finished"
+    scored, other = run("eval", *few), run("eval")
+    assert (scored.exit_code, other.exit_code) == (0, 1)
+    assert "charlstm (max_minutes=1e-05)" in scored.stdout
+    assert "train.max_minutes" in other.stderr, "what was cut off is not scored as if it were whole"
+    assert run("train", *more).exit_code == 0
+    assert state()[0] == folder
+    assert state()[1]["stopped_by"] == "max_epochs"
+    assert run("eval", *more).exit_code == 0
+    assert run("eval").exit_code == 0, "a limit that was not reached has decided nothing"
+    assert run("eval", *few).exit_code == 1
 
 
 # A part of the training sentences ---------------------------------------------------------

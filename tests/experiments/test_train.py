@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import pickle
 import signal
@@ -128,7 +127,9 @@ def test_a_run_that_another_has_in_work_comes_last_and_is_waited_for(
     def own() -> None:
         with run_lock(first):
             mine.set()
-            wait_for(f"{second}/best", 1)
+            until = time.monotonic() + PATIENCE
+            while not (second / "best").exists() and time.monotonic() < until:
+                time.sleep(0.01)
 
     monkeypatch.setattr("spmrl_bench.process.executors.base.AGAIN", 0.05)
     owner = threading.Thread(target=own)
@@ -183,16 +184,6 @@ class Deadly(Odd):
     def examples(self, split: str, layers: Any = None) -> list[Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         return []
-
-
-class Stubborn(Odd):
-    """It never comes to an end; files tell that it has begun and that it was asked to stop."""
-
-    def examples(self, split: str, layers: Any = None) -> list[Any]:
-        signal.signal(signal.SIGTERM, lambda *_: Path(f"asked-{os.getpid()}").touch())
-        Path(f"begun-{os.getpid()}").touch()
-        while True:
-            time.sleep(PATIENCE)
 
 
 def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> list[Run]:
@@ -286,38 +277,6 @@ def test_the_number_of_jobs_is_chosen_and_said_and_a_run_named_twice_is_trained_
     assert said.startswith("up to 2 runs at a time (--jobs 1: one after the other)\n")
     assert said.count("best dev F1") == 2
     assert all(map(weights, folders(both)))
-
-
-def wait_for(pattern: str, number: int) -> None:
-    """Wait until there are so many files of this pattern."""
-    until = time.monotonic() + PATIENCE
-    while len(list(Path().glob(pattern))) < number:
-        assert time.monotonic() < until, pattern
-        time.sleep(0.01)
-
-
-def test_ctrl_c_again_ends_runs_that_do_not_stop(
-    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def press() -> None:
-        for pattern in ("begun-*", "asked-*"):
-            wait_for(pattern, 2)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    pressing = threading.Thread(target=press)
-    pressing.start()
-    with pytest.raises(KeyboardInterrupt):
-        train_all(odd(Stubborn, laboratory, seeds=[1, 2, 3]), jobs=2)
-    pressing.join()
-    assert multiprocessing.active_children() == []
-    errors = capfd.readouterr().err
-    assert (
-        errors.count("letting all that is in work save and end; press Ctrl-C again to stop at once")
-        == 1
-    )
-    assert "seed 3: started" not in errors
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_errors_keep_their_class_on_the_way_between_processes() -> None:
