@@ -31,14 +31,14 @@ from spmrl_bench.storage.toml import (
 
 @cache
 def all_parts() -> dict[str, type[Settings]]:
-    """Return the settings of all parts that parsers may have, by the name of their table."""
+    """The settings of all parts that parsers may have, by the name of their table."""
     kinds = trained_kinds().values()
     return {name: part for kind in kinds for name, part in parts(kind.parser_class.Config).items()}
 
 
 @cache
 def model_layer() -> type[BaseModel]:
-    """Return the model of a layer's settings of a parser, of whatever kind.
+    """The model of a layer's settings of a parser, of whatever kind.
 
     Of a key that several kinds have, the check is that of the first; a run's own model checks the
     value again.
@@ -56,11 +56,8 @@ def model_layer() -> type[BaseModel]:
 
 
 def check_model(values: Mapping[str, Any]) -> None:
-    """Check settings of a parser, in tables or under short names.
-
-    Raises:
-        ValidationError: some are wrong; they are named as they were typed.
-    """
+    """Check settings of a parser, in tables or under short names; a ValidationError names those
+    that are wrong as they were typed."""
     model, tables = model_layer(), all_parts()
     try:
         model.model_validate(in_tables(values, tables))
@@ -92,13 +89,8 @@ def _place(location: tuple[Any, ...]) -> str:
 def read_overrides(
     settings: Mapping[str, str],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
-    """Return layers of a parser and settings of its training as the command line gives them.
-
-    Mistakes of the parser's are returned too, a line each; those of training are found later.
-
-    Raises:
-        RecipeError: a key of neither, or a value that is too large.
-    """
+    """Layers of a parser and settings of its training as the command line gives them, and mistakes
+    of the parser's, a line each; those of training are found later."""
     model: list[dict[str, Any]] = []
     train: dict[str, Any] = {}
     mistakes: list[str] = []
@@ -148,12 +140,8 @@ def merge_model(
     own: Iterable[Mapping[str, Any]],
     command_line: Iterable[Mapping[str, Any]],
 ) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
-    """Merge layers of settings of a parser, the later ones winning.
-
-    Args:
-        shared: layers of all variants, which may hold settings of other kinds.
-        own: layers of the variant.
-        command_line: one for each setting, short names first, so that tables win.
+    """Merge layers of settings of a parser, the later ones winning: those shared by all variants,
+    which may hold settings of other kinds, those of the variant, and those of the command line.
 
     Returns:
         The settings of the recipe, those with the command line, and the dotted keys that this

@@ -270,19 +270,13 @@ class Recipe(BaseModel):
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
     ) -> RunConfig:
-        """The settings of the run of one variant on one treebank.
+        """The settings of the run of one variant on one treebank; a RecipeError names all mistakes.
 
         Args:
-            treebank: name of the treebank in use; ``track`` is its own.
-            fingerprints: of the treebank's layers of annotation.
-            variant: one of the recipe's variants, or lexical inputs joined by ``-``.
-            size: ``published`` or ``small``; by default the track's.
+            track, fingerprints: of the treebank, and of its layers of annotation.
+            size: by default the track's.
             settings: of the command line, ``model.KEY`` or ``train.KEY`` to a value in TOML, or
                 else as text.
-
-        Raises:
-            RecipeError: an unknown variant, size or key, a wrong value, a key that no layer sets,
-                or a variant that learns from annotation that the treebank lacks.
         """
         from spmrl_bench.experiments.model_settings import (
             merge_model,
@@ -403,11 +397,7 @@ class Recipe(BaseModel):
         return str(criterion)
 
     def variant(self, name: str) -> Variant:
-        """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name.
-
-        Raises:
-            RecipeError: there is none of that name.
-        """
+        """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name."""
         if name in self.variants:
             return self.variants[name]
         from spmrl_bench.nn.inputs import INPUTS
@@ -440,14 +430,9 @@ def _recipe_paths() -> dict[str, Path]:
 def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file.
 
-    A user's file stands on the ``base.toml`` beside it, or on the shipped one.
-
-    Args:
-        name: of a language, or path.
-        light: whether the settings of parsers are left unchecked, which needs torch: for lists.
-
-    Raises:
-        RecipeError: no such recipe, or mistakes in a file (all of them, one per line).
+    A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
+    all mistakes of a file, one per line. ``light``: settings of parsers, whose check needs torch,
+    are left unchecked.
     """
     path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
     if path is None:
@@ -468,9 +453,6 @@ def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[P
 
     It is called as the language, or as the treebank. The variants of the base are those that fit
     the treebank; nothing but positions for its ``longest`` sentence may have to be said.
-
-    Raises:
-        RecipeError: there are recipes of both names.
     """
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()

@@ -51,13 +51,9 @@ class UntrainedError(CheckpointError):
 
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run folder, which need not exist.
+    """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does.
 
     What processes that are gone have left half written there is removed.
-
-    Raises:
-        RunOwnedError: another process, or another thread of this one, holds it.
-        CheckpointError: no lock can be written.
     """
     lock = lock_of(folder)
     with ExitStack() as held:
@@ -66,15 +62,14 @@ def run_lock(folder: Path) -> Iterator[None]:
             remove_orphans(lock.parent)
             held.enter_context(locked(lock))
         except LockedError as error:
-            raise RunOwnedError(owner_text(error.owner, folder)) from None
+            raise RunOwnedError(_owner_text(error.owner, folder)) from None
         except OSError as error:
             raise unwritable(folder, error) from None
         remove_orphans(folder)
         yield
 
 
-def owner_text(owner: Owner, folder: Path) -> str:
-    """Who works in a run folder, and what can be done about it."""
+def _owner_text(owner: Owner, folder: Path) -> str:
     if owner.is_here:
         advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
     else:

@@ -180,11 +180,12 @@ def _empty(runs: Sequence[AnyRun]) -> None:
 def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
     """How many runs train fastest at once: on a CPU as many small models, which gain little from a
     second thread, as there are threads; else one, but on each graphics card if none was named."""
+    most = 1
     if device.type == "cuda" and device.index is None:
-        return max(1, min(len(runs), cards()))
-    if device.type != "cpu" or not all(run.is_small for run in runs):
-        return 1
-    return max(1, min(len(runs), available_threads()))
+        most = cards()
+    elif device.type == "cpu" and all(run.is_small for run in runs):
+        most = available_threads()
+    return max(1, min(len(runs), most))
 
 
 def _raise(failures: Sequence[Exception], of: int) -> None:

@@ -425,7 +425,7 @@ f = 3
             "variants.e.train.max_epochs: ",
             "variants.e.knid: unknown key. Did you mean kind?",
             "variants.f: ",
-            "select: metric brackets has no figure 'las'; it has sentences, ",
+            "select: 'brackets.las': metric brackets has no figure 'las'; it has sentences, ",
         ),
         strict=True,
     ):
