@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache, reduce
 from typing import Any
 
@@ -168,8 +167,11 @@ def model_overrides(
     Keys are short where that says the same; under its short name a setting is there even if no part
     of the parser reads it.
     """
-    before, now = _values(type(config), recipe), _values(type(config), merged)
-    of_parser = leaves(config.model_dump(mode="json")).keys()
+    defaults = {**defaults_of(type(config)), "encoder": "attention"}
+    for name, part in parts(type(config)).items():
+        defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
+    of_parser = leaves(config.model_dump(mode="json"))
+    before, now = dotted(_merged(defaults, recipe)), dotted(_merged(defaults, merged)) | of_parser
     changed = {key for key in given if now.get(key) != before.get(key)}
     found: dict[str, Any] = {}
     for short, places in FLAT.items():
@@ -179,18 +181,4 @@ def model_overrides(
         if not changed.isdisjoint(there) and all(value == values[0] for value in values):
             changed -= {*there}
             found[short] = values[0]
-    return found | {key: now[key] for key in changed & of_parser}
-
-
-def _values(config: type[ParserConfig], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by dotted key, as JSON has them, over the defaults of all parts."""
-    values = {**defaults_of(config), "encoder": "attention"}
-    for name, part in parts(config).items():
-        values[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
-    for key, value in settings.items():
-        layer = {key: value}
-        with suppress(ValidationError):  # of a part that the parser does not have
-            checked = model_layer().model_validate(layer)
-            layer = checked.model_dump(mode="json", exclude_unset=True)
-        values = _merged(values, layer)
-    return dotted(values)
+    return found | {key: now[key] for key in changed & of_parser.keys()}

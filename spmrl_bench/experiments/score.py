@@ -15,7 +15,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rich.console import Console
 
@@ -198,10 +198,7 @@ def evaluate_all(
     return [record for record in found if record is not None], errors
 
 
-Each = TypeVar("Each", bound=AnyRun)
-
-
-def shared(runs: Sequence[Each], on: Backend) -> list[Each]:
+def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
     """The runs in folders that other machines find too, if work is done there."""
     if on.is_local:
         return list(runs)
