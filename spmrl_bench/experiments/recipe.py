@@ -313,11 +313,9 @@ class Recipe(BaseModel):
             [layer.model for layer in owns if layer],
             given_model,
         )
-        train = defaults_of(TrainConfig) | {
-            key: value
-            for layer in filter(None, (*shared, *owns))
-            for key, value in layer.train.model_dump(mode="json", exclude_unset=True).items()
-        }
+        train = {**defaults_of(TrainConfig)}
+        for layer in filter(None, (*shared, *owns)):
+            train |= layer.train.model_dump(mode="json", exclude_unset=True)
         config = validated(
             RunConfig,
             {
