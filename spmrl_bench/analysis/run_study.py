@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 
 from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
 from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, study_runs
+from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.experiments.score import rules_of, score_split
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import Scores, SeedMean
 from spmrl_bench.leaderboard.record import SplitResult, signature_parts

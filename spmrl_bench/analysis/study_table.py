@@ -70,7 +70,7 @@ def _numbers(findings: Findings, row: StudyRow, found: Measured | None) -> dict[
         score = found.score
         cells |= {
             "variant": found.config.variant,
-            "settings": json.dumps(found.config.settings),
+            "settings": json.dumps(found.config.overrides),
             "limits": json.dumps(row.limit.model_dump(mode="json", exclude_defaults=True)),
             "parsing": json.dumps(row.parsing),
             "layers": found.layers,

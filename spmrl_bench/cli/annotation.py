@@ -111,8 +111,8 @@ def _of_run(
 ) -> tuple[Heading, list[Disagreement]]:
     """The sentences of a split on which the best parser of a run and gold differ."""
     from spmrl_bench.annotation.differences import disagreements as compared
+    from spmrl_bench.experiments.evaluation import check_lengths
     from spmrl_bench.experiments.run_folder import read_config
-    from spmrl_bench.experiments.score import check_lengths
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.registry import kind_named
     from spmrl_bench.parsing.models import load_parser

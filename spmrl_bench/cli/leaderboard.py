@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -25,11 +24,6 @@ from spmrl_bench.cli.options import (
     raise_all,
     say_line,
 )
-from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from spmrl_bench.experiments.plan import Run
-    from spmrl_bench.systems.run import SystemRun
 
 
 @app.command()
@@ -78,7 +72,7 @@ def leaderboard(
 
         spmrl-bench leaderboard mini --languages german --system udpipe --minutes 2
     """
-    from spmrl_bench.experiments.plan import make_runs, plan_board
+    from spmrl_bench.experiments.plan import plan_board
     from spmrl_bench.experiments.run_folder import MINUTES
     from spmrl_bench.experiments.score import KnownRecords
     from spmrl_bench.experiments.train import train_and_evaluate
@@ -100,37 +94,26 @@ def leaderboard(
         version_of(one)  # raises where it is not installed
     known = KnownRecords(results)
     name_left_out([*known.problems.values()], strict)
-    fields = plan_board(
+    work = plan_board(
         track,
         languages=[name.strip() for name in (languages or "").split(",") if name.strip()],
         treebanks=treebank,
         variants=variant,
-        others={one.layer for one in others},
+        others=[(one.layer, partial(system_runs, system=one, minutes=minutes)) for one in others],
+        settings={MINUTES: str(minutes)},
         size=size,
+        seeds=chosen_seeds(None, seeds),
+        runs_dir=runs,
     )
-    work: list[Run | SystemRun] = []
-    failures: list[SpmrlError] = []
-    for field in fields:
-        theirs = [one for one in others if one.layer == field.layer]
-        names = [*field.variants, *(one.name for one in theirs)]
-        say_line(f"{field.treebank}, {field.layer}: {', '.join(names)}")
-        make = partial(make_runs, variants=field.variants, settings={MINUTES: str(minutes)})
-        makers: list[Callable[..., Sequence[Run | SystemRun]]] = [make] if field.variants else []
-        makers += [partial(system_runs, system=one, minutes=minutes) for one in theirs]
-        for maker in makers:
-            try:
-                work += maker(
-                    field.recipe, treebank=field.treebank, size=size,
-                    seeds=chosen_seeds(None, seeds), runs_dir=runs,
-                )  # fmt: skip
-            except SpmrlError as error:
-                failures.append(error)
+    competing: dict[str, list[str]] = {}
+    for run in work:
+        competing.setdefault(run.folder.parent.name, []).append(run.variant)
+    for name, titles in competing.items():
+        say_line(f"{name}: {', '.join(dict.fromkeys(titles))}")
     _, errors = train_and_evaluate(
         work, known, device=device, jobs=jobs, on=backend, save_parses=save_parses
     )
     groups = load_results([results]).groups
-    table = ours_and_others_table(
-        *ours_and_others(groups, {field.treebank for field in fields}, minutes)
-    )
+    table = ours_and_others_table(*ours_and_others(groups, {*competing}, minutes))
     typer.echo(to_markdown(Document(title="", tables=(table,))), nl=False)
-    raise_all(failures + errors)
+    raise_all(errors)

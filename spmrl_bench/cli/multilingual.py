@@ -84,7 +84,7 @@ def multilingual(
     known = KnownRecords(results)
     if strict:  # before hours of training
         name_left_out([*known.problems.values(), *load_published()[1]], strict)
-    for name, places in absent:
+    for name, places in absent.items():
         typer.echo(f"absent: {name} ({places})", err=True)
     done, errors = train_and_evaluate(
         work, known, device=device, jobs=jobs, scored_at_once=jobs or 1, on=backend
@@ -97,7 +97,7 @@ def multilingual(
     seconds = sum(record.training.wall_seconds for record in done if record.training)
     typer.echo(f"Training time of {len(done)} runs: {_duration(seconds)}.")
     if absent:
-        typer.echo(f"Absent: {', '.join(name for name, _ in absent)}.")
+        typer.echo(f"Absent: {', '.join(absent)}.")
     raise_all(errors)
 
 

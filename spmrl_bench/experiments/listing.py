@@ -22,7 +22,6 @@ from spmrl_bench.experiments.run_folder import (
     TRAINED,
     final_progress,
     lock_of,
-    owner_text,
     read_failed,
     run_lock,
 )
@@ -50,7 +49,7 @@ _LONGEST = 60  # characters of a message in a row; `runs log` has it all
 Value = TypeVar("Value")
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class RunState:
     """How a run stands.
 
@@ -72,11 +71,7 @@ class RunState:
 
 
 def find_runs(place: Path) -> list[Path]:
-    """Return the folders of runs below a folder, through no links, or itself; in their order.
-
-    Raises:
-        SpmrlError: there is no such folder.
-    """
+    """The folders of runs below a folder, through no links, or itself; in their order."""
     if not place.is_dir():
         raise SpmrlError(f"{place}: no such folder; expected a run or a folder of runs")
     found = []
@@ -89,30 +84,22 @@ def find_runs(place: Path) -> list[Path]:
 
 
 def run_named(name: str, runs_dir: Path) -> Path:
-    """Return the folder of a run: a path from here, or below the folder of runs.
-
-    Raises:
-        SpmrlError: there is none; with those whose names are near.
-    """
+    """The folder of a run: a path from here, or below the folder of runs."""
     for folder in (Path(name), runs_dir / name):
         if folder.name and any((folder / file).exists() for file in (SETTINGS, FAILED)):
             return folder
     known = [shown(folder, runs_dir) for folder in find_runs(runs_dir)]
-    if len(known) <= _MANY:
-        raise SpmrlError(unknown_name("run", name, known))
-    near = get_close_matches(name, known, n=3)
-    hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    raise SpmrlError(f"unknown run '{name}'.{hint} 'spmrl-bench runs' lists all {len(known):,}.")
+    raise SpmrlError(unknown_name("run", name, get_close_matches(name, known) or known[:_MANY]))
 
 
 def shown(folder: Path, runs_dir: Path) -> str:
-    """Return what a run is called: its path below the folder of runs, where it is there."""
+    """What a run is called: its path below the folder of runs, where it is there."""
     below = folder.is_relative_to(runs_dir) and folder != runs_dir
     return str(folder.relative_to(runs_dir) if below else folder)
 
 
 def state_of(folder: Path) -> RunState:
-    """Return the state of a run."""
+    """How a run stands; what is broken of its files is said there."""
     broken: list[str] = []
 
     def tried(read: Callable[[], Value]) -> Value | None:
@@ -124,43 +111,40 @@ def state_of(folder: Path) -> RunState:
             broken.append(f"{error.filename}: cannot be read: {error.strerror}")
         return None
 
+    run = RunState(folder)
+    if (folder / SETTINGS).exists():
+        settings: Any = tried(lambda: read_json(folder / SETTINGS, CheckpointError))
+        if isinstance(settings, dict):
+            train = settings.get("train")  # of a parser of somebody else there is none
+            run.max_epochs = train.get("max_epochs") if isinstance(train, dict) else None
+        elif not broken:
+            broken.append(f"{folder / SETTINGS}: not the settings of a run")
     owner = tried(lambda: holder(lock_of(folder)))
     progress = tried(lambda: read_progress(folder / LAST))
     failed = tried(lambda: read_failed(folder))
-    settings: Any = tried(lambda: _settings(folder)) or {}
-    train = settings.get("train")
-    run = RunState(folder, max_epochs=train.get("max_epochs") if isinstance(train, dict) else None)
     if progress is not None:
-        run = dataclasses.replace(run, epoch=progress.epoch, dev=progress.best_score)
-    found: dict[str, Any] = {}
+        run.epoch, run.dev = progress.epoch, progress.best_score
     if owner is not None:
-        found = {"state": "running", "host": owner.host}
+        run.state, run.host = "running", owner.host
     elif (progress is not None and progress.stopped_by) or (folder / TRAINED).exists():
+        run.state = "done"
         # Begun anew or given more time, it may have come to nothing: what there was is as it was.
-        message = "" if failed is None else f"begun again, it failed: {failed.message}"
-        found = {"state": "done", "message": message}
-    elif failed is not None:
-        found = {"state": "failed", "host": failed.host, "message": failed.message}
+        run.message = "" if failed is None else f"begun again, it failed: {failed.message}"
     elif (folder / FAILED).exists():
-        found = {"state": "failed"}
+        run.state = "failed"
+        if failed is not None:
+            run.host, run.message = failed.host, failed.message
     elif lock_of(folder).exists():
-        found = {"message": "its process died"}
-    return dataclasses.replace(run, broken="; ".join(broken), **found)
-
-
-def _settings(folder: Path) -> dict[str, Any]:
-    path = folder / SETTINGS
-    found = read_json(path, CheckpointError) if path.exists() else {}
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: not the settings of a run")
-    return found
+        run.message = "its process died"
+    run.broken = "; ".join(broken)
+    return run
 
 
 # As rows of a table ------------------------------------------------------------------------------
 
 
 def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
-    """Return a run as a row of the columns :data:`HEADINGS`."""
+    """A run as a row of the columns :data:`HEADINGS`."""
     epoch = "" if run.epoch is None else f"{run.epoch}"
     of = "" if run.max_epochs is None or not epoch else f"/{run.max_epochs}"
     text = " ".join((f"BROKEN: {run.broken}" if run.broken else run.message).split())
@@ -170,13 +154,12 @@ def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
 
 
 def json_line(run: RunState, runs_dir: Path) -> str:
-    """Return a run as a JSON object: what :class:`RunState` has, and what the run is called."""
-    values = {"run": shown(run.folder, runs_dir), **dataclasses.asdict(run)}
-    return json.dumps(values, default=str)
+    """A run as a JSON object: what :class:`RunState` has, and what the run is called."""
+    return json.dumps({"run": shown(run.folder, runs_dir), **vars(run)}, default=str)
 
 
 def counts(runs: Iterable[RunState]) -> str:
-    """Return how many runs there are in each state, in words."""
+    """How many runs there are in each state, in words."""
     found = Counter(run.state for run in runs)
     parts = ", ".join(f"{found[state]:,} {state}" for state in STATES if found[state])
     total = found.total()
@@ -184,11 +167,7 @@ def counts(runs: Iterable[RunState]) -> str:
 
 
 def log_of(folder: Path) -> Iterator[str]:
-    """Yield the log of a run in pieces: ours, or what the commands of another parser have said.
-
-    Raises:
-        CheckpointError: there is none, or it cannot be read.
-    """
+    """The lines of the log of a run: ours, or what the commands of another parser have said."""
     path = next((folder / name for name in (LOG, "train.log") if (folder / name).exists()), None)
     if path is None:
         raise CheckpointError(f"{folder}: has no log: nothing was said there")
@@ -212,66 +191,53 @@ class Cleaned(NamedTuple):
 
 
 def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
-    """Drop the last checkpoints of finished runs; yield an answer for each run that has one.
+    """Drop the last checkpoints of finished runs below a folder; an answer for each that has one.
 
     They are there to go on from, and take three times the room of the best parser. Their state
     (``progress.json``), which says that the run has ended, stays. A run that ran out of its minutes
     would go on with more, so it counts as unfinished.
 
     Args:
-        place: a folder of runs, or a run.
-        dry_run: change nothing, and say what would be done.
+        dry_run: say what would be done, and drop nothing.
 
     Raises:
-        SpmrlError: there is no such folder.
-        CheckpointError: a folder cannot be written.
+        SpmrlError: there is no such folder, or it cannot be written.
     """
     for folder in find_runs(place):
         if not (folder / SETTINGS).exists():
             continue
-        answer = _cleaned(folder, dry_run)
-        if answer.freed or answer.kept:
-            yield answer
+        last = folder / LAST
+        try:
+            with run_lock(folder):
+                kept, freed = _why_kept(folder), 0
+                if not kept:
+                    freed = read_folder(last, _size)
+                if freed and not dry_run:
+                    state = read_folder(last, lambda at: (at / PROGRESS).read_bytes())
+                    write_folder(last, lambda new: write_new(new / PROGRESS, [state]))  # noqa: B023
+        except (RunOwnedError, CheckpointError) as error:
+            kept, freed = str(error), 0
+        except OSError as error:
+            raise CheckpointError(
+                f"{last}: cannot be written: {error.strerror}; it is as it was. {remedy(error)}"
+            ) from None
+        if freed or kept:
+            yield Cleaned(folder, freed, kept)
 
 
-def _cleaned(folder: Path, dry_run: bool) -> Cleaned:
-    last = folder / LAST
-    try:
-        if dry_run:
-            owner = holder(lock_of(folder))
-            return Cleaned(folder, 0, owner_text(owner, folder)) if owner else _idle(folder)
-        with run_lock(folder):
-            answer = _idle(folder)
-            if answer.freed:
-                state = read_folder(last, lambda at: (at / PROGRESS).read_bytes())
-                write_folder(last, lambda new: write_new(new / PROGRESS, [state]))
-            return answer
-    except RunOwnedError as error:
-        return Cleaned(folder, 0, str(error))
-    except OSError as error:
-        raise CheckpointError(
-            f"{last}: cannot be written: {error.strerror}; it is as it was. {remedy(error)}"
-        ) from None
-
-
-def _idle(folder: Path) -> Cleaned:
-    """Return what there is to be dropped, or why nothing may be."""
+def _why_kept(folder: Path) -> str:
     if (folder / TRAINED).exists():
-        return Cleaned(folder, 0, "a parser of somebody else, of which nothing is known to be idle")
-    try:
-        state = final_progress(folder)
-    except CheckpointError as error:
-        return Cleaned(folder, 0, str(error))
+        return "a parser of somebody else, of which nothing is known to be idle"
+    state = final_progress(folder)
     if state is None:
-        return Cleaned(folder, 0, "training has not ended")
+        return "training has not ended"
     if state.stopped_by == OUT_OF_TIME:
-        return Cleaned(folder, 0, "its time was over; with more --minutes it goes on")
+        return "its time was over; with more --minutes it goes on"
     best = last_complete_version(folder / BEST)
-    if best is None or not (best / "parser.json").is_file():
-        return Cleaned(folder, 0, f"it has no whole parser in {BEST}/")
+    whole = best is not None and (best / "parser.json").is_file()
+    return "" if whole else f"it has no whole parser in {BEST}/"
 
-    def size(last: Path) -> int:
-        files = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
-        return sum(path.stat().st_size for path in files)
 
-    return Cleaned(folder, read_folder(folder / LAST, size))
+def _size(last: Path) -> int:
+    files = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
+    return sum(path.stat().st_size for path in files)

@@ -17,7 +17,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.settings import Settings
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
-from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
+from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables, leaves, places_of
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.storage.toml import (
     describe_mistake,
@@ -30,14 +30,14 @@ from spmrl_bench.storage.toml import (
 
 @cache
 def all_parts() -> dict[str, type[Settings]]:
-    """Return the settings of all parts that parsers may have, by the name of their table."""
+    """The settings of all parts that parsers may have, by the name of their table."""
     kinds = trained_kinds().values()
     return {name: part for kind in kinds for name, part in parts(kind.parser_class.Config).items()}
 
 
 @cache
 def model_layer() -> type[BaseModel]:
-    """Return the model of a layer's settings of a parser, of whatever kind.
+    """The model of a layer's settings of a parser, of whatever kind.
 
     Of a key that several kinds have, the check is that of the first; a run's own model checks the
     value again.
@@ -55,11 +55,8 @@ def model_layer() -> type[BaseModel]:
 
 
 def check_model(values: Mapping[str, Any]) -> None:
-    """Check settings of a parser, in tables or under short names.
-
-    Raises:
-        ValidationError: some are wrong; they are named as they were typed.
-    """
+    """Check settings of a parser, in tables or under short names; a ValidationError names those
+    that are wrong as they were typed."""
     model, tables = model_layer(), all_parts()
     try:
         model.model_validate(in_tables(values, tables))
@@ -91,13 +88,8 @@ def _place(location: tuple[Any, ...]) -> str:
 def read_overrides(
     settings: Mapping[str, str],
 ) -> tuple[list[dict[str, Any]], dict[str, Any], list[str]]:
-    """Return layers of a parser and settings of its training as the command line gives them.
-
-    Mistakes of the parser's are returned too, a line each; those of training are found later.
-
-    Raises:
-        RecipeError: a key of neither, or a value that is too large.
-    """
+    """Layers of a parser and settings of its training as the command line gives them, and mistakes
+    of the parser's, a line each; those of training are found later."""
     model: list[dict[str, Any]] = []
     train: dict[str, Any] = {}
     mistakes: list[str] = []
@@ -140,76 +132,53 @@ def _merged(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, 
     return found
 
 
-class ModelSettings:
-    """The settings of one parser.
+def merge_model(
+    config: type[ParserConfig],
+    inputs: Sequence[str],
+    shared: Iterable[Mapping[str, Any]],
+    own: Iterable[Mapping[str, Any]],
+    command_line: Iterable[Mapping[str, Any]],
+) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
+    """Merge layers of settings of a parser, the later ones winning: those shared by all variants,
+    which may hold settings of other kinds, those of the variant, and those of the command line.
 
-    Attributes:
-        given: dotted keys that the command line gives.
-        resolved: all settings, of the parts that the parser has.
+    Returns:
+        The settings of the recipe, those with the command line, and the dotted keys that this
+        gives; settings of parts that the parser may not have are among them.
     """
+    tables = parts(config)
+    known = config.model_fields.keys() | tables
+    layers = [
+        {key: value for key, value in in_tables(layer, tables).items() if key in known}
+        for layer in shared
+    ]
+    layers += [in_tables(layer, tables) for layer in own]
+    layers.append({"inputs": inputs} if "inputs" in config.model_fields else {})
+    given = [in_tables(layer, tables) for layer in command_line]
+    recipe: dict[str, Any] = reduce(_merged, layers, {})
+    return recipe, reduce(_merged, given, recipe), {key for layer in given for key in dotted(layer)}
 
-    def __init__(
-        self,
-        config: type[ParserConfig],
-        inputs: Sequence[str],
-        shared: Iterable[Mapping[str, Any]],
-        own: Iterable[Mapping[str, Any]],
-        command_line: Iterable[Mapping[str, Any]],
-    ) -> None:
-        """Merge the layers, the later ones winning.
 
-        Args:
-            config: the class of the settings.
-            inputs: names of the lexical inputs.
-            shared: layers of all variants, which may hold settings of other kinds.
-            own: layers of the variant.
-            command_line: one for each setting, short names first, so that tables win.
-        """
-        self._config, self._tables = config, parts(config)
-        known = config.model_fields.keys() | self._tables
-        layers = [
-            {key: value for key, value in in_tables(layer, self._tables).items() if key in known}
-            for layer in shared
-        ]
-        layers += [in_tables(layer, self._tables) for layer in own]
-        layers.append({"inputs": inputs} if "inputs" in config.model_fields else {})
-        given = [in_tables(layer, self._tables) for layer in command_line]
-        self.given = {key for layer in given for key in dotted(layer)}
-        self._recipe: dict[str, Any] = reduce(_merged, layers, {})
-        self._all: dict[str, Any] = reduce(_merged, given, self._recipe)
-        self.resolved = chosen(self._all) if "inputs" in self._all else self._all
+def model_overrides(
+    config: ParserConfig, recipe: Mapping[str, Any], merged: Mapping[str, Any], given: set[str]
+) -> dict[str, Any]:
+    """What the command line changed of the recipe, by dotted key, as JSON has it.
 
-    def changed(self, config: ParserConfig) -> dict[str, Any]:
-        """Return what the command line changed of the recipe, by dotted key, as JSON has it.
-
-        ``config`` are the resolved settings, checked. Keys are short where that says the same;
-        under its short name a setting is there even if no part of the parser reads it.
-        """
-        before, now = self._values(self._recipe), self._values(self._all)
-        of_parser = leaves(config.model_dump(mode="json")).keys()
-        changed = {key for key in self.given if now.get(key) != before.get(key)}
-        found: dict[str, Any] = {}
-        for short, places in FLAT.items():
-            there = [key for key in places if key in of_parser]
-            there = there or [key for key in places if key in now]
-            values = [now.get(key) for key in there]
-            if not changed.isdisjoint(there) and all(value == values[0] for value in values):
-                changed -= {*there}
-                found[short] = values[0]
-        return found | {key: now[key] for key in changed & of_parser}
-
-    def _values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings by dotted key, as JSON has them, over the defaults."""
-        values = {**defaults_of(self._config), "encoder": "attention"}
-        for name, part in self._tables.items():
-            values[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
-        for key, value in settings.items():
-            layer = {key: value}
-            try:
-                checked = model_layer().model_validate(layer)
-            except ValidationError:
-                pass  # of a part that the parser does not have
-            else:
-                layer = checked.model_dump(mode="json", exclude_unset=True)
-            values = _merged(values, layer)
-        return dotted(values)
+    Keys are short where that says the same; under its short name a setting is there even if no part
+    of the parser reads it.
+    """
+    defaults = {**defaults_of(type(config)), "encoder": "attention"}
+    for name, part in parts(type(config)).items():
+        defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
+    of_parser = leaves(config.model_dump(mode="json"))
+    before, now = dotted(_merged(defaults, recipe)), dotted(_merged(defaults, merged)) | of_parser
+    changed = {key for key in given if now.get(key) != before.get(key)}
+    found: dict[str, Any] = {}
+    for short, places in FLAT.items():
+        there = [key for key in places if key in of_parser]
+        there = there or [key for key in places if key in now]
+        values = [now.get(key) for key in there]
+        if not changed.isdisjoint(there) and all(value == values[0] for value in values):
+            changed -= {*there}
+            found[short] = values[0]
+    return found | {key: now[key] for key in changed & of_parser.keys()}

@@ -218,7 +218,7 @@ def _description(
         seed=config.seed,
         settings={  # no folder of this machine
             key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-            for key, value in config.settings.items()
+            for key, value in config.overrides.items()
         },
         finished=record.finished,
         commit=record.commit,

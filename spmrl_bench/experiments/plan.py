@@ -7,38 +7,35 @@ both start from the same runs, for one language (:func:`make_runs`), for the lan
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
-from spmrl_bench.experiments import run_folder
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
-from spmrl_bench.experiments.run_folder import SETTINGS, ended, final_progress, read_config
-from spmrl_bench.experiments.score import Scoring, recorded, score_runs
+from spmrl_bench.experiments.run_folder import check_settings, ended, final_progress
+from spmrl_bench.experiments.score import AnyRun, Ensemble, Scoring
 from spmrl_bench.experiments.train import train_run
-from spmrl_bench.leaderboard.record import Record, write_record
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
-from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
-from spmrl_bench.treebanks.catalogue import is_known, load_manifest, manifest_names, treebank_status
+from spmrl_bench.treebanks.catalogue import TreebankStatus, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
 
-#: The cost of a model (see its configuration) that gains little from a second thread, at most.
-SMALL = 1e6
-# Sentences of a treebank that does not declare how many it has.
-_USUAL = 5000
+# The cost of a model (see its configuration) that gains little from a second thread, at most.
+_SMALL = 1e6
 
 
 @dataclass(frozen=True)
 class Run:
-    """One variant on one treebank with one size, seed and settings, trained or not.
+    """One variant on one treebank with one size, seed and settings, trained or not: an
+    :class:`~spmrl_bench.experiments.score.AnyRun`.
 
     The test split of the treebank is closed (:meth:`Treebank.without_test`), whatever the run was
     made with: the evaluation alone opens it.
@@ -56,75 +53,53 @@ class Run:
     @classmethod
     def of(cls, treebank: Treebank, config: RunConfig, runs_dir: Path, note: str = "") -> Run:
         """The run with some settings; its folder has those in its name that were changed."""
-        name = run_name(config.size, config.variant, config.settings, config.seed)
+        name = run_name(config.size, config.variant, config.overrides, config.seed)
         return cls(treebank, config, runs_dir / config.treebank / name, note)
 
     @property
     def title(self) -> str:
-        """What it is called while it works."""
         return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
 
     @property
     def cost(self) -> float:
-        """How long its training takes, roughly: sentences to learn times weights."""
-        declared = self.treebank.manifest.splits.train.sentences
-        sentences = max(declared) if isinstance(declared, tuple) else declared or _USUAL
+        declared = self.treebank.manifest.splits.train.sentences or 5000
+        sentences = max(declared) if isinstance(declared, tuple) else declared
         return float(sentences) * self.config.train.max_epochs * self.config.model.cost()
 
     @property
     def is_small(self) -> bool:
-        """Whether a second thread gains its training little."""
         model = self.config.model
-        return model.cost() <= SMALL and not model.files()
-
-    def check_settings(self, *, other_minutes: bool = False) -> None:
-        """See :func:`run_folder.check_settings`; a folder without settings has none to differ."""
-        path = self.folder / SETTINGS
-        if path.exists():
-            noted = read_config(path)
-            run_folder.check_settings(self.folder, noted, self.config, other_minutes=other_minutes)
-
-    def trained(self) -> str | None:
-        """What its training came to; None where it has not ended."""
-        self.check_settings(other_minutes=True)
-        state = final_progress(self.folder, self.config)
-        if state is None:
-            return None
-        return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
-
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        """See :func:`~spmrl_bench.experiments.train.train_run`."""
-        train_run(self, note, device=device, console=console)
+        return model.cost() <= _SMALL and not model.files()
 
     @property
     def group(self) -> Hashable:
-        """The same of all that it competes with for the test split."""
         return self.config.recipe, self.config.treebank, self.config.select
 
     @property
     def variant(self) -> str:
-        """Its variant, with what was changed of the recipe."""
         return self.config.name
 
-    def dev_score(self) -> float:
-        """What it has reached on dev in training.
+    def trained(self) -> str | None:
+        check_settings(self.folder, self.config, other_minutes=True)
+        if (state := final_progress(self.folder, self.config)) is None:
+            return None
+        return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
 
-        Raises:
-            CheckpointError: it was not trained to its end, or with other settings.
-        """
-        noted, state = read_config(self.folder / SETTINGS), ended(self.folder)
+    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+        train_run(self, note, device=device, console=console)
+
+    def dev_score(self) -> float:
+        state = ended(self.folder)
         # A limit that was not reached has decided nothing.
         idle = state.stopped_by != OUT_OF_TIME and not out_of_time(self.config.train, state)
-        run_folder.check_settings(self.folder, noted, self.config, other_minutes=idle)
+        check_settings(self.folder, self.config, other_minutes=idle)
         return state.best_score or 0.0
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """See :func:`~spmrl_bench.experiments.score.recorded`."""
-        return recorded([self], records, scoring)
+        return Ensemble([self]).recorded(records, scoring)
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        """Score it and write its record."""
-        write_record(score_runs([self], scoring, device), scoring.records_dir)
+        Ensemble([self]).score(scoring, device=device, console=console)
 
 
 def make_runs(
@@ -141,12 +116,8 @@ def make_runs(
     """The runs of each variant on a treebank, one for each seed, which follow each other.
 
     Without ``treebank`` it is the first of the recipe's that is present, has the track if one is
-    named, and the layers that the variants need if some are named.
-
-    Raises:
-        RecipeError: unknown language, variant, size, track or setting, no seed, or no variant
-            that learns from what the treebank has.
-        TreebankError: the treebank asked for, or every one of the recipe, is absent.
+    named, and the layers that the variants need if some are named. A RecipeError says what is
+    wrong with the arguments, a TreebankError which treebank is absent.
     """
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
@@ -196,14 +167,8 @@ def layers_of(recipe: Recipe, variant: str) -> tuple[Layer, ...]:
 
 
 def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = None) -> list[str]:
-    """The variants of a recipe that need no more than some layers to learn from.
-
-    Args:
-        size: that the variants are for; without it, any.
-
-    Returns:
-        Those that are not optional; if there are none, the first that is.
-    """
+    """The variants of a recipe, for a size or any, that need no more than some layers to learn
+    from: those that are not optional; if there are none, the first that is."""
     able = {
         name: variant
         for name, variant in recipe.variants.items()
@@ -215,15 +180,8 @@ def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = Non
 def choose_treebank(
     recipe: Recipe, name: str | None, track: str | None, wanted: Collection[Layer]
 ) -> tuple[Treebank, str]:
-    """The treebank asked for, or the first of the recipe's that is present and has the layers.
-
-    Returns:
-        It, and why it was taken, for the user.
-
-    Raises:
-        RecipeError: unknown treebank or track, or one that is not the other's.
-        TreebankError: the treebank asked for, or every one of the recipe, is absent.
-    """
+    """The treebank asked for, or the first of the recipe's that is present and has the layers;
+    and why it was taken, for the user. Errors are those of :func:`make_runs`."""
     if name is not None:
         bank = open_treebank(name)
         if track not in (None, bank.track):
@@ -231,34 +189,28 @@ def choose_treebank(
                 f"treebank {name} is of track {bank.track}, not '{track}': name one of the two only"
             )
         return bank, f"using {name}, as asked"
-    listed = recipe.language.treebanks
-    unknown = [bank for bank in listed if not is_known(bank)]
-    if unknown:
-        known = manifest_names()
-        raise RecipeError(f"{recipe.path}: {unknown_name('treebank', unknown[0], known)}")
-    statuses = {bank: treebank_status(load_manifest(bank)) for bank in listed}
+    statuses = [treebank_status(load_manifest(bank)) for bank in recipe.language.treebanks]
     if track is not None:
-        tracks = {statuses[bank].manifest.track for bank in listed}
+        tracks = {status.manifest.track for status in statuses}
         if track not in tracks:
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
-        listed = [bank for bank in listed if statuses[bank].manifest.track == track]
-    present = [bank for bank in listed if statuses[bank].present]
-    # If none has the layers, the first one is said to lack them.
-    able = [bank for bank in present if set(wanted) <= set(statuses[bank].layers)] or present
-    if able:
-        passed = listed[: listed.index(able[0])]
-        absent = [bank for bank in passed if bank not in present]
-        without = [bank for bank in passed if bank in present]
-        reasons = [f"{', '.join(absent)} not present"] if absent else []
-        if without:
-            reasons.append(f"{', '.join(without)} without {' or '.join(sorted(wanted))}")
+        statuses = [status for status in statuses if status.manifest.track == track]
+    present = [status for status in statuses if status.present]
+    if present:
+        # If none has the layers, the first one is said to lack them.
+        able = [status for status in present if set(wanted) <= set(status.layers)] or present
+        passed = statuses[: statuses.index(able[0])]
+        absent = ", ".join(each.manifest.name for each in passed if not each.present)
+        without = ", ".join(each.manifest.name for each in passed if each.present)
+        reasons = [f"{absent} not present"] if absent else []
+        reasons += [f"{without} without {' or '.join(sorted(wanted))}"] if without else []
         why = f" ({'; '.join(reasons)})" if reasons else ""
-        note = f"using {able[0]}, track {statuses[able[0]].manifest.track}{why}"
-        return open_treebank(able[0]), note
-    if len(listed) == 1:
-        open_treebank(listed[0])  # raises, and says where it looked and how to get it
-    places = "\n  ".join(f"{bank}: looked in {statuses[bank].where}" for bank in listed)
-    raise TreebankError(f"no treebank of recipe {recipe.name} is present\n  {places}")
+        manifest = able[0].manifest
+        return open_treebank(manifest.name), f"using {manifest.name}, track {manifest.track}{why}"
+    if len(statuses) == 1:
+        open_treebank(statuses[0].manifest.name)  # raises: where it looked and how to get it
+    places = "".join(f"\n  {one.manifest.name}: looked in {one.where}" for one in statuses)
+    raise TreebankError(f"no treebank of recipe {recipe.name} is present{places}")
 
 
 # Many treebanks ------------------------------------------------------------------------------
@@ -270,28 +222,25 @@ def plan_track(
     languages: Sequence[str] | None = None,
     variants: Sequence[str] | None = None,
     **options: Any,
-) -> tuple[list[Run], list[tuple[str, str]]]:
+) -> tuple[list[Run], dict[str, str]]:
     """The runs of every language of a track, each on the first of its treebanks that is present.
 
     Args:
-        track: of the treebanks.
         languages: names of recipes; by default all that have a treebank of the track.
         variants: of each recipe; by default all of it.
         options: those of :func:`make_runs`.
 
     Returns:
-        The runs, and the recipes without a treebank, each with the places that were looked in.
+        The runs, and for each recipe without a treebank the places that were looked in.
 
     Raises:
-        RecipeError: unknown track, language, variant, size or setting, or a language that was
-            named has no treebank of the track.
+        RecipeError: as of :func:`make_runs`, or a language that was named has no treebank.
         TreebankError: no treebank of the track is present, or that of a language that was named
             is not.
     """
-    _check_track(track)
     of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track, variants))}
     runs: list[Run] = []
-    absent: list[tuple[str, str]] = []
+    absent: dict[str, str] = {}
     for name in dict.fromkeys(languages or of_track):
         if not (banks := _banks(name, track, variants)):
             learnt = f" that {' and '.join(variants)} learn from" if variants else ""
@@ -299,53 +248,38 @@ def plan_track(
                 f"recipe {name} has no treebank of track {track}{learnt}; "
                 f"recipes that have: {', '.join(of_track) or 'none'}"
             )
-        statuses = [treebank_status(load_manifest(bank)) for bank in banks]
         # Of a language that was named, it is said where its treebank was looked for.
-        if languages or any(status.present for status in statuses):
+        if languages or any(bank.present for bank in banks):
             runs += make_runs(name, track=track, variants=variants, **options)
         else:
-            places = (f"{status.manifest.name}: looked in {status.where}" for status in statuses)
-            absent.append((name, "; ".join(places)))
+            places = (f"{bank.manifest.name}: looked in {bank.where}" for bank in banks)
+            absent[name] = "; ".join(places)
     if not runs:
-        listed = "".join(f"\n  {name}: {where}" for name, where in absent)
+        listed = "".join(f"\n  {name}: {where}" for name, where in absent.items())
         raise TreebankError(f"no treebank of track {track} is present{listed}")
     return runs, absent
 
 
-def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[str]:
-    """The treebanks of a track from which the named variants of a recipe can learn, or the usual.
-
-    One without manifest has no track. Without names, tables over languages have no place for those
-    that only an optional variant can learn from.
-    """
+def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[TreebankStatus]:
+    """The treebanks of a track from which the named variants of a recipe can learn, or the usual:
+    tables over languages have no place for what only an optional variant can learn from."""
     loaded = load_recipe(recipe)
     named = [name for name in variants or () if name in loaded.variants]  # others are told later
     wanted = {layer for name in named for layer in layers_of(loaded, name)}
-    known = [load_manifest(bank) for bank in loaded.language.treebanks if is_known(bank)]
-    return [
-        bank.name
-        for bank in known
-        if bank.track == track
-        and (
-            wanted <= set(bank.layers)
-            if named
-            else any(not loaded.variants[name].optional for name in learnable(loaded, bank.layers))
-        )
-    ]
+
+    def fits(layers: Sequence[Layer]) -> bool:
+        if named:
+            return wanted <= set(layers)
+        return any(not loaded.variants[name].optional for name in learnable(loaded, layers))
+
+    return [bank for bank in _of_track(loaded, track) if fits(bank.manifest.layers)]
 
 
-def _check_track(track: str) -> None:
+def _of_track(recipe: Recipe, track: str) -> list[TreebankStatus]:
     if track not in get_args(Track):
         raise RecipeError(unknown_name("track", track, get_args(Track)))
-
-
-class Field(NamedTuple):
-    """A layer of a treebank, on which parsers compete, and our variants that learn it alone."""
-
-    recipe: str
-    treebank: str
-    layer: Layer
-    variants: list[str]
+    banks = map(load_manifest, recipe.language.treebanks)
+    return [treebank_status(bank) for bank in banks if bank.track == track]
 
 
 def plan_board(
@@ -354,61 +288,49 @@ def plan_board(
     languages: Sequence[str] | None = None,
     treebanks: Sequence[str] | None = None,
     variants: Sequence[str] | None = None,
-    others: Collection[Layer] = (),
-    size: str | None = None,
-) -> list[Field]:
-    """Where parsers compete: the languages in the order given, then their treebanks and layers.
+    others: Sequence[tuple[Layer, Callable[..., Sequence[AnyRun]]]] = (),
+    settings: Mapping[str, str] | None = None,
+    **options: Any,
+) -> list[AnyRun]:
+    """The runs of all that compete on the treebanks of a track that are present.
 
     Args:
-        track: whose treebanks are taken, those that are present.
         languages: names of recipes; by default all.
         treebanks: only these.
-        variants: only these of the recipes; by default those that learn one layer alone and are
-            trained without being named, or the first one that there is.
-        others: the layers that parsers of others learn.
-        size: of our variants.
+        variants: only these; by default, of each layer of a treebank, those that learn it alone
+            and are trained without being named, or the first one that there is.
+        others: what makes the runs of parsers of others, as :func:`make_runs`, by their layer.
+        settings, options: those of :func:`make_runs`; the settings are those of our variants.
 
     Raises:
-        RecipeError: unknown track, language, treebank or variant.
+        RecipeError: as of :func:`make_runs`.
         TreebankError: there is nothing to compete on.
     """
-    _check_track(track)
-    recipes = {name: load_recipe(name) for name in dict.fromkeys(languages or list_recipes())}
-    known = {name for recipe in recipes.values() for name in recipe.variants}
-    for variant in variants or ():
-        if variant not in known:
-            raise RecipeError(unknown_name("variant", variant, known))
-    fields = []
-    for name, recipe in recipes.items():
-        for bank in map(load_manifest, filter(is_known, recipe.language.treebanks)):
-            if bank.track != track or (treebanks and bank.name not in treebanks):
-                continue
-            if not treebank_status(bank).present:
-                continue
-            for layer in bank.layers:
-                able = [
-                    name
-                    for name, variant in recipe.variants.items()
-                    if layers_of(recipe, name) == (layer,)
-                    and recipe.size_of(bank.track, size) in variant.sizes
-                ]
-                usual = [name for name in able if not recipe.variants[name].optional] or able[:1]
-                own = [name for name in able if name in variants] if variants else usual
-                if own or layer in others:
-                    fields.append(Field(name, bank.name, layer, own))
-    if missing := set(treebanks or ()) - {field.treebank for field in fields}:
-        there = {field.treebank for field in fields}
+    runs: list[AnyRun] = []
+    there = set()
+    for name in dict.fromkeys(languages or list_recipes()):
+        recipe = load_recipe(name)
+        for bank in (status.manifest for status in _of_track(recipe, track) if status.present):
+            there.add(bank.name)
+            size = recipe.size_of(bank.track, options.get("size"))
+            for layer in bank.layers if bank.name in (treebanks or there) else ():
+                usual = variants or learnable(recipe, [layer], size)
+                if own := [one for one in usual if layers_of(recipe, one) == (layer,)]:
+                    given = {"variants": own, "settings": settings, **options}
+                    runs += make_runs(name, treebank=bank.name, **given)
+                for make in (make for learnt, make in others if learnt == layer):
+                    runs += make(name, treebank=bank.name, **options)
+    if missing := set(treebanks or ()) - there:
         raise RecipeError(unknown_name(f"treebank of track {track}", min(missing), there))
-    if not fields:
+    if not runs:
         raise TreebankError(f"no treebank of track {track} is present that anybody learns from")
-    return fields
+    return runs
 
 
 def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Why recipes could not be trained or scored on a treebank, in words.
+    """Why recipes could not be trained or scored on a treebank that is there, in words.
 
     Args:
-        treebank: its name; its files are there.
         longest: of each split the number of words of the longest sentence, and its number.
     """
     problems = []
@@ -423,9 +345,13 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
         except SpmrlError as error:
             problems.append(f"recipe {name}: {error}")
             continue
-        rooms = {config.variant: _room(config.model) for config in configs}
         for split, (words, number) in longest.items():
-            short = [name for name, room in rooms.items() if room is not None and words + 2 > room]
+            short = [
+                config.variant
+                for config in configs
+                for part in config.model.tables().values()
+                if words + 2 > (getattr(part, "max_positions", None) or words + 2)
+            ]
             if short:
                 problems.append(
                     f"recipe {name}, variant {', '.join(short)}: sentence {number} of {split} has "
@@ -433,9 +359,3 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
                     "set it in the recipe"
                 )
     return problems
-
-
-def _room(model: ParserConfig) -> int | None:
-    """Tokens that a sentence may have; None for any."""
-    tables = model.tables().values()
-    return next((room for own in tables if (room := getattr(own, "max_positions", None))), None)

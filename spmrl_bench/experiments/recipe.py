@@ -8,7 +8,6 @@ they are a :class:`RunConfig`, which is stored with the run; nothing else decide
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -53,16 +52,14 @@ from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
 
-_ENDS = 2  # positions of a model for the ends of a sentence
-
 # What recipe files may say --------------------------------------------------------------
 
 
-def _check(check: Callable[[Any], Any], *, imports_parts: bool = False) -> AfterValidator:
-    """A check that returns the value; where recipes are but listed, no parts are imported."""
+def _check(check: Callable[[Any], Any], *, needs_torch: bool = False) -> AfterValidator:
+    """What a check refuses is a mistake of the value's key; what it returns is the value."""
 
     def checked(value: Any, info: ValidationInfo) -> Any:
-        if imports_parts and (not value or (info.context or {}).get("light")):
+        if needs_torch and (not value or (info.context or {}).get("light")):
             return value
         try:
             return check(value)
@@ -72,7 +69,7 @@ def _check(check: Callable[[Any], Any], *, imports_parts: bool = False) -> After
     return AfterValidator(checked)
 
 
-def _model_checked(values: dict[str, Any]) -> dict[str, Any]:
+def _model_checked(values: Mapping[str, Any]) -> Mapping[str, Any]:
     from spmrl_bench.experiments.model_settings import check_model
 
     check_model(values)
@@ -96,14 +93,7 @@ def _trainable(kind: str) -> str:
     return kind
 
 
-def _not_empty(value: tuple[Size, ...]) -> tuple[Size, ...]:
-    # Unlike a bound of the schema's, this says nothing where an item is wrong.
-    if not value:
-        raise ValueError("expected one at least")
-    return value
-
-
-Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, imports_parts=True)]
+Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, needs_torch=True)]
 KindName = Annotated[str, _check(_trainable)]
 Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
 TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
@@ -114,11 +104,9 @@ class SettingsLayer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: Annotated[dict[str, Any], _check(_model_checked, imports_parts=True)] = Field(
-        default_factory=dict
-    )
+    model: Annotated[dict[str, Any], _check(_model_checked, needs_torch=True)] = {}
     """Settings of the parser, in a table for each part, or by the short names of settings."""
-    train: TrainLayer = Field(default_factory=TrainLayer)
+    train: TrainLayer = TrainLayer()
     """Settings of its training, by key."""
 
 
@@ -131,23 +119,22 @@ class Variant(SettingsLayer):
     """Another variant, whose inputs and settings this one has too, its own over them."""
     inputs: Inputs = ()
     """What it reads of a word, its lexical inputs; if none, as the variant that it is ``like``."""
-    sizes: Annotated[tuple[Size, ...], AfterValidator(_not_empty)] = get_args(Size)
+    sizes: tuple[Size, ...] = get_args(Size)
     """The sizes that its settings are for."""
     optional: bool = False
     """Whether it is trained only where it is named, or where no other variant can learn."""
-    size: dict[Size, SettingsLayer] = Field(default_factory=dict)
+    size: dict[Size, SettingsLayer] = {}
     """Settings for one size only, over those of the variant for all."""
-    track: dict[Track, SettingsLayer] = Field(default_factory=dict)
+    track: dict[Track, SettingsLayer] = {}
     """Settings for treebanks of one track only, over all others of the variant."""
-
-
-def _inputs_alone(value: Any) -> Any:
-    return {"inputs": value} if isinstance(value, list | tuple) else value
 
 
 Variants = dict[
     Annotated[str, AfterValidator(check_name)],  # it becomes part of a folder's name
-    Annotated[Variant, BeforeValidator(_inputs_alone)],  # or the list of its inputs
+    Annotated[
+        Variant,  # or the list of its inputs
+        BeforeValidator(lambda it: {"inputs": it} if isinstance(it, list | tuple) else it),
+    ],
 ]
 
 
@@ -161,11 +148,11 @@ class BaseRecipe(BaseModel):
     select: Selection | None = None
     """The figure of dev, or sum of figures, that selects, as ``brackets.f1 + attachment.las``; by
     default the sum of the headlines of the kind's metrics."""
-    default_size: dict[Track, Size]
+    default_size: Annotated[dict[Track, Size], Field(min_length=len(get_args(Track)))]
     """Size used for a treebank of each track unless the user names one."""
-    size: dict[Size, SettingsLayer]
+    size: Annotated[dict[Size, SettingsLayer], Field(min_length=len(get_args(Size)))]
     """All settings of both sizes that are not left at their default."""
-    track: dict[Track, SettingsLayer] = Field(default_factory=dict)
+    track: dict[Track, SettingsLayer] = {}
     """Settings for treebanks of one track, over those of the size."""
 
 
@@ -174,16 +161,32 @@ class LanguageRecipe(SettingsLayer):
 
     base: Literal["base"]
     """The shared recipe; one level, always ``base.toml``."""
-    language: str
-    """The language of its treebanks, in English and in small letters."""
     treebanks: Annotated[list[str], Field(min_length=1)]
     """Treebanks in order of preference; the first that is present is used."""
-    size: dict[Size, SettingsLayer] = Field(default_factory=dict)
+    language: str
+    """The language of its treebanks, in English and in small letters."""
+    size: dict[Size, SettingsLayer] = {}
     """Settings for one size only, over all others of the file."""
     variants: Variants | None = None
     """Variants in place of those of the base."""
     select: Selection | None = None
     """What selects, in place of the base's."""
+
+    @field_validator("treebanks")
+    @classmethod
+    def _known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if not is_known(name):
+                raise ValueError(unknown_name("treebank", name, manifest_names()))
+        return names
+
+    @field_validator("language")
+    @classmethod
+    def _of_its_treebanks(cls, language: str, info: ValidationInfo) -> str:
+        theirs = {*filter(None, map(language_of, info.data.get("treebanks", ())))}
+        if theirs and language not in theirs:
+            raise ValueError(f"the language of its treebanks is {' or '.join(sorted(theirs))}")
+        return language
 
 
 # What comes of them ---------------------------------------------------------------------
@@ -192,7 +195,9 @@ class LanguageRecipe(SettingsLayer):
 class RunConfig(BaseModel):
     """All settings of one run, resolved."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_by_name=True, serialize_by_alias=True
+    )
 
     recipe: str
     """Name of the recipe."""
@@ -214,9 +219,9 @@ class RunConfig(BaseModel):
     """All settings of the parser, as the kind has them."""
     train: TrainConfig
     """All settings of its training."""
-    settings: dict[str, Any] = Field(default_factory=dict)
+    overrides: dict[str, Any] = Field(default={}, alias="settings")
     """What the command line changed of the recipe: ``section.key`` and value, sorted."""
-    files: dict[str, str] = Field(default_factory=dict)
+    files: dict[str, str] = {}
     """SHA-256 of the files of others that ``model`` names, by setting: a path says little."""
 
     @field_validator("model", mode="plain")
@@ -233,7 +238,7 @@ class RunConfig(BaseModel):
     @property
     def name(self) -> str:
         """The variant, with what was changed of its recipe in brackets."""
-        return variant_text(self.variant, self.settings)
+        return variant_text(self.variant, self.overrides)
 
     @property
     def criterion(self) -> SelectionMetric:
@@ -265,28 +270,25 @@ class Recipe(BaseModel):
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
     ) -> RunConfig:
-        """Return the settings of the run of one variant on one treebank.
+        """The settings of the run of one variant on one treebank; a RecipeError names all mistakes.
 
         Args:
-            treebank: name of the treebank in use; ``track`` is its own.
-            fingerprints: of the treebank's layers of annotation.
-            variant: one of the recipe's variants, or lexical inputs joined by ``-``.
-            size: ``published`` or ``small``; by default the track's.
+            track, fingerprints: of the treebank, and of its layers of annotation.
+            size: by default the track's.
             settings: of the command line, ``model.KEY`` or ``train.KEY`` to a value in TOML, or
                 else as text.
-
-        Raises:
-            RecipeError: an unknown variant, size or key, a wrong value, a key that no layer sets,
-                or a variant that learns from annotation that the treebank lacks.
         """
-        from spmrl_bench.experiments.model_settings import ModelSettings, read_overrides
+        from spmrl_bench.experiments.model_settings import (
+            merge_model,
+            model_overrides,
+            read_overrides,
+        )
         from spmrl_bench.parsers.config import defaults_of
-        from spmrl_bench.parsers.legacy import dotted, short
+        from spmrl_bench.parsers.legacy import chosen, dotted, short
 
         own = self.variant(variant)
         kind = kind_named(own.kind)
-        lacking = [layer for layer in kind.layers if layer not in fingerprints]
-        if lacking:
+        if lacking := [layer for layer in kind.layers if layer not in fingerprints]:
             raise RecipeError(
                 f"variant {variant} learns from {' and '.join(kind.layers)}, but treebank "
                 f"{treebank} has no {' and no '.join(lacking)}"
@@ -304,14 +306,14 @@ class Recipe(BaseModel):
             for layer in (each, each.size.get(of_size), each.track.get(track))
         ]
         given_model, given_train, mistakes = read_overrides(settings or {})
-        model = ModelSettings(
+        before, model, given = merge_model(
             kind.parser_class.Config,
             self.inputs_of(variant),
             [layer.model for layer in shared if layer],
             [layer.model for layer in owns if layer],
             given_model,
         )
-        train: dict[str, Any] = {}
+        train = {**defaults_of(TrainConfig)}
         for layer in filter(None, (*shared, *owns)):
             train |= layer.train.model_dump(mode="json", exclude_unset=True)
         config = validated(
@@ -325,7 +327,7 @@ class Recipe(BaseModel):
                 "select": self._selection(kind, variant),
                 "size": of_size,
                 "seed": seed,
-                "model": model.resolved,
+                "model": chosen(model) if "inputs" in model else model,
                 "train": train | given_train,
             },
             f"recipe {self.name} ({variant}, {of_size})",
@@ -333,30 +335,27 @@ class Recipe(BaseModel):
             also=mistakes,
         )
         files = config.model.files()
-        self._check_files({key: files[key] for key in files.keys() - model.given})
-        before = {**defaults_of(TrainConfig), **train}
+        for key in sorted(files.keys() - given):
+            self._check_file(key, files[key])
         now = config.train.model_dump(mode="json")  # without what does not change the weights
-        given = given_train.keys() & now.keys()
-        changes = {key: now[key] for key in given if now[key] != before.get(key)}
-        changed = dotted({"model": model.changed(config.model), "train": changes})
-        for key, value in changed.items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise RecipeError(
-                    f"setting '{key}': {value} is no finite number; leave it out instead"
-                )
-        update = {"settings": dict(sorted(changed.items())), "files": digests(short(files))}
-        return config.model_copy(update=update)
+        changed = {key for key in given_train.keys() & now if now[key] != train.get(key)}
+        overrides = {
+            "model": model_overrides(config.model, before, model, given),
+            "train": {key: now[key] for key in changed},
+        }
+        update = {"overrides": dict(sorted(dotted(overrides).items()))}
+        return config.model_copy(update=update | {"files": digests(short(files))})
 
-    def _check_files(self, files: Mapping[str, str]) -> None:
-        for key, place in sorted(files.items()):
-            try:
-                check_path(place)
-            except ValueError as error:
-                raise RecipeError(
-                    f"{self.path}: model.{key}: {error}; the command line can name any other: "
-                    f"--set model.{key}=PATH"
-                ) from None
-            require_inside(Path.cwd(), Path(place), RecipeError)
+    def _check_file(self, key: str, place: str) -> None:
+        """Let a recipe read no files but those in the working directory."""
+        try:
+            check_path(place)
+        except ValueError as error:
+            raise RecipeError(
+                f"{self.path}: model.{key}: {error}; the command line can name any other: "
+                f"--set model.{key}=PATH"
+            ) from None
+        require_inside(Path.cwd(), Path(place), RecipeError)
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""
@@ -378,35 +377,25 @@ class Recipe(BaseModel):
         return found
 
     def size_of(self, track: Track, size: str | None = None) -> Size:
-        """The size asked for, or that of treebanks of a track.
-
-        Raises:
-            RecipeError: there is no such size.
-        """
+        """The size asked for, or that of treebanks of a track; a RecipeError if there is none."""
         for known in get_args(Size):
             if known == (size or self.base.default_size[track]):
                 return known
         raise RecipeError(unknown_name("size", size or "", self.base.size))
 
     def _selection(self, kind: Kind, variant: str) -> str:
-        text = self.language.select or self.base.select
-        if text is None:
-            return str(SelectionMetric.parse(" + ".join(kind.metrics)))
-        lacking = [name for name in SelectionMetric.parse(text).metrics if name not in kind.metrics]
-        if lacking:
+        text = self.language.select or self.base.select or " + ".join(kind.metrics)
+        criterion = SelectionMetric.parse(text)
+        if lacking := [name for name in criterion.metrics if name not in kind.metrics]:
             raise RecipeError(
                 f"{self.path}: select: '{text}' needs the metric {lacking[0]}, but variant "
                 f"{variant} (kind {self.variant(variant).kind}) is scored by "
                 f"{', '.join(kind.metrics)}"
             )
-        return text
+        return str(criterion)
 
     def variant(self, name: str) -> Variant:
-        """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name.
-
-        Raises:
-            RecipeError: there is none of that name.
-        """
+        """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name."""
         if name in self.variants:
             return self.variants[name]
         from spmrl_bench.nn.inputs import INPUTS
@@ -439,73 +428,37 @@ def _recipe_paths() -> dict[str, Path]:
 def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file.
 
-    A user's file stands on the ``base.toml`` beside it, or on the shipped one.
-
-    Args:
-        name: of a language, or path.
-        light: whether the settings of parsers are left unchecked, which needs torch: for lists.
-
-    Raises:
-        RecipeError: no such recipe, or mistakes in a file (all of them, one per line).
+    A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
+    all mistakes of a file, one per line. ``light``: settings of parsers, whose check needs torch,
+    are left unchecked.
     """
     path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
     if path is None:
         raise RecipeError(unknown_name("language", name, list_recipes()))
     if not path.is_file():
         raise RecipeError(f"{name}: no such recipe file")
-    base_path = path.with_name("base.toml")
-    if not base_path.is_file():
-        base_path = data_dir("recipes") / "base.toml"
-    content, context = read_toml(base_path, RecipeError), {"light": light}
-    base = validated(BaseRecipe, content, base_path, RecipeError, context=context)
-    missing = [f"size.{size}" for size in get_args(Size) if size not in base.size]
-    tracks = get_args(Track)
-    missing += [f"default_size.{track}" for track in tracks if track not in base.default_size]
-    if missing:
-        raise RecipeError("\n".join(f"{base_path}: {key}: missing" for key in missing))
-    content = read_toml(path, RecipeError)
-    also = _unknown_names(content)
-    language = validated(LanguageRecipe, content, path, RecipeError, also=also, context=context)
+    beside = path.with_name("base.toml")
+    base_path = beside if beside.is_file() else data_dir("recipes") / "base.toml"
+    base, language = (
+        validated(model, read_toml(at, RecipeError), at, RecipeError, context={"light": light})
+        for model, at in ((BaseRecipe, base_path), (LanguageRecipe, path))
+    )
     return Recipe(name=path.stem, path=path, base=base, language=language)
 
 
-def _unknown_names(content: Mapping[str, Any]) -> list[str]:
-    language, listed = content.get("language"), content.get("treebanks")
-    # What is no name the schema says.
-    banks = [bank for bank in listed if isinstance(bank, str)] if isinstance(listed, list) else []
-    mistakes = [
-        f"treebanks: {unknown_name('treebank', bank, manifest_names())}"
-        for bank in banks
-        if not is_known(bank)
-    ]
-    known = {bank: found for bank in banks if (found := language_of(bank)) is not None}
-    if not isinstance(language, str) or language in known.values():
-        return mistakes
-    every = {*filter(None, map(language_of, manifest_names()))}
-    if language not in every:
-        mistakes.append(f"language: {unknown_name('language', language, every)}")
-    elif known:
-        bank, other = next(iter(known.items()))
-        mistakes.append(f"language: found {language!r}, but treebank {bank} is {other}")
-    return mistakes
-
-
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
-    """Return path and text of a recipe below a folder, for a treebank that none names yet.
+    """Path and text of a recipe below a folder, for a treebank that none names yet.
 
     It is called as the language, or as the treebank. The variants of the base are those that fit
     the treebank; nothing but positions for its ``longest`` sentence may have to be said.
-
-    Raises:
-        RecipeError: there are recipes of both names.
     """
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
-    if longest + _ENDS > min(size["model"]["attention"]["max_positions"] for size in sizes):
-        content["model"] = {"max_positions": longest + _ENDS}
+    needed = longest + 2  # the ends of a sentence have positions too
+    if needed > min(size["model"]["attention"]["max_positions"] for size in sizes):
+        content["model"] = {"max_positions": needed}
     folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
-    taken = {path.stem for folder in folders for path in folder.glob("*.toml")}
     for name in (language, treebank):
-        if name not in taken:
+        if not any((folder / f"{name}.toml").exists() for folder in folders):
             return top / "recipes" / f"{name}.toml", toml_text(content)
     raise RecipeError(f"there is a recipe '{treebank}' already: choose another name (--name)")

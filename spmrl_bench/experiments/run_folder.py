@@ -51,13 +51,9 @@ class UntrainedError(CheckpointError):
 
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run folder, which need not exist.
+    """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does.
 
     What processes that are gone have left half written there is removed.
-
-    Raises:
-        RunOwnedError: another process, or another thread of this one, holds it.
-        CheckpointError: no lock can be written.
     """
     lock = lock_of(folder)
     with ExitStack() as held:
@@ -66,15 +62,14 @@ def run_lock(folder: Path) -> Iterator[None]:
             remove_orphans(lock.parent)
             held.enter_context(locked(lock))
         except LockedError as error:
-            raise RunOwnedError(owner_text(error.owner, folder)) from None
+            raise RunOwnedError(_owner_text(error.owner, folder)) from None
         except OSError as error:
             raise unwritable(folder, error) from None
         remove_orphans(folder)
         yield
 
 
-def owner_text(owner: Owner, folder: Path) -> str:
-    """Who works in a run folder, and what can be done about it."""
+def _owner_text(owner: Owner, folder: Path) -> str:
     if owner.is_here:
         advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
     else:
@@ -101,22 +96,16 @@ def unwritable(folder: Path, error: OSError) -> CheckpointError:
 
 
 class Failed(BaseModel):
-    """What ended a run."""
+    """What ended a run: when, where, what the user is told, and of a defect the traceback."""
 
     time: datetime.datetime
     host: str
     message: str
-    """What the user is told."""
     traceback: str | None = None
-    """Of a defect of the program."""
 
 
 def read_failed(folder: Path) -> Failed | None:
-    """What ended a run; None where nothing did.
-
-    Raises:
-        CheckpointError: the note is broken.
-    """
+    """What ended a run, None where nothing did; a CheckpointError where the note is broken."""
     path = folder / FAILED
     try:
         return Failed.model_validate_json(read_regular(path))
@@ -158,7 +147,6 @@ def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
 
 
 def _writable(text: str) -> str:
-    """A text of whatever stood in a file, as one that can be encoded."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -174,54 +162,44 @@ def write_settings(folder: Path, settings: BaseModel) -> None:
 
 
 def read_config(path: Path) -> RunConfig:
-    """The settings noted in a ``run.json``.
+    """The settings noted in a ``run.json``; an UntrainedError where it is absent."""
+    from spmrl_bench.parsers.legacy import nested
 
-    Raises:
-        UntrainedError: it is absent.
-        CheckpointError: it is broken.
-    """
     try:
         noted: Any = parse_json(read_regular(path))
+        noted["model"] = nested(noted["model"])  # earlier versions wrote them side by side
     except FileNotFoundError:
-        raise UntrainedError(
-            f"{path.parent}: not trained yet; run 'spmrl-bench train' with the same options"
-        ) from None
+        raise _untrained(path.parent) from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise CheckpointError(f"{path}: not JSON ({error}). Start anew with --fresh") from None
-    if not isinstance(noted, dict):
-        raise CheckpointError(f"{path}: not the settings of a run. Start anew with --fresh")
-    if isinstance(model := noted.get("model"), dict):
-        from spmrl_bench.parsers.legacy import nested
-
-        noted["model"] = nested(model)
+    except (ValueError, TypeError, KeyError):
+        raise CheckpointError(
+            f"{path}: not the settings of a run. Start anew with --fresh"
+        ) from None
     return validated(RunConfig, noted, path, CheckpointError)
 
 
-def check_settings(
-    folder: Path, noted: RunConfig, config: RunConfig, *, other_minutes: bool = False
-) -> None:
-    """Check that the settings noted in a run folder are those of the run.
+def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
+    """Raise a SettingsMismatchError if a run folder has settings that are not those of the run.
 
     Args:
         other_minutes: whether it may have been given another time to train.
-
-    Raises:
-        SettingsMismatchError: they are not.
     """
+    path = folder / SETTINGS
+    if not path.exists():
+        return
     # Dumped, they lack what does not change the weights.
-    earlier, now = noted.model_dump(mode="json"), config.model_dump(mode="json")
+    pair = [each.model_dump(mode="json") for each in (read_config(path), config)]
     if other_minutes:
-        for each in (earlier, now):
+        for each in pair:
             each["train"].pop("max_minutes", None)
             each["settings"].pop(MINUTES, None)
-    if earlier != now:
+    if pair[0] != pair[1]:
         from spmrl_bench.parsers.legacy import leaves, short
 
-        for each in (earlier, now):
-            each["model"] = short(leaves(each["model"]))
-        raise settings_mismatch(folder, earlier, now)
+        raise settings_mismatch(
+            folder, *({**each, "model": short(leaves(each["model"]))} for each in pair)
+        )
 
 
 def settings_mismatch(
@@ -252,43 +230,30 @@ def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = 
 def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:
     """The state in which training has ended; None where it has not.
 
-    It changes nothing, so the folder may be another process's.
-
-    Args:
-        config: with which it would go on: a run that ran out of time has not ended where that
-            gives it more.
-
-    Raises:
-        CheckpointError: the checkpoint is incomplete.
+    Nothing is changed, so the folder may be another process's. A run that ran out of time has not
+    ended where the settings with which it would go on give it more.
     """
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
         return None
-    if saved.stopped_by == OUT_OF_TIME and config is not None:
-        return saved if out_of_time(config.train, saved) else None
-    return saved
+    goes_on = config and saved.stopped_by == OUT_OF_TIME and not out_of_time(config.train, saved)
+    return None if goes_on else saved
 
 
 def ended(folder: Path) -> Progress:
-    """The state in which training has ended.
-
-    Raises:
-        UntrainedError: it has not.
-    """
+    """The state in which training has ended; an UntrainedError where it has not."""
     if (state := final_progress(folder)) is None:
-        raise UntrainedError(
-            f"{folder}: training has not ended; run 'spmrl-bench train' with the same options "
-            "to continue it"
-        )
+        raise _untrained(folder)
     return state
 
 
-def best_weights(folder: Path) -> str:
-    """SHA-256 of the weights of the run's best parser, in hex: what its records know it by.
+def _untrained(folder: Path) -> UntrainedError:
+    what = "training has not ended" if (folder / LAST).exists() else "not trained yet"
+    return UntrainedError(f"{folder}: {what}; run 'spmrl-bench train' with the same options")
 
-    Raises:
-        CheckpointError: there is no such parser.
-    """
+
+def best_weights(folder: Path) -> str:
+    """SHA-256 of the weights of the run's best parser, in hex: what its records know it by."""
 
     def digest(place: Path) -> str:
         try:

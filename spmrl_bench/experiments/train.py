@@ -7,9 +7,10 @@ one before it ended. A parser of somebody else is trained like one of ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Sequence, Sized
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 from rich.console import Console
@@ -24,28 +25,20 @@ from spmrl_bench.errors import (
     TrainingError,
     TreeError,
 )
+from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.experiments.run_folder import (
     SettingsMismatchError,
     UntrainedError,
+    check_settings,
     recording_failure,
     run_lock,
     unwritable,
     write_settings,
 )
-from spmrl_bench.experiments.score import (
-    AnyRun,
-    KnownRecords,
-    check_lengths,
-    evaluate_all,
-    evaluate_parser,
-    gold_parses,
-    rules_of,
-    shared,
-)
+from spmrl_bench.experiments.score import AnyRun, KnownRecords, evaluate_all, shared
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.nn.device import choose_device, prepare_process
-from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.process.devices import cards
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
@@ -57,13 +50,9 @@ from spmrl_bench.training.report import LOG, Report, last_line, messages
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution
 from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
-from spmrl_bench.trees.parse import Parse
 
 if TYPE_CHECKING:
     from spmrl_bench.experiments.plan import Run
-
-
-Each = TypeVar("Each", bound=AnyRun)
 
 
 def train_all(
@@ -77,11 +66,9 @@ def train_all(
     """Train all runs that are not finished; one that is named twice is one run.
 
     Args:
-        jobs: how many processes train at once on this machine, each with its share of the threads.
-            There are never more than runs, finished ones included, so that a run which continues
-            has as many threads as before. 1 trains in this process; without a number it is
-            :func:`usual_jobs`.
-        on: where they are trained.
+        jobs: how many train at once on this machine, each with its share of the threads; never
+            more than runs, finished ones included, so that a run which continues has as many
+            threads as before. 1 trains in this process; by default :func:`usual_jobs`.
         fresh: delete what the folders hold first.
 
     Raises:
@@ -96,24 +83,27 @@ def train_all(
     at_once = 1
     if on.is_local:
         at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
-    console = messages()
-
-    def log(text: str) -> None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def on_end(outcome: Outcome) -> None:
-        folder = outcome.unit.folder
-        if (
-            not on.is_local
-            and outcome.status == "done"
-            and folder
-            and (said := last_line(folder / LOG))
-        ):
-            log(said)
-
+    log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
     if fresh:
         _empty(runs)
-    left, errors = _left(runs, log)
+    left: list[AnyRun] = []
+    errors: list[Exception] = []
+    for run in runs:
+        try:
+            done = run.trained()
+        except SettingsMismatchError:
+            raise
+        except CheckpointError as error:
+            errors.append(error)
+            if len(runs) > 1:
+                log(f"{run.title}: FAILED, {str(error).splitlines()[0]}")
+            continue
+        if done is None:
+            left.append(run)
+        else:
+            log(f"{run.title}: already trained, {done}")
+            with suppress(RunOwnedError, CheckpointError), run_lock(run.folder):
+                pass  # what dead processes have left there is removed
     tried = len(left) + len(errors)
     if jobs is None and at_once > 1 and left:
         log(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
@@ -129,6 +119,13 @@ def train_all(
         )
         for run in left
     ]
+
+    def on_end(outcome: Outcome) -> None:
+        folder = outcome.unit.folder
+        elsewhere = folder if outcome.status == "done" and not on.is_local else None
+        if elsewhere and (said := last_line(elsewhere / LOG)):
+            log(said)
+
     if units:
         place = runs[0].folder.parents[1]
         executor = executor_for(on, at_once, device=device, shared=place, log=log)
@@ -147,23 +144,11 @@ def train_and_evaluate(
     on: Backend = LOCAL,
     save_parses: bool = False,
 ) -> tuple[list[Record], list[SpmrlError]]:
-    """Train what is not trained and score what is not scored.
+    """Train what is not trained (:func:`train_all`) and score what is not scored
+    (:func:`~spmrl_bench.experiments.score.evaluate_all`, whose ``jobs`` are ``scored_at_once``).
 
-    A run that fails keeps no other from being trained, and only those from being scored that it
-    competes with.
-
-    Args:
-        jobs: as of :func:`train_all`.
-        known, scored_at_once, save_parses: as of
-            :func:`~spmrl_bench.experiments.score.evaluate_all`, where they are ``jobs``.
-
-    Returns:
-        The records of the runs that were trained to their end, and what kept others from having
-        one.
-
-    Raises:
-        SettingsMismatchError: a run folder was trained with other settings; nothing is trained.
-        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
+    A run that fails keeps only those from being scored that it competes with; nothing is trained
+    where a run folder was trained with other settings (SettingsMismatchError).
     """
     failures: list[SpmrlError] = []
     try:
@@ -173,12 +158,7 @@ def train_and_evaluate(
     except SpmrlError as error:
         failures.append(error)
     records, errors = evaluate_all(
-        runs,
-        known,
-        device=device,
-        jobs=scored_at_once,
-        on=on,
-        save_parses=save_parses,
+        runs, known, device=device, jobs=scored_at_once, on=on, save_parses=save_parses
     )
     # What ended a training says more than that it has not ended.
     untold = [error for error in errors if not (failures and isinstance(error, UntrainedError))]
@@ -197,47 +177,15 @@ def _empty(runs: Sequence[AnyRun]) -> None:
                 raise unwritable(run.folder, error) from None
 
 
-def _left(runs: Sequence[Each], log: Callable[[str], None]) -> tuple[list[Each], list[Exception]]:
-    """The runs that are to be trained, and what is wrong with the folders of others.
-
-    Raises:
-        SettingsMismatchError: a folder was trained with other settings.
-    """
-    left: list[Each] = []
-    errors: list[Exception] = []
-    for run in runs:
-        try:
-            done = run.trained()
-        except SettingsMismatchError:
-            raise
-        except CheckpointError as error:
-            errors.append(error)
-            if len(runs) > 1:
-                beginning = str(error).partition("\n")[0]
-                log(f"{run.title}: FAILED, {beginning}")
-            continue
-        if done is None:
-            left.append(run)
-            continue
-        log(f"{run.title}: already trained, {done}")
-        with suppress(RunOwnedError, CheckpointError), run_lock(run.folder):
-            pass  # what dead processes have left there is removed
-    return left, errors
-
-
 def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
-    """How many runs train fastest at once.
-
-    Models that are small gain little from a second thread, so that on a CPU as many runs as
-    there are threads go on at once. Larger ones share the threads out themselves, and several of
-    them might not fit into memory. A graphics card is for one run; where there are several cards
-    and none of them was named, each gets one.
-    """
+    """How many runs train fastest at once: on a CPU as many small models, which gain little from a
+    second thread, as there are threads; else one, but on each graphics card if none was named."""
+    most = 1
     if device.type == "cuda" and device.index is None:
-        return max(1, min(len(runs), cards()))
-    if device.type != "cpu" or not all(run.is_small for run in runs):
-        return 1
-    return max(1, min(len(runs), available_threads()))
+        most = cards()
+    elif device.type == "cpu" and all(run.is_small for run in runs):
+        most = available_threads()
+    return max(1, min(len(runs), most))
 
 
 def _raise(failures: Sequence[Exception], of: int) -> None:
@@ -247,13 +195,12 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
         if not isinstance(error, SpmrlError):
             raise error
         errors.setdefault(str(error), error)
-    if not errors:
-        return
     if len(errors) == 1:
         raise next(iter(errors.values()))
-    kinds = {type(error) for error in errors.values()} - {ReadError}
-    kind = kinds.pop() if len(kinds) == 1 else SpmrlError
-    raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
+    if errors:
+        kinds = {type(error) for error in errors.values()} - {ReadError}
+        kind = kinds.pop() if len(kinds) == 1 else SpmrlError
+        raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
 # One of ours ---------------------------------------------------------------------------------
@@ -270,16 +217,12 @@ def train_run(
     """Train a run, or continue what its folder has.
 
     Before all input has been read, nothing of the folder is changed; an error is noted there.
+    Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
 
     Args:
         note: which treebank was taken and why, to be said with the numbers of its sentences.
         console: where to report; by default standard error.
         prune: whether to end at a dev evaluation, for what it has come to.
-
-    Raises:
-        SpmrlError: another process trains in the folder, a sentence cannot be learnt, training
-            diverges, or the folder cannot be written.
-        Interrupted: Ctrl-C or SIGTERM, after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
@@ -289,7 +232,7 @@ def train_run(
         Report(run.folder, run.title, criterion.title, console or messages()) as report,
     ):
         where = prepare_process(device, training=True)
-        run.check_settings(other_minutes=True)
+        check_settings(run.folder, config, other_minutes=True)
         every = bank.examples("train", kind.layers)
         numbers = chosen_sentences(run, len(every))
         examples = [every[number] for number in numbers]
@@ -300,7 +243,15 @@ def train_run(
         saved = read_progress(run.folder / LAST)
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = kind.parser_class.build(config.model, examples).to(where)
-        sentences = _indexed(run, parser, examples, numbers)
+        sentences: list[Sized] = []
+        # A sentence that is too long is found now, not after hours. (Test is not opened.)
+        try:
+            for sentence in parser.index(examples):
+                sentences.append(sentence)
+        except (SentenceTooLongError, TreeError) as error:
+            place = f"{bank.name}, split train, sentence {numbers[len(sentences)] + 1}"
+            raise type(error)(f"{place}: {error}") from None
+        check_lengths(parser, bank, "dev", bank.examples("dev", kind.layers))
         substitution = Substitution(examples) if config.train.substitution else None
         write_settings(run.folder, config)
         trainer = Trainer(
@@ -320,23 +271,15 @@ def train_run(
         if saved is not None:
             report.say(f"{report.title}: continuing after {saved.steps} steps")
         done = trainer.fit()
-        done_in = (done.train_seconds + done.dev_seconds) / 60
-        best = f"best dev {report.score} {done.best_score:.2f}"
         report.say(
-            f"{report.title}: {best} after {done.epoch} epochs, {done_in:.1f} minutes, "
+            f"{report.title}: best dev {report.score} {done.best_score:.2f} after {done.epoch} "
+            f"epochs, {(done.train_seconds + done.dev_seconds) / 60:.1f} minutes, "
             f"{done.speed:,.0f} tokens/s (stopped by {done.stopped_by})"
         )
 
 
 def chosen_sentences(run: Run, sentences: int) -> list[int]:
-    """The numbers, from 0, of the sentences to be trained on, in their order.
-
-    Args:
-        sentences: that there are.
-
-    Raises:
-        TrainingError: there are not so many.
-    """
+    """The numbers, from 0, of the sentences to be trained on, of so many, in their order."""
     wanted = run.config.train.sentences
     if wanted is None:
         return list(range(sentences))
@@ -346,25 +289,3 @@ def chosen_sentences(run: Run, sentences: int) -> list[int]:
         )
     order = generator(run.config.seed, Stream.SUBSET).permutation(sentences)
     return sorted(order[:wanted].tolist())
-
-
-def _indexed(
-    run: Run, parser: TrainedParser, examples: Sequence[Parse], numbers: Sequence[int]
-) -> list[Sized]:
-    """The training sentences, indexed.
-
-    One that is too long, of dev too, is found now, not after hours. (Test is not opened: whether
-    its sentences are too long is the evaluation's affair.)
-
-    Raises:
-        SentenceTooLongError, TreeError: with the treebank, the split and the sentence.
-    """
-    bank, sentences = run.treebank, list[Sized]()
-    try:
-        for sentence in parser.index(examples):
-            sentences.append(sentence)
-    except (SentenceTooLongError, TreeError) as error:
-        place = f"{bank.name}, split train, sentence {numbers[len(sentences)] + 1}"
-        raise type(error)(f"{place}: {error}") from None
-    check_lengths(parser, bank, "dev", bank.examples("dev", kind_named(run.config.kind).layers))
-    return sentences

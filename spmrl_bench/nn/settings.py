@@ -21,7 +21,7 @@ Precision = Literal["float32", "bf16"]
 class Settings(BaseModel):
     """Settings of one part."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def files(self) -> dict[str, str]:
         """Files or folders of others, or hub names, that the settings name, by key."""

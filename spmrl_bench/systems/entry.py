@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.experiments.score import gold_parses, metric_result, rules_of
+from spmrl_bench.experiments.evaluation import gold_parses, metric_result, rules_of
 from spmrl_bench.leaderboard.environment import find_commit, find_versions
 from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import (

@@ -225,7 +225,7 @@ class SystemRun:
                 busy = self._parse(sentences, split, device) - idle
                 speeds[split] = sum(map(len, sentences)) / busy if busy > 0 else None
             record = self._scored(scoring, device, **speeds)
-        _say(console, f"wrote {write_counted(record, scoring.records_dir)[1]}")
+        _say(console, f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
         """Let the system parse; returns in how many seconds."""

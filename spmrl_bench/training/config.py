@@ -14,7 +14,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 class TrainConfig(BaseModel):
     """How one parser is trained (recipes state every setting without a default)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     learning_rate: Amount
     """Learning rate after the warm-up."""

@@ -13,7 +13,7 @@ from spmrl_bench.analysis.run_study import Measured, parsing_with, run_study
 from spmrl_bench.analysis.scores import readable_scores
 from spmrl_bench.analysis.trials import StudyPlan
 from spmrl_bench.errors import CheckpointError
-from spmrl_bench.experiments.score import score_split
+from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.training.schedule import read_progress

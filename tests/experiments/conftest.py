@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.experiments import score
-from spmrl_bench.experiments.score import Evaluated, evaluate_parser
+from spmrl_bench.experiments import evaluation
+from spmrl_bench.experiments.evaluation import Evaluated, evaluate_parser
 from spmrl_bench.parsers.baselines import Baseline
 from tests.experiments.running import RUNS, train
 from tests.laboratory import Laboratory, build_laboratory
@@ -44,5 +44,5 @@ def splits_parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found.append(len(gold))
         return evaluate_parser(parser, gold, rules)
 
-    monkeypatch.setattr(score, "evaluate_parser", watched)
+    monkeypatch.setattr(evaluation, "evaluate_parser", watched)
     return found

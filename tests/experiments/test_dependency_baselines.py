@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.score import baseline_results
+from spmrl_bench.experiments.evaluation import baseline_results
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
@@ -55,16 +55,3 @@ def test_scores_are_those_of_an_independent_count(bank: Treebank) -> None:
     words_in_all = sum(row[0] for row in expected)
     assert las == pytest.approx(100 * sum(row[3] for row in expected) / words_in_all)
     assert 5 < (las or 0) < 40
-
-
-def test_the_signature_says_which_baseline_has_seen_tags() -> None:
-    bank = open_treebank("hebrew-mini")
-    found = baseline_results(bank, "dev", ["brackets", "attachment"])
-    signatures = {
-        name: result.signature_long
-        for split in found.values()
-        for name, result in split.metrics.items()
-    }
-    assert "|tags:none|" in signatures["brackets"]
-    assert f"|tags:{bank.manifest.tags}|" in signatures["attachment"]
-    assert bank.manifest.tags != "none"

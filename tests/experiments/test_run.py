@@ -7,20 +7,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from spmrl_bench.errors import (
     CheckpointError,
     ReadError,
     RecipeError,
     SentenceTooLongError,
+    TrainingError,
     TreebankError,
 )
 from spmrl_bench.experiments.recipe import Recipe
+from spmrl_bench.experiments.train import chosen_sentences
 from spmrl_bench.leaderboard import store
+from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsing.models import load_parser
-from tests.builders import works
+from tests.builders import cli, works
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
-from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
+from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
@@ -30,22 +34,18 @@ def everything(folder: Path) -> dict[Path, bytes]:
 # The treebank ---------------------------------------------------------------------------
 
 
-def test_first_present_treebank_is_used_and_the_choice_explained(laboratory: Laboratory) -> None:
+def test_the_first_present_treebank_is_used_unless_one_is_named(laboratory: Laboratory) -> None:
     runs = plan(laboratory)
     assert {run.treebank.name for run in runs} == {"tiny-open"}
     assert {run.note for run in runs} == {"using tiny-open, track open (tiny-licensed not present)"}
     assert [run.variant for run in runs] == ["charlstm", "word-charlstm"]
     assert all(run.config.fingerprint == run.treebank.fingerprint for run in runs)
-
-
-def test_licensed_treebank_is_preferred_once_it_is_there(laboratory: Laboratory) -> None:
-    laboratory.write_treebank("tiny-licensed", "spmrl")
-    assert plan(laboratory)[0].note == "using tiny-licensed, track spmrl"
-
-
-def test_track_and_name_choose(laboratory: Laboratory) -> None:
     assert plan(laboratory, track="mini")[0].note == "using tiny-mini, track mini"
     assert plan(laboratory, treebank="tiny-mini")[0].note == "using tiny-mini, as asked"
+    assert len(plan(laboratory, variants=["charlstm", "charlstm"])) == 1
+    assert [run.config.seed for run in plan(laboratory, seeds=[3, 0, 3])] == [3, 0] * 2
+    laboratory.write_treebank("tiny-licensed", "spmrl")
+    assert plan(laboratory)[0].note == "using tiny-licensed, track spmrl"
 
 
 @pytest.mark.parametrize("options", [{"track": "spmrl"}, {"treebank": "tiny-licensed"}])
@@ -75,7 +75,9 @@ def test_no_treebank_at_all_lists_every_place(
     assert all("TREEBANKS is not set" in line for line in lines[1:])
 
 
-def test_unknown_names(laboratory: Laboratory) -> None:
+def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError, match="no seeds"):
+        plan(laboratory, seeds=[])
     with pytest.raises(RecipeError, match=r"unknown track 'opne'. Did you mean open\?"):
         plan(laboratory, track="opne")
     with pytest.raises(TreebankError, match=r"tiny-opne.*tiny-open"):
@@ -85,10 +87,6 @@ def test_unknown_names(laboratory: Laboratory) -> None:
         RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'. Did you m"
     ):
         plan(laboratory)
-
-
-def test_a_variant_named_twice_is_one_run(laboratory: Laboratory) -> None:
-    assert len(plan(laboratory, variants=["charlstm", "charlstm"])) == 1
 
 
 # Training -------------------------------------------------------------------------------
@@ -141,17 +139,10 @@ def test_other_settings_in_the_folder_are_listed(trained: Laboratory) -> None:
         )
     assert everything(FIRST) == before
     train(trained, variants=["charlstm"], fresh=True)
-
-
-def test_how_often_it_is_saved_makes_no_other_run(trained: Laboratory) -> None:
-    before = everything(FIRST)
-    settings = {"train.checkpoint_minutes": "1"}
-    (folder,) = train(trained, variants=["charlstm"], settings=settings)
-    assert folder == FIRST
-    assert everything(FIRST) == before
-    (run,) = plan(trained, variants=["charlstm"], settings=settings)
-    assert run.config.train.checkpoint_minutes == 1
-    assert json.loads((FIRST / "run.json").read_text()) == run.config.model_dump(mode="json")
+    path = trained.treebanks / "tiny-open" / "dev.mrg"
+    path.write_text(path.read_text().replace("dog", "cat"), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="other settings: fingerprint is"):
+        train(trained, variants=["charlstm"])
 
 
 def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
@@ -159,6 +150,7 @@ def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
     for name, section, keys in (
         ("run.json", "train", ("optimiser", "gradient_norm", "decay_batches")),
         ("run.json", "model", ("join", "initialisation")),
+        ("run.json", None, ("settings",)),
         ("last/progress.json", None, ("decay_step",)),
     ):
         noted = json.loads((FIRST / name).read_text(encoding="utf-8"))
@@ -166,17 +158,12 @@ def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
             del (noted[section] if section else noted)[key]
         (FIRST / name).write_text(json.dumps(noted), encoding="utf-8")
     before = everything(FIRST)
-    assert train(trained, variants=["charlstm"]) == [FIRST]
+    # How often it is saved makes no other run.
+    often = {"train.checkpoint_minutes": "1"}
+    assert train(trained, variants=["charlstm"], settings=often) == [FIRST]
     assert everything(FIRST) == before
     trained.write_recipe(["tiny-open"], train={"optimiser": "sgd"})
     with pytest.raises(CheckpointError, match=r"train\.optimiser is adam there, sgd now"):
-        train(trained, variants=["charlstm"])
-
-
-def test_another_treebank_content_is_another_run(trained: Laboratory) -> None:
-    path = trained.treebanks / "tiny-open" / "dev.mrg"
-    path.write_text(path.read_text().replace("dog", "cat"), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="other settings: fingerprint is"):
         train(trained, variants=["charlstm"])
 
 
@@ -195,25 +182,21 @@ def test_runs_folder_that_cannot_be_written(laboratory: Laboratory) -> None:
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
-def test_sentence_beyond_the_position_table_is_found_before_training(
+def test_sentences_that_are_too_long_or_no_trees_are_found_before_training(
     laboratory: Laboratory, split: str
 ) -> None:
     path = laboratory.treebanks / "tiny-open" / f"{split}.mrg"
     lines = path.read_text(encoding="utf-8").splitlines()
     lines[-1] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with pytest.raises(SentenceTooLongError, match=r"of 42 words.*table allows 30.*max_positions"):
-        train(laboratory)
-    assert {path.name for path in RUNS.rglob("*") if path.is_file()} == {"failed.json", "log.txt"}
-
-
-@pytest.mark.parametrize("split", ["train", "dev"])
-def test_malformed_treebank_is_named(laboratory: Laboratory, split: str) -> None:
-    path = laboratory.treebanks / "tiny-open" / f"{split}.mrg"
-    path.write_text("(S (NP (DT the", encoding="utf-8")
-    with pytest.raises(ReadError, match=rf"{split}\.mrg:1"):
-        train(laboratory, variants=["charlstm"])
-    assert {path.name for path in everything(RUNS)} == {"failed.json", "log.txt"}
+    too_long = r"of 42 words.*table allows 30.*max_positions"
+    for text, error, message in (
+        ("\n".join(lines), SentenceTooLongError, too_long),
+        ("(S (NP (DT the", ReadError, rf"{split}\.mrg:1"),
+    ):
+        path.write_text(f"{text}\n", encoding="utf-8")
+        with pytest.raises(error, match=message):
+            train(laboratory, variants=["charlstm"])
+        assert {path.name for path in everything(RUNS)} == {"failed.json", "log.txt"}
 
 
 def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Laboratory) -> None:
@@ -232,21 +215,6 @@ def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Labor
     assert train(laboratory, variants=["charlstm"], settings=settings) == [folder]
     assert evaluate(laboratory, variants=["charlstm"], settings=settings) == [record]
     assert len(list(folder.parent.iterdir())) == 1
-
-
-def test_run_folders_of_before_settings_had_names_are_known(trained: Laboratory) -> None:
-    path = FIRST / "run.json"
-    noted = json.loads(path.read_text(encoding="utf-8"))
-    del noted["settings"]
-    path.write_text(json.dumps(noted), encoding="utf-8")
-    (record,) = evaluate(trained, variants=["charlstm"])
-    assert record.settings == {}
-
-
-def test_no_seed_is_no_plan(laboratory: Laboratory) -> None:
-    with pytest.raises(RecipeError, match="no seeds"):
-        plan(laboratory, seeds=[])
-    assert [run.config.seed for run in plan(laboratory, seeds=[3, 0, 3])] == [3, 0] * 2
 
 
 def test_a_command_reads_each_record_once_and_resolves_each_run_once(
@@ -268,3 +236,66 @@ def test_a_command_reads_each_record_once_and_resolves_each_run_once(
     noted(Recipe, "resolve")
     works("eval", str(trained.recipe))
     assert sorted(calls) == ["file_bytes"] * 2 + ["resolve"] * 2
+
+
+# More time --------------------------------------------------------------------------------
+
+
+def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> None:
+    def run(command: str, *options: str) -> Result:
+        return cli(command, str(laboratory.recipe), "--variant", "charlstm", *options)
+
+    def state() -> tuple[Path, dict[str, object]]:
+        (path,) = Path("runs").rglob("last/progress.json")
+        return path.parents[1], json.loads(path.read_text())
+
+    few, more = ("--minutes", "0.00001"), ("--minutes", "5")
+    assert run("train", *few).exit_code == 0
+    folder, progress = state()
+    assert progress["stopped_by"] == "max_minutes"
+    assert "minutes" not in folder.name
+    assert run("train", *few).exit_code == 0
+    assert state()[1]["steps"] == progress["steps"], "it was finished"
+    scored, other = run("eval", *few), run("eval")
+    assert (scored.exit_code, other.exit_code) == (0, 1)
+    assert "charlstm (max_minutes=1e-05)" in scored.stdout
+    assert "train.max_minutes" in other.stderr, "what was cut off is not scored as if it were whole"
+    assert run("train", *more).exit_code == 0
+    assert state()[0] == folder
+    assert state()[1]["stopped_by"] == "max_epochs"
+    assert run("eval", *more).exit_code == 0
+    assert run("eval").exit_code == 0, "a limit that was not reached has decided nothing"
+    assert run("eval", *few).exit_code == 1
+
+
+# A part of the training sentences ---------------------------------------------------------
+
+
+def test_more_sentences_are_the_same_and_others(laboratory: Laboratory) -> None:
+    drawn = {}
+    for seed in (1, 2):
+        for number in (5, 20):
+            run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
+            drawn[seed, number] = chosen_sentences(run, 40)
+    assert [len(found) for found in drawn.values()] == [5, 20, 5, 20]
+    for seed in (1, 2):
+        assert set(drawn[seed, 5]) < set(drawn[seed, 20])
+        assert drawn[seed, 20] == sorted(drawn[seed, 20])
+    assert drawn[1, 5] != drawn[2, 5]
+    assert chosen_sentences(plan(laboratory)[0], 40) == list(range(40))
+    with pytest.raises(TrainingError, match=r"train\.sentences = 20, but tiny-open has 10"):
+        chosen_sentences(run, 10)
+
+
+def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:
+    """Its words are those of the sentences that were drawn, and a row says how many there were."""
+    settings = {"train.sentences": "6"}
+    (folder, *_) = train(laboratory, variants=["charlstm"], settings=settings)
+    (run,) = plan(laboratory, variants=["charlstm"], settings=settings)
+    sentences = [each.words for each in run.treebank.examples("train", ("constituents",))]
+    numbers = chosen_sentences(run, SIZES["train"])
+    drawn = {word for number in numbers for word in sentences[number]}
+    description = json.loads((folder / "best" / "parser.json").read_text())
+    assert {word for word, _ in description["vocabulary"]["words"]} == drawn
+    records = evaluate(laboratory, variants=["charlstm"], settings=settings)
+    assert "charlstm (sentences=6)" in results_markdown(records, [])

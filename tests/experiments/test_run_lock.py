@@ -10,20 +10,15 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
-from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.storage.locks import SILENCE
-from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
 FOLDER = Path("runs/tiny/small-charlstm-seed1")
@@ -61,47 +56,30 @@ def locks() -> list[str]:
     return sorted(path.name for path in FOLDER.parent.glob(".*"))
 
 
-def change(**values: Any) -> None:
-    """Change what the lock says."""
-    text = json.dumps(json.loads(LOCK.read_text(encoding="utf-8")) | values)
-    LOCK.write_text(text, encoding="utf-8")
-
-
-def age(seconds: float) -> None:
-    """Let the owner have given its last sign of life so long ago."""
-    then = time.time() - seconds
-    os.utime(LOCK, (then, then))
-
-
-def test_a_lock_makes_no_folder_and_is_not_anothers_business() -> None:
-    with run_lock(FOLDER), run_lock(FOLDER.with_name("other")):
-        assert not FOLDER.exists()  # since nothing was written to it
-    assert locks() == []
-
-
 def test_who_owns_it_is_told_and_its_death_is_noticed() -> None:
     with another_owner() as other:
+        assert not FOLDER.exists()  # since nothing was written to it
         with pytest.raises(RunOwnedError) as caught:
             run_lock(FOLDER).__enter__()
         message = str(caught.value)
         assert f": process {other.pid} on " in message
         assert " has been training here since 2" in message
         assert f"end it ('kill {other.pid}' lets it save)" in message
+        text = LOCK.read_text(encoding="utf-8")
+        elsewhere = FOLDER.with_name("elsewhere")
+        lock = LOCK.with_name(".elsewhere.lock")
+        lock.write_text(json.dumps(json.loads(text) | {"machine": "elsewhere boot space"}))
+        silent = time.time() - SILENCE + 60
+        os.utime(lock, (silent, silent))
+        with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes .*delete .*lock"):
+            run_lock(elsewhere).__enter__()
+        lock.unlink()
         other.kill()
         # It is gone even while its parent has not asked how it ended.
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
         with run_lock(FOLDER):
             assert locks() == [LOCK.name]
     assert locks() == []
-
-
-def test_the_owner_on_another_machine_is_told_with_what_to_do() -> None:
-    with another_owner():
-        pass
-    change(machine="elsewhere boot space")
-    age(SILENCE - 60)
-    with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes after .*delete .*lock"):
-        run_lock(FOLDER).__enter__()
 
 
 # Training ----------------------------------------------------------------------------------
@@ -132,64 +110,3 @@ def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None
     other = replace(run, config=run.config.model_copy(update={"seed": 2}))
     with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):
         other.train(None, device="cpu")
-
-
-class Gate:
-    """A text stream that lets the last line of a run wait."""
-
-    encoding = "utf-8"
-
-    def __init__(self, barrier: Any) -> None:
-        self._barrier = barrier
-
-    def write(self, text: str) -> int:
-        if "best dev F1" in text:
-            self._barrier.wait(PATIENCE)
-        return len(text)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-
-def contend(run: Run, start: Any, end: Any, results: Any) -> None:
-    """Train a run at the same time as another process, and do not end before it has tried."""
-    torch.set_num_threads(1)
-    console = Console(file=Gate(end))
-    start.wait(PATIENCE)
-    try:
-        run.train(None, device="cpu", console=console)
-        results.put((os.getpid(), "trained"))
-    except RunOwnedError as error:
-        end.wait(PATIENCE)
-        results.put((os.getpid(), str(error)))
-
-
-@pytest.mark.parametrize("rounds", [2, pytest.param(200, marks=pytest.mark.campaign)])
-def test_of_two_that_start_at_once_one_trains(laboratory: Laboratory, rounds: int) -> None:
-    """In a new folder, and in one whose owner was killed."""
-    with another_owner():
-        pass
-    left_behind = LOCK.read_text(encoding="utf-8")
-    LOCK.unlink()
-    run, context = run_of(laboratory), get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    for number in range(rounds):
-        start, end, results = context.Barrier(2), context.Barrier(2), context.SimpleQueue()
-        folder = run.folder.with_name(f"run{number - number % 2}")
-        lock = folder.with_name(f".{folder.name}.lock")
-        if number % 2:
-            lock.write_text(left_behind, encoding="utf-8")
-            (folder / "last").rename(folder / "elsewhere")  # to be trained again
-        arguments = (replace(run, folder=folder), start, end, results)
-        pair = [context.Process(target=contend, args=arguments) for _ in range(2)]
-        for process in pair:
-            process.start()
-        found = dict(results.get() for _ in pair)
-        for process in pair:
-            process.join(PATIENCE)
-            assert process.exitcode == 0
-        (winner,) = [pid for pid, result in found.items() if result == "trained"]
-        (refusal,) = [result for result in found.values() if result != "trained"]
-        assert refusal.startswith(f"{folder}: process {winner} on "), (number, found)
-        assert locks() == []
-        assert (folder / "best" / "weights.safetensors").exists()

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import multiprocessing
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -27,23 +23,21 @@ from spmrl_bench.errors import (
     SentenceTooLongError,
     TrainingError,
 )
-from spmrl_bench.experiments.plan import Run, make_runs
+from spmrl_bench.experiments.plan import Run
 from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.experiments.train import train_all, usual_jobs
 from spmrl_bench.treebanks.catalogue import treebank_status
 from spmrl_bench.treebanks.treebank import Treebank
-from tests.builders import cli
 from tests.conftest import PATIENCE
+from tests.experiments import running
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
 
 RUNS = Path("runs")
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> list[Run]:
-    options = {"variants": ["charlstm"]} | options
-    return make_runs(str(laboratory.recipe), treebank=bank, **options)
+    return running.plan(laboratory, treebank=bank, variants=["charlstm"], **options)
 
 
 def folders(runs: list[Run]) -> list[Path]:
@@ -78,9 +72,8 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-@pytest.mark.usefixtures("one_thread")
 def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
-    laboratory: Laboratory, capfd: pytest.CaptureFixture[str], tally: Tally
+    laboratory: Laboratory, one_thread: None, capfd: pytest.CaptureFixture[str], tally: Tally
 ) -> None:
     held = tally("R16", "runs in another number of processes")
     runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
@@ -134,7 +127,9 @@ def test_a_run_that_another_has_in_work_comes_last_and_is_waited_for(
     def own() -> None:
         with run_lock(first):
             mine.set()
-            wait_for(f"{second}/best", 1)
+            until = time.monotonic() + PATIENCE
+            while not (second / "best").exists() and time.monotonic() < until:
+                time.sleep(0.01)
 
     monkeypatch.setattr("spmrl_bench.process.executors.base.AGAIN", 0.05)
     owner = threading.Thread(target=own)
@@ -191,16 +186,6 @@ class Deadly(Odd):
         return []
 
 
-class Stubborn(Odd):
-    """It never comes to an end; files tell that it has begun and that it was asked to stop."""
-
-    def examples(self, split: str, layers: Any = None) -> list[Any]:
-        signal.signal(signal.SIGTERM, lambda *_: Path(f"asked-{os.getpid()}").touch())
-        Path(f"begun-{os.getpid()}").touch()
-        while True:
-            time.sleep(PATIENCE)
-
-
 def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> list[Run]:
     made = plan(laboratory, **options)
     status = treebank_status(made[0].treebank.manifest)
@@ -247,26 +232,34 @@ def test_what_can_be_known_before_is_said_before_anything_is_trained(
     assert not first[0].folder.exists()
 
 
+LARGE = {"d_model": 1024, "encoder": {"lstm": {"layers": 8, "dropout": 0.1}}}
+WITH_FILES = {"inputs": {"vectors": {"file": "words.txt", "dropout": 0.1}}}
+
+
 @pytest.mark.parametrize(
-    ("threads", "changes", "device", "expected"),
+    ("threads", "cards", "changes", "device", "expected"),
     [
-        ("8", {}, "cpu", 3),  # as many as there are runs
-        ("2", {}, "cpu", 2),
-        ("1", {}, "cpu", 1),
-        ("8", {"d_model": 1024, "encoder": {"lstm": {"layers": 8, "dropout": 0.1}}}, "cpu", 1),
-        ("8", {"inputs": {"vectors": {"file": "words.txt", "dropout": 0.1}}}, "cpu", 1),
-        ("8", {}, "cuda", 1),
+        (8, 0, {}, "cpu", 3),  # as many as there are runs
+        (2, 0, {}, "cpu", 2),
+        (8, 0, LARGE, "cpu", 1),
+        (8, 0, WITH_FILES, "cpu", 1),
+        (8, 1, {}, "cuda", 1),
+        (8, 2, LARGE, "cuda", 2),
+        (8, 9, {}, "cuda", 3),
+        (8, 4, {}, "cuda:2", 1),
     ],
 )
-def test_small_models_share_out_the_threads_among_runs(
+def test_small_models_share_out_the_threads_and_each_card_gets_a_run(
     laboratory: Laboratory,
     monkeypatch: pytest.MonkeyPatch,
-    threads: str,
+    threads: int,
+    cards: int,
     changes: dict[str, Any],
     device: str,
     expected: int,
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+    monkeypatch.setattr("spmrl_bench.experiments.train.cards", lambda: cards)
     runs = plan(laboratory, seeds=[1, 2, 3])
     last = runs[-1].config
     model = type(last.model).model_validate(last.model.model_dump() | changes)
@@ -274,174 +267,16 @@ def test_small_models_share_out_the_threads_among_runs(
     assert usual_jobs(runs, torch.device(device)) == expected
 
 
-def test_without_a_number_of_jobs_it_is_chosen_and_said(
+def test_the_number_of_jobs_is_chosen_and_said_and_a_run_named_twice_is_trained_once(
     laboratory: Laboratory, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     both = plan(laboratory, seeds=[1, 2])
-    train_all(both)
-    lines = capfd.readouterr().err.splitlines()
-    assert lines[0] == "up to 2 runs at a time (--jobs 1: one after the other)"
+    train_all([*both, *plan(laboratory, seeds=[1])])
+    said = capfd.readouterr().err
+    assert said.startswith("up to 2 runs at a time (--jobs 1: one after the other)\n")
+    assert said.count("best dev F1") == 2
     assert all(map(weights, folders(both)))
-
-
-def test_a_run_that_is_named_twice_is_trained_once(
-    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
-) -> None:
-    train_all([*plan(laboratory), *plan(laboratory, seeds=[1])], jobs=2)
-    assert capfd.readouterr().err.count("best dev F1") == 1
-
-
-def wait_for(pattern: str, number: int) -> None:
-    """Wait until there are so many files of this pattern."""
-    until = time.monotonic() + PATIENCE
-    while len(list(Path().glob(pattern))) < number:
-        assert time.monotonic() < until, pattern
-        time.sleep(0.01)
-
-
-def test_ctrl_c_again_ends_runs_that_do_not_stop(
-    laboratory: Laboratory, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def press() -> None:
-        for pattern in ("begun-*", "asked-*"):
-            wait_for(pattern, 2)
-            os.kill(os.getpid(), signal.SIGINT)
-
-    pressing = threading.Thread(target=press)
-    pressing.start()
-    with pytest.raises(KeyboardInterrupt):
-        train_all(odd(Stubborn, laboratory, seeds=[1, 2, 3]), jobs=2)
-    pressing.join()
-    assert multiprocessing.active_children() == []
-    errors = capfd.readouterr().err
-    assert (
-        errors.count("letting all that is in work save and end; press Ctrl-C again to stop at once")
-        == 1
-    )
-    assert "seed 3: started" not in errors
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-
-
-# Ctrl-C and sudden death, as from a terminal ------------------------------------------------
-
-SETTINGS = {"train.max_epochs": "40", "train.stop_patience": "100", "train.batch_size": "8"}
-
-
-@pytest.fixture
-def command(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The command that trains two seeds at once for some seconds."""
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "treebanks").symlink_to(laboratory.manifests)
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    options = [part for key, value in SETTINGS.items() for part in ("--set", f"{key}={value}")]
-    call = "from spmrl_bench.cli import main; main()"
-    return [
-        *(sys.executable, "-c", call, "train", str(laboratory.recipe), "--treebank", "tiny-open"),
-        *("--variant", "charlstm", "--seeds", "2", "--jobs", "2", *options),
-    ]
-
-
-@contextlib.contextmanager
-def running(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    """The command in a process group of its own, as a shell starts it."""
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-
-
-def wait_for_both(process: subprocess.Popen[str]) -> None:
-    """Wait until both runs have said something of their training."""
-    assert process.stderr is not None
-    missing = {"seed 1  epoch", "seed 2  epoch"}
-    for line in process.stderr:
-        missing = {part for part in missing if part not in line}
-        if not missing:
-            return
-    raise AssertionError(f"never seen: {missing}")
-
-
-def wait_for_the_end_of_all(process: subprocess.Popen[str]) -> None:
-    """Wait until no process of the group is left."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            os.killpg(process.pid, 0)
-        except ProcessLookupError:
-            return
-        process.poll()
-        time.sleep(0.05)
-    raise AssertionError("a process outlived the one that started it")
-
-
-def events(folder: Path) -> list[str]:
-    return [json.loads(line)["event"] for line in (folder / "events.jsonl").open(encoding="utf-8")]
-
-
-@pytest.mark.usefixtures("one_thread")
-def test_interrupted_and_killed_runs_end_at_once_and_continue_to_the_same_weights(
-    laboratory: Laboratory, command: list[str]
-) -> None:
-    work = plan(laboratory, seeds=[1, 2], settings=SETTINGS)
-    with running(command) as process:
-        wait_for_both(process)
-        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does: to all of them
-        _, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 130, errors
-        assert errors.count("letting all that is in work save and end") == 1
-        assert errors.rstrip().endswith(
-            "spmrl-bench: interrupted; give the same command again (without --fresh) to continue"
-        )
-        assert "Traceback" not in errors
-        wait_for_the_end_of_all(process)
-    ends = [events(folder)[-1] for folder in folders(work)]
-    assert "interrupt" in ends
-    assert set(ends) <= {"interrupt", "stop"}  # on a busy machine one may be at its end
-
-    with running(command) as process:
-        wait_for_both(process)
-        process.terminate()  # as batch systems do, maybe twice
-        process.terminate()
-        _, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 143, errors
-        assert errors.rstrip().endswith("(without --fresh) to continue")
-        assert "Traceback" not in errors
-        wait_for_the_end_of_all(process)
-
-    with running(command) as process:
-        wait_for_both(process)
-        process.kill()
-        wait_for_the_end_of_all(process)
-
-    with running(command) as process:
-        _, errors = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, errors
-        assert errors.count(": continuing after ") + errors.count(": already trained") == 2
-    others = elsewhere(work)
-    train_all(others)
-    for folder, other in zip(folders(work), folders(others), strict=True):
-        assert weights(folder) == weights(other)
-        assert events(folder).count("stop") == 1
-
-
-def test_the_command_ends_with_the_error_of_a_run(laboratory: Laboratory) -> None:
-    lengthen(laboratory, "tiny-open")
-    options = ["--treebank", "tiny-open", "--variant", "charlstm", "--seeds", "2"]
-    result = cli("train", str(laboratory.recipe), *options)
-    assert result.exit_code == 1
-    assert result.stderr.count(" FAILED, ") == 1  # the last one's error follows at once
-    last = result.stderr.splitlines()[-1]
-    assert last.startswith("spmrl-bench: tiny-open, split train, sentence 40: ")
 
 
 def test_errors_keep_their_class_on_the_way_between_processes() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from spmrl_bench.experiments.score import evaluate_parser
+from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.config import parts
 from spmrl_bench.parsers.legacy import places_of
 from spmrl_bench.parsers.neural import TrainedParser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,22 +51,28 @@ def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
     return ours_and_others(load_results([results]).groups, **options)[0]
 
 
-def test_who_competes_where(laboratory: Laboratory) -> None:
-    def fields(track: str = "open", **options: Any) -> list[tuple[object, ...]]:
-        found = plan_board(track, languages=[str(laboratory.recipe)], **options)
-        return [field[1:] for field in found]
+def test_who_competes_where(laboratory: Laboratory, flat: SystemDescription) -> None:
+    def board(track: str = "open", **options: Any) -> list[tuple[str, str]]:
+        others = [("constituents", partial(system_runs, system=flat, minutes=5))]
+        runs = plan_board(track, languages=[str(laboratory.recipe)], others=others, **options)
+        return [(run.folder.parent.name, run.variant) for run in runs]
 
-    both = ["charlstm", "word-charlstm"]
-    assert fields(others=["constituents"]) == [("tiny-open", "constituents", both)]
-    assert fields("mini", variants=both[:1]) == [("tiny-mini", "constituents", both[:1])]
-    with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
-        fields(treebanks=["tiny-opne"])
-    with pytest.raises(RecipeError, match=r"unknown variant 'charlsmt'\. Did you mean charlstm"):
-        fields(variants=["charlsmt"])
-    with pytest.raises(RecipeError, match="unknown track 'opne'"):
-        fields("opne")
-    with pytest.raises(TreebankError, match="no treebank of track spmrl is present"):
-        fields("spmrl")
+    names = ["charlstm", "word-charlstm", flat.name]
+    assert board() == [("tiny-open", name) for name in names]
+    named = [("tiny-mini", "charlstm"), ("tiny-mini", flat.name)]
+    assert board("mini", variants=["charlstm"]) == named
+    for options, error, message in (
+        ({"treebanks": ["tiny-opne"]}, RecipeError, "unknown treebank of track open 'tiny-opne'"),
+        (
+            {"variants": ["charlsmt"]},
+            RecipeError,
+            r"unknown variant 'charlsmt'\. Did you mean char",
+        ),
+        ({"track": "opne"}, RecipeError, "unknown track 'opne'"),
+        ({"track": "spmrl"}, TreebankError, "no treebank of track spmrl is present"),
+    ):
+        with pytest.raises(error, match=message):
+            board(**options)
 
 
 def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from torch import nn
 
-from spmrl_bench.experiments.score import evaluate_parser
+from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.training.report import Report

@@ -1,0 +1,160 @@
+"""Any parser on any split of a treebank: parsed, counted and signed.
+
+The dev score of training and the final score both come from here.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from spmrl_bench.errors import SentenceTooLongError
+from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.leaderboard.provenance import Provenance
+from spmrl_bench.leaderboard.record import MetricResult, SplitResult
+from spmrl_bench.leaderboard.saved_parses import SavedParses
+from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsers.registry import baselines_for, kind_named
+from spmrl_bench.scoring.counts import Counts
+from spmrl_bench.scoring.metric import SelectionMetric, metric_named
+from spmrl_bench.scoring.signature import sign
+from spmrl_bench.treebanks.treebank import Treebank
+from spmrl_bench.trees.parse import LAYERS, Parse
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Counts of a parser's parses against gold, by metric, and how fast it parsed.
+
+    Attributes:
+        parses: as they were counted, with the treebank's tags.
+        tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
+    """
+
+    counts: Mapping[str, Counts]
+    parses: Sequence[Parse]
+    tokens_per_second: float
+    tag_accuracy: float | None = None
+
+    def score(self, criterion: SelectionMetric) -> float:
+        """What a criterion makes of it; 0 for figures of nothing."""
+        return criterion.score(
+            {name: metric_named(name).values(counts) for name, counts in self.counts.items()}
+        )
+
+
+def rules_of(bank: Treebank, metrics: Sequence[str]) -> dict[str, Any]:
+    """What decides the counts of each metric on a treebank."""
+    return {name: metric_named(name).rules(bank.rules.get(name, {})) for name in metrics}
+
+
+def gold_parses(bank: Treebank, split: str, metrics: Sequence[str]) -> list[Parse]:
+    """The sentences of a split with the layers that the metrics compare."""
+    wanted = set(chain.from_iterable(metric_named(name).layers for name in metrics))
+    return bank.examples(split, [layer for layer in LAYERS if layer in wanted] or bank.layers[:1])
+
+
+def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence[Parse]) -> None:
+    """Raise a SentenceTooLongError for a sentence that the parser has no room for."""
+    for number, example in enumerate(examples, start=1):
+        if problem := parser.problem(example.words):
+            raise SentenceTooLongError(f"{bank.name}, split {split}, sentence {number}: {problem}")
+
+
+def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
+    """Parse the words of gold parses and count, and count right tags if the parser tags.
+
+    The treebank's tags are copied into the parses, whether or not the parser reads them:
+    parameter sets delete punctuation by tag, and tags that differ would hide sentences.
+
+    Args:
+        rules: by the name of each metric to score with, see :func:`rules_of`.
+    """
+    tags = [parse.tags for parse in gold]
+    begun = time.perf_counter()
+    given = None if parser.predicts_tags else tags
+    parses = list(parser.parse([parse.words for parse in gold], given))
+    seconds = time.perf_counter() - begun
+    tokens, accuracy = sum(map(len, gold)), None
+    if parser.predicts_tags:
+        pairs = zip(chain.from_iterable(parse.tags for parse in parses), chain(*tags), strict=True)
+        accuracy = 100 * sum(found == right for found, right in pairs) / tokens
+        parses = [parse.with_tags(row) for parse, row in zip(parses, tags, strict=True)]
+    counts = {name: metric_named(name).count(gold, parses, own) for name, own in rules.items()}
+    return Evaluated(counts, parses, tokens / seconds, accuracy)
+
+
+def score_split(
+    parser: Parser,
+    bank: Treebank,
+    split: str,
+    config: RunConfig | None = None,
+    *,
+    seeds: Sequence[int] = (),
+    saved: SavedParses | None = None,
+) -> SplitResult:
+    """The scores of a parser on a split, with their signatures, as a record keeps them.
+
+    Args:
+        config: of the run that parses; None for a baseline, whose signature then names its kind
+            as the variant.
+        seeds: of the runs of which the parser is an ensemble; none for a parser of its own.
+        saved: where to write the parses, if they are to be kept.
+
+    Raises:
+        SentenceTooLongError: before anything is parsed: the parser has no room for a sentence.
+        SpmrlError: the parses cannot be written.
+    """
+    kind = kind_named(parser.kind)
+    rules = rules_of(bank, kind.metrics)
+    gold = gold_parses(bank, split, kind.metrics)
+    check_lengths(parser, bank, split, gold)
+    found = evaluate_parser(parser, gold, rules)
+    if saved is not None:
+        saved.write(split, gold, found.parses)
+    source = Provenance(
+        tags=bank.manifest.tags if parser.reads_tags else "none",
+        variant=config.variant if config else parser.kind,
+        settings=config.overrides if config else {},
+        ensemble=len(seeds) or None,
+        size=config.size if config else None,
+        precision=config.model.precision if config else None,
+        seed="+".join(map(str, seeds)) or (config.seed if config else None),
+    )
+    return SplitResult(
+        sentences=len(gold),
+        metrics={
+            name: metric_result(bank, split, name, counts, rules[name], source)
+            for name, counts in found.counts.items()
+        },
+        tokens_per_second=found.tokens_per_second if config else None,
+        tag_accuracy=found.tag_accuracy,
+    )
+
+
+def metric_result(
+    bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Provenance
+) -> MetricResult:
+    """The result that the counts of a metric give, signed; ``source`` is that of the parses."""
+    metric = metric_named(name)
+    whole = replace(
+        source,
+        treebank=bank.name,
+        fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
+        split=split,
+        transforms=tuple(bank.manifest.transforms),
+    )
+    return MetricResult.of(metric, counts, sign(metric, counts, rules, **whole.values()))
+
+
+def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:
+    """The scores of all baselines for these metrics, by the name of their kind."""
+    found = {}
+    for name, kind in baselines_for(metrics).items():
+        examples = bank.examples("train", kind.layers)
+        baseline = kind.parser_class.build(kind.parser_class.Config(), examples)
+        found[name] = score_split(baseline, bank, split)
+    return found
