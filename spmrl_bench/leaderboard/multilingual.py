@@ -3,25 +3,22 @@
 Such a table invites three mistakes: to average scores that were counted in different ways, to take
 the difference of two variants for more than chance, and to compare languages of which one lacks a
 run. So runs of one model size, precision and settings that were selected by the same figure form a
-:class:`Setup`; what differs in these never shares a table. A row of it is one treebank with the
-runs that compare, from as many seeds as there are; an average is over rows that were scored in the
-same way and only where every one of them has the value.
+:class:`Setup`. A row of it is one treebank with the runs that compare, from as many seeds as there
+are; an average is over rows that were scored in the same way, and only where each has the value.
 
 Where runs of one treebank and variant differ in settings that nobody gave with the command, those
 with the most seeds, then the newest, belong to the setup of the others; the rest are of a setup
 that names the settings. Ensembles, systems of others and shipped records are left out, and so are
 variants of one language. Of several states of one treebank (other files or another way of scoring)
-the one with most of the variants that the table is about is taken, then the newest.
+the one with most of the published variants is taken, then the newest.
 
-The layout is that of Kitaev & Klein 2018: dev of each lexical model, test of the one selected
-(Table 7); figures of one treebank by recall, precision and F1 (Table 6).
+The layout is that of Kitaev & Klein 2018, Table 7: dev of each variant, test of the selected one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,15 +46,14 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_tables,
 )
-from spmrl_bench.leaderboard.frame import Key, Run, counting_differences
+from spmrl_bench.leaderboard.frame import Run, counting_differences
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 
 SUFFIXES = ("md", "csv", "tex")  # of the files of one track
-
-Convention = tuple[tuple[str, str], ...]
 _SCORE = ("dev", "", "score")
+_Counting = tuple[tuple[str, str], ...]  # what scores share that may be averaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +62,19 @@ class TreebankRow:
 
     Attributes:
         entries: the runs of each variant.
-        tested: those of the selected variant with scores of test, if there are any.
-        baselines: scored beside these.
         selected: the variant with the best mean of what dev selects by.
+        tested: those of its runs that have scores of test; None without any.
         compared: on dev, the selected variant with each other one.
     """
 
     group: Group
-    convention: Convention  # what its scores share with those they may be averaged with
+    counting: _Counting
     entries: Mapping[str, Entry]
-    tested: Entry | None
-    baselines: Mapping[str, Entry]
     selected: str
+    tested: Entry | None
     compared: Mapping[str, Difference]
     signature: str
-    notes: tuple[str, ...]
+    notes: Sequence[str]
 
     @property
     def language(self) -> str:
@@ -94,17 +88,13 @@ class TreebankRow:
     def seeds(self) -> list[int]:
         return sorted({run.record.seed for entry in self.entries.values() for run in entry.runs})
 
-    def scores(self, key: Key, system: str = "") -> Scores:
-        """A figure of a variant or baseline by seed; without a name, of the selected variant."""
-        system = system or self.selected
-        entry = self.entries.get(system) or self.baselines.get(system)
-        if key[0] == "test" and system in self.entries:
-            entry = self.tested if system == self.selected else None
-        return entry.scores(key) if entry else {}
-
-    def mean(self, key: Key, system: str = "") -> SeedMean | None:
-        """The same over the seeds."""
-        return SeedMean.of(self.scores(key, system).values())
+    def scores(self, column: Column) -> Scores:
+        """A figure of a variant, a baseline or, on test, the selected variant, by seed."""
+        entry = self.entries.get(column.variant) if column.variant else self.tested
+        if column.baseline:
+            named = (one for one in self.group.entries if one.baseline == column.baseline)
+            entry = next(named, None)
+        return entry.scores(column.key) if entry else {}
 
     @property
     def p(self) -> float | None:
@@ -121,8 +111,8 @@ class TreebankRow:
 class Average(NamedTuple):
     """Averages over the languages that were scored in one way; None where a row has no value."""
 
-    convention: Convention
-    languages: tuple[str, ...]
+    counting: _Counting
+    languages: Sequence[str]
     values: Mapping[Column, SeedMean | None]
 
 
@@ -130,18 +120,11 @@ class Average(NamedTuple):
 class Setup:
     """Runs of one model size, precision, settings and way to select, over the languages."""
 
-    settings: str
-    precision: str
-    size: str
+    name: str
     criterion: SelectionMetric
-    variants: tuple[str, ...]
-    rows: tuple[TreebankRow, ...]
-    left_out: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """Size, and what else differs from the recipes."""
-        return ", ".join(part for part in (self.size, self.precision, self.settings) if part)
+    variants: Sequence[str]
+    rows: Sequence[TreebankRow]
+    left_out: Sequence[str]
 
     @property
     def languages(self) -> list[str]:
@@ -149,41 +132,35 @@ class Setup:
 
     @property
     def columns(self) -> list[Column]:
-        """What selects, of each variant; of test the figures up to the headline of each metric."""
+        """What selects, of each variant, then figures of test, then headlines of baselines."""
         title = f"dev {self.criterion.title}"
-        found = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
-        baselines = dict.fromkeys(name for row in self.rows for name in row.baselines)
-        for column in brief_columns(self.criterion.metrics):
-            if column.split == "test":
-                found.append(column)
-                found += [
-                    column._replace(title=f"{column.title} {name}", baseline=name)
-                    for name in baselines
-                ]
-        return found
+        dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
+        test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
+        baselines = {one.baseline for row in self.rows for one in row.group.entries} - {""}
+        of_baselines = [
+            column._replace(title=f"{column.title} {name}", baseline=name)
+            for name in sorted(baselines)
+            for column in test
+            if column.is_headline
+        ]
+        return (
+            dev + test + [one for one in of_baselines if any(row.scores(one) for row in self.rows)]
+        )
 
     @property
     def averages(self) -> list[Average]:
-        """An average for each way of scoring that at least two languages share."""
+        """An average for each way of counting that at least two languages share."""
         averages = []
-        for convention in dict.fromkeys(row.convention for row in self.rows):
-            rows = [row for row in self.rows if row.convention == convention]
-            languages = tuple(dict.fromkeys(row.language for row in rows))
+        for counting in dict.fromkeys(row.counting for row in self.rows):
+            rows = [row for row in self.rows if row.counting == counting]
+            languages = list(dict.fromkeys(row.language for row in rows))
             values = {
-                one: average([(row.language, row.scores(one.key, one.system)) for row in rows])
+                one: average([(row.language, row.scores(one)) for row in rows])
                 for one in self.columns
             }
             if len(languages) > 1:
-                averages.append(Average(convention, languages, values))
+                averages.append(Average(counting, languages, values))
         return sorted(averages, key=lambda one: -len(one.languages))
-
-
-class TrackScores(NamedTuple):
-    """All of a track that its records tell."""
-
-    track: str
-    setups: tuple[Setup, ...]
-    left_out: tuple[str, ...]
 
 
 def tracks_of(groups: Iterable[Group], *, languages: int = 2) -> list[str]:
@@ -195,13 +172,19 @@ def tracks_of(groups: Iterable[Group], *, languages: int = 2) -> list[str]:
     return sorted(track for track, names in found.items() if len(names) >= languages)
 
 
-def score_track(
-    groups: Iterable[Group], track: str, *, variants: Sequence[str] = ()
-) -> TrackScores:
-    """The scores of one track.
+# ---- Setups from the entries of each treebank ----
 
-    Setups of a single language are left out where another has several, which a note says: they
-    are what is left of experiments on one treebank.
+_About = tuple[str, str, str, str]
+"""Settings, precision, size and select of a setup."""
+
+
+def setups_of(
+    groups: Iterable[Group], track: str, *, variants: Sequence[str] = ()
+) -> tuple[list[Setup], list[str]]:
+    """The setups of a track, and a note on those that are left out.
+
+    Setups of a single language are left out where another has several: they are what is left of
+    experiments on one treebank.
 
     Args:
         groups: of any tracks; those of others are ignored.
@@ -215,12 +198,7 @@ def score_track(
     setups = [_setup(about, states, variants) for about, states in sorted(found.items())]
     shown = [setup for setup in setups if len(setup.languages) > 1] or setups
     hidden = [f"{one.name} ({one.languages[0]})" for one in setups if one not in shown]
-    left_out = (f"Not shown, records of one language only: {'; '.join(hidden)}.",)
-    return TrackScores(track, tuple(shown), left_out if hidden else ())
-
-
-_About = tuple[str, str, str, str]
-"""Settings, precision, size and select of a setup."""
+    return shown, [f"Not shown, records of one language only: {'; '.join(hidden)}."][: len(hidden)]
 
 
 def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
@@ -233,62 +211,65 @@ def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
             about = runs[0].given, runs[0].precision, entry.size, entry.record.select
             alike.setdefault((about, entry.variant), []).append(Entry(runs))
     for (about, _), entries in alike.items():
-        main = max(entries, key=lambda one: (len(one.runs), max(run.number for run in one.runs)))
+        main = max(entries, key=lambda one: (len(one.runs), _newest([one])))
         for entry in entries:
             given = about[0] if entry is main else entry.runs[0].shown
             yield (given, *about[1:]), entry
+
+
+def _newest(entries: Iterable[Entry]) -> int:
+    return max(run.number for entry in entries for run in entry.runs)
 
 
 def _setup(
     about: _About, states: Mapping[Group, Mapping[str, Entry]], order: Sequence[str]
 ) -> Setup:
     settings, precision, size, select = about
-    left_out: list[str] = []
+    criterion = SelectionMetric.parse(select)
     languages: dict[str, set[str]] = {}
     for group, entries in states.items():
         for variant in entries:
             languages.setdefault(variant, set()).add(group.language)
-    kept = {name for name, found in languages.items() if name in order or len(found) > 1}
-    if kept and (rest := sorted(languages.keys() - kept)):
-        hidden = ", ".join(f"{name} ({', '.join(languages[name])})" for name in rest)
-        left_out.append(f"Not shown, variants of one language only: {hidden}.")
+    several = {name for name, found in languages.items() if name in order or len(found) > 1}
+    kept = several or languages.keys()
+    hidden = [f"{name} ({', '.join(languages[name])})" for name in sorted(languages.keys() - kept)]
+    left_out = [f"Not shown, variants of one language only: {', '.join(hidden)}."] if hidden else []
     banks: dict[str, list[tuple[Group, dict[str, Entry]]]] = {}
     for group, entries in states.items():
-        some = {name: one for name, one in entries.items() if name in kept or not kept}
-        if some:
+        if some := {name: entries[name] for name in sorted(entries) if name in kept}:
             banks.setdefault(group.treebank, []).append((group, some))
-
-    def weight(state: tuple[Group, Mapping[str, Entry]]) -> tuple[int, int]:
-        # An experiment with one further variant must not displace the variants of the table.
-        newest = max(run.number for entry in state[1].values() for run in entry.runs)
-        return len(state[1].keys() & set(order)), newest
-
     rows = []
     for treebank, found in sorted(banks.items()):
-        shown, entries = max(found, key=weight)
-        rows.append(_row(shown, entries, settings, SelectionMetric.parse(select)))
+        # An experiment with one further variant must not displace the variants of the table.
+        shown, entries = max(
+            found, key=lambda state: (len(state[1].keys() & set(order)), _newest(state[1].values()))
+        )
+        rows.append(_row(shown, entries, settings, criterion))
         for group, others in found:
             if group is not shown:
-                here, there = shown.runs.counted, group.runs.counted
                 differing = "; ".join(
                     f"{key} is {other} there, {own} here"
-                    for key, own, other in counting_differences(here, there)
+                    for key, own, other in counting_differences(
+                        shown.runs.counted, group.runs.counted
+                    )
                 )
                 number = sum(len(group.records_of(one)) for one in others.values())
                 many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
                 left_out.append(f"Not shown: {many} that do not compare ({differing}).")
-    rows.sort(key=lambda row: (row.language, row.treebank))
     known = {variant for row in rows for variant in row.entries}
-    variants = (*(name for name in order if name in known), *sorted(known - set(order)))
-    criterion = SelectionMetric.parse(select)
-    return Setup(settings, precision, size, criterion, variants, tuple(rows), tuple(left_out))
+    return Setup(
+        name=", ".join(filter(None, (size, precision, settings))),
+        criterion=criterion,
+        variants=[*(name for name in order if name in known), *sorted(known - set(order))],
+        rows=sorted(rows, key=lambda row: (row.language, row.treebank)),
+        left_out=left_out,
+    )
 
 
 def _row(
     group: Group, entries: Mapping[str, Entry], settings: str, criterion: SelectionMetric
 ) -> TreebankRow:
     """The scores of runs of one state of a treebank that differ in variant and seed only."""
-    entries = {name: entries[name] for name in sorted(entries)}
     tested = {name: _tested(group, entry, criterion) for name, entry in entries.items()}
     # Of equals, the one that was scored on test is the one that was selected.
     order = sorted(entries, key=lambda name: (-len(tested[name]), name))
@@ -308,26 +289,21 @@ def _row(
             compared[name] = found
         elif common:
             notes.append(f"{name} is not compared: its scores are not of the same sentences.")
-    baselines: dict[str, Entry] = {}
-    for run in sorted(test.runs if test else (), key=lambda run: run.number):
-        for name in run.record.baselines:
-            baselines.setdefault(name, Entry([run], name))
     several = len(criterion.metrics) > 1
-    convention = [
+    counting = [
         (f"{metric} {key}" if several else key, value)
         for metric in criterion.metrics
         for key, value in group.way_of_counting(metric).items()
     ]
     return TreebankRow(
         group=group,
-        convention=tuple(sorted(convention)),
+        counting=tuple(sorted(counting)),
         entries=entries,
-        tested=test,
-        baselines=baselines,
         selected=selected,
+        tested=test,
         compared=compared,
         signature=(test or entries[selected]).signature(criterion.metrics),
-        notes=tuple(f"{group.treebank}: {note}" for note in notes),
+        notes=[f"{group.treebank}: {note}" for note in notes],
     )
 
 
@@ -358,13 +334,11 @@ def _row_notes(
         notes.append(f"{', '.join(named)}; there are runs that differ in these settings.")
     tested = test.runs if test else ()
     if missing := sorted(set(seeds[selected]) - {run.record.seed for run in tested}):
-        listed = ", ".join(map(str, missing))
-        notes.append(f"{selected} is not scored on test (seed {listed}).")
+        notes.append(f"{selected} is not scored on test (seed {', '.join(map(str, missing))}).")
     for split, some in (("dev", runs), ("test", tested)):
         results = (result for run in some if (result := run.result(split)))
         signed = (one.metrics.get(name) for one in results for name in criterion.metrics)
-        number = max((one.skipped for one in signed if one), default=0)
-        if number:
+        if number := max((one.skipped for one in signed if one), default=0):
             notes.append(f"the scores of {split} leave out {number} of its sentences.")
     return notes
 
@@ -380,8 +354,7 @@ def write_track(
     Raises:
         SpmrlError: a file cannot be written.
     """
-    order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
-    document = track_document(score_track(groups, track, variants=order), published)
+    document = track_document(groups, track, published)
     texts = (to_markdown(document), to_csv(document), to_latex(document))
     files = [track_file(results_dir, track, suffix) for suffix in SUFFIXES]
     write_tables(dict(zip(files, texts, strict=True)))
@@ -393,45 +366,41 @@ def track_file(results_dir: Path, track: str, suffix: str) -> Path:
     return results_dir / f"multilingual-{track}.{suffix}"
 
 
-def track_document(scores: TrackScores, published: Sequence[PublishedFigure]) -> Document:
+def track_document(
+    groups: Iterable[Group], track: str, published: Sequence[PublishedFigure]
+) -> Document:
     """The scores of a track, one table for each setup, and published ones."""
-    titles = dict.fromkeys(setup.criterion.title for setup in scores.setups)
+    order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
+    setups, left_out = setups_of(groups, track, variants=order)
+    titles = dict.fromkeys(setup.criterion.title for setup in setups)
     intro = (
         "In percent, micro-averaged over the sentences of a split. The variant with the best mean "
         f"{' or '.join(titles)} on dev is scored on test.",
-        *scores.left_out,
+        *left_out,
     )
-    tables = [_setup_table(scores.track, setup) for setup in scores.setups]
-    title = f"Scores by language, {track_title(scores.track)}"
-    return Document(title, intro, (*tables, *_published_tables(scores.setups, published)))
+    tables = [_setup_table(track, setup) for setup in setups]
+    title = f"Scores by language, {track_title(track)}"
+    return Document(title, intro, (*tables, *_published_tables(setups, published)))
 
 
 def _setup_table(track: str, setup: Setup) -> Table:
-    columns = [one for one in setup.columns if not one.baseline or one.is_headline]
-    # First dev, then test, then what the baselines have of it.
-    columns.sort(key=lambda column: (column.split, column.baseline))
-    dev, test = ([one for one in columns if one.split == split] for split in ("dev", "test"))
+    dev, test = ([one for one in setup.columns if one.split == split] for split in ("dev", "test"))
     rows = []
     for row in setup.rows:
         best = row.selected if row.significant else None
         texts = [
-            mean_text(row.mean(one.key, one.system), mark="*" if one.variant == best else "")
+            mean_text(
+                SeedMean.of(row.scores(one).values()), mark="*" if one.variant == best else ""
+            )
             for one in (*dev, *test)
         ]
-        rows.append(
-            [
-                row.language,
-                row.treebank,
-                _seeds_text(row.seeds),
-                *texts[: len(dev)],
-                "" if row.p is None else f"{row.p:.4f}",
-                row.selected if len(row.entries) > 1 else "",
-                *texts[len(dev) :],
-            ]
-        )
+        p = "" if row.p is None else f"{row.p:.4f}"
+        selected = row.selected if len(row.entries) > 1 else ""
+        about = [row.language, row.treebank, _seeds_text(row.seeds)]
+        rows.append([*about, *texts[: len(dev)], p, selected, *texts[len(dev) :]])
     for found in setup.averages:
         # The name of the parameter set, without its hash; of other metrics their names.
-        sets = [text.partition("(")[0] for key, text in found.convention if key.endswith("prm")]
+        sets = [text.partition("(")[0] for key, text in found.counting if key.endswith("prm")]
         others = [name for name in setup.criterion.metrics if name != "brackets"]
         what = ", ".join([f"{len(found.languages)} languages", *sets, *others])
         values = [[mean_text(found.values[one]) for one in part] for part in (dev, test)]
@@ -474,33 +443,30 @@ def _setup_notes(setup: Setup) -> list[Note]:
             "An average counts each language once, with the mean of its treebanks where it has "
             "several."
         )
-    conventions = {row.convention: dict(row.convention) for row in setup.rows}
-    if len(conventions) > 1:
-        first, *others = conventions.values()
+    ways = {row.counting: dict(row.counting) for row in setup.rows}
+    if len(ways) > 1:
+        first, *others = ways.values()
         keys = sorted({key for one in others for key, _, _ in differences(first, one)})
         listed = "; ".join(
-            f"{', '.join(row.treebank for row in setup.rows if row.convention == convention)} with "
+            f"{', '.join(row.treebank for row in setup.rows if row.counting == counting)} with "
             + ", ".join(f"{key} {found.get(key, ABSENT)}" for key in keys)
-            for convention, found in conventions.items()
+            for counting, found in ways.items()
         )
         notes.append(f"Scores that were counted in different ways are not averaged: {listed}.")
     for found in setup.averages:
         values = found.values.items()
-        lacking = [one.title for one, value in values if value is None and not one.baseline]
-        if lacking:
+        if lacking := [one.title for one, value in values if value is None and not one.baseline]:
             notes.append(
                 f"No average of {', '.join(lacking)} over {len(found.languages)} languages: at "
                 "least one has no such score."
             )
     notes += [note for row in setup.rows for note in row.notes]
-    signatures = tuple(f"{row.treebank}: `{row.signature}`" for row in setup.rows)
+    signatures = [f"{row.treebank}: `{row.signature}`" for row in setup.rows]
     return [*notes, *setup.left_out, signatures]
 
 
 # ---- Published figures ----
 
-_AVERAGE = "average"
-_SELECTED = "selected on dev"
 _FAMILIES = {
     "spmrl": "the SPMRL treebanks",
     "ptb": "the Penn Treebank",
@@ -511,154 +477,109 @@ _OTHER_TREEBANK = (
     "them and no difference is computed."
 )
 _DELTA = "Δ: ours minus the published score of the same treebank and settings, in points."
-_Place = tuple[str, Key]  # a language and a figure of its treebank
-
-
-class PublishedDifference(NamedTuple):
-    """A (mean) score of this program minus the published one of the same treebank and settings."""
-
-    variant: str
-    published: PublishedFigure
-    points: float
-
-
-def published_differences(
-    setup: Setup, published: Iterable[PublishedFigure]
-) -> list[PublishedDifference]:
-    """All differences to published figures of the treebanks and settings of a setup.
-
-    On dev each variant is compared with the same one; on test the variant that was selected
-    here with the one that was selected there.
-    """
-    figures = [figure for figure in published if figure.variant]
-    found = []
-    for row in setup.rows:
-        for figure in (one for one in figures if one.treebank == row.treebank):
-            variant = row.selected if figure.split == "test" else figure.variant
-            own = row.mean(figure.key, variant)
-            if own is not None and figure.is_of(row.entries[variant].runs[0].settings):
-                found.append(PublishedDifference(variant, figure, own.mean - figure.value))
-    return found
 
 
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
-) -> Iterable[Table]:
-    """The tables of published figures for the languages of some setups, comparable ones first.
+) -> Iterator[Table]:
+    """The tables of published headlines for the languages of some setups, comparable ones first.
 
     A figure compares with a score of the same treebank only. Where a setup has scores of the very
     treebank, they stand below the published ones, with the differences to the reproduced paper;
-    figures of other treebanks of the language get tables without any score of this program. A
-    family of treebanks of many languages has a column for each language, one of a single language
-    a column for each figure.
+    figures of other treebanks of the language get tables without any score of this program.
     """
     metrics = {metric for setup in setups for metric in setup.criterion.metrics}
     rows = [row for setup in setups for row in setup.rows]
     languages, treebanks = {row.language for row in rows}, {row.treebank for row in rows}
-    families: dict[tuple[str, str], set[str]] = {}
-    for one in published:
-        if one.variant and one.metric in metrics:
-            families.setdefault((one.family, one.metric), set()).add(one.language)
+    listed = sorted(published, key=lambda one: bool(one.variant))  # the reference last
+    families = dict.fromkeys(
+        (one.family, one.metric) for one in published if one.variant and one.metric in metrics
+    )
     for same in (True, False):
-        for (family, metric), of_family in families.items():
+        for family, metric in families:
             name = _FAMILIES.get(family, f"treebanks of {family}")
             title = f"Published, on {name}: not comparable"
             if same:
                 title = f"Beside published scores on {name}"
-            figures = [  # those of variants, which are the reference, behind the others
-                one
-                for one in sorted(published, key=lambda one: bool(one.variant))
-                if (one.family, one.metric) == (family, metric)
-                and one.language in languages
-                and (one.treebank in treebanks) == same
-            ]
-            columns, shown = brief_columns([metric]), setups if same else ()
-            if len(of_family) == 1:
-                yield from _published_table(title, figures, columns, shown, by_language=False)
-                continue
-            for column in (column for column in columns if column.is_headline):
-                yield from _published_table(title, figures, [column], shown, by_language=True)
+            for column in (one for one in brief_columns([metric]) if one.is_headline):
+                figures = [
+                    one
+                    for one in listed
+                    if (one.family, one.key) == (family, column.key)
+                    and one.language in languages
+                    and (one.treebank in treebanks) == same
+                ]
+                yield from _published_table(title, figures, column, setups if same else ())
 
 
 def _published_table(
-    title: str,
-    figures: Sequence[PublishedFigure],
-    columns: Sequence[Column],
-    setups: Sequence[Setup],
-    *,
-    by_language: bool,
-) -> Iterable[Table]:
-    """The table of the treebanks that the reference has figures of, if it has a row."""
+    title: str, figures: Sequence[PublishedFigure], column: Column, setups: Sequence[Setup]
+) -> Iterator[Table]:
+    """Systems by languages, on the treebanks that the reference has figures of."""
     banks = {one.language: one.treebank for one in figures if one.variant}
-    places: dict[_Place, str] = {
-        (language, column.key): language if by_language else column.title
-        for language in banks
-        for column in columns
-    }
-    figures = [
-        one
-        for one in figures
-        if banks.get(one.language) == one.treebank and (one.language, one.key) in places
-    ]
-    of_selected = by_language and columns[0].split == "test"
-    # By section (lines are drawn between these), system and setting.
-    lines: dict[tuple[object, str, str], dict[_Place, Scores]] = {}
+    figures = [one for one in figures if banks.get(one.language) == one.treebank]
+    tested = column.split == "test"
+
+    def named(system: str, variant: str) -> str:
+        return ", ".join(filter(None, (system, "selected on dev" if tested else variant)))
+
+    published: dict[str, dict[str, Scores]] = {}
     for one in figures:
-        setting = one.variant or ("" if by_language else one.setting)
-        setting = _SELECTED if one.variant and of_selected else setting
-        kind = bool(one.variant), "" if one.variant else setting
-        line = lines.setdefault((kind, one.system, setting), {})
-        line[one.language, one.key] = {0: one.value}
-    mixed: set[object] = set()  # sections of rows that were counted in different ways
+        label = named(one.system, one.variant) if one.variant else one.system
+        if one.language in published.get(label, ()):
+            label = f"{label} ({one.setting})"
+        published.setdefault(label, {})[one.language] = {0: one.value}
+    ours: dict[str, dict[str, Scores]] = {}
+    apart: dict[str, dict[str, Scores]] = {}
+    mixed: set[str] = set()  # lines of scores that were counted in different ways
     for setup in setups:
-        name = f", {setup.name}" if len(setups) > 1 or not by_language else ""
+        name = f", {setup.name}" if len(setups) > 1 else ""
         rows = {row.language: row for row in setup.rows if banks.get(row.language) == row.treebank}
-        own, delta = ("ours", name), ("Δ", name)
-        if len({row.convention for row in rows.values()}) != 1:
-            mixed.add(own)
-        variants = [_SELECTED] if of_selected else setup.variants
-        for variant in variants:
-            for place in (place for place in places if place[0] in rows):
-                system = "" if of_selected else variant
-                if found := rows[place[0]].scores(place[1], system):
-                    lines.setdefault((own, f"ours{name}", variant), {})[place] = found
-        for apart in published_differences(setup, figures):
-            theirs, variant = apart.published, _SELECTED if of_selected else apart.variant
-            system = f"Δ {theirs.system}{name if by_language else ''}"
-            line = lines.setdefault((delta, system, variant), {})
-            line[theirs.language, theirs.key] = {0: apart.points}
-    if not lines:
+        for variant in ("",) if tested else setup.variants:
+            label = named(f"ours{name}", variant)
+            found = {
+                language: scores
+                for language in banks
+                if language in rows
+                and (scores := rows[language].scores(column._replace(variant=variant)))
+            }
+            ours |= {label: found} if found else {}
+            mixed |= {label} if len({row.counting for row in rows.values()}) > 1 else set()
+        for one in (one for one in figures if one.variant and one.language in rows):
+            row = rows[one.language]
+            variant = row.selected if tested else one.variant
+            scores = row.scores(column._replace(variant="" if tested else variant))
+            if scores and one.is_of(row.entries[variant].runs[0].settings):
+                own = SeedMean.of(scores.values())
+                line = apart.setdefault(named(f"Δ {one.system}{name}", one.variant), {})
+                line[one.language] = {0: own.mean - one.value} if own else {}
+    if not figures:
         return
-    headings = list(places.values())
-    headings += [_AVERAGE] if by_language and len(banks) > 1 else []
     cells = []
-    for (section, system, setting), scores in lines.items():
-        signed = system.startswith("Δ")
-        texts = [mean_text(SeedMean.of(scores.get(one, {}).values()), signed) for one in places]
-        if _AVERAGE in headings:
-            by_place = [(language, scores.get((language, key), {})) for language, key in places]
-            texts.append(mean_text(None if section in mixed else average(by_place), signed))
-        labels = [system, setting]
-        cells.append([*([", ".join(filter(None, labels))] if by_language else labels), *texts])
-    sections = [section for section, _, _ in lines]
+    for label, scores_of in (published | ours | apart).items():
+        by_language = [(language, scores_of.get(language, {})) for language in banks]
+        means = [SeedMean.of(scores.values()) for _, scores in by_language]
+        if len(banks) > 1:
+            means.append(None if label in mixed else average(by_language))
+        cells.append([label, *(mean_text(one, label in apart) for one in means)])
+    headings = [*banks, *(["average"] if len(banks) > 1 else [])]
     yield Table(
-        title=f"{title} ({columns[0].title if by_language else ', '.join(banks)})",
-        headings=["system", *([] if by_language else ["setting"]), *headings],
+        title=f"{title} ({column.title})",
+        headings=["system", *headings],
         rows=cells,
         numeric=frozenset(headings),
-        breaks=frozenset(n for n, (one, last) in enumerate(pairwise(sections), 1) if one != last),
-        notes=(_DELTA if setups else _OTHER_TREEBANK, _sources(figures, by_language)),
+        breaks=frozenset({len(published), len(published) + len(ours)}),
+        notes=(_DELTA if setups else _OTHER_TREEBANK, _sources(figures)),
     )
 
 
-def _sources(figures: Iterable[PublishedFigure], by_language: bool) -> list[str]:
+def _sources(figures: Iterable[PublishedFigure]) -> list[str]:
     """A line for each source, with the systems whose figures are from there."""
     systems: dict[str, dict[str, None]] = {}
-    for figure in figures:
-        # The paper is said where the source is another, the setting where no column has it.
-        about = [figure.setting] if by_language else []
-        about += [] if figure.source.startswith(figure.paper) else [figure.paper]
-        listed = "; ".join(filter(None, about))
-        named = f"{figure.system} [{listed}]" if listed else figure.system
-        systems.setdefault(figure.source, {})[named] = None
+    for one in figures:
+        # The paper is said where the source is another.
+        paper = "" if one.source.startswith(one.paper) else one.paper
+        listed = "; ".join(filter(None, (one.setting, paper)))
+        named = f"{one.system} [{listed}]" if listed else one.system
+        systems.setdefault(one.source, {})[named] = None
     return [f"{source}: {'; '.join(named)}" for source, named in systems.items()]
