@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +38,6 @@ from spmrl_bench.leaderboard.board import (
     mean_text,
     track_title,
 )
-from spmrl_bench.leaderboard.compare import ABSENT, differences
 from spmrl_bench.leaderboard.formats import (
     Document,
     Note,
@@ -46,7 +47,6 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_tables,
 )
-from spmrl_bench.leaderboard.frame import Run, counting_differences
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
@@ -56,37 +56,41 @@ _SCORE = ("dev", "", "score")
 _Counting = tuple[tuple[str, str], ...]  # what scores share that may be averaged
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TreebankRow:
     """One treebank in one setup.
 
     Attributes:
-        entries: the runs of each variant.
-        selected: the variant with the best mean of what dev selects by.
-        tested: those of its runs that have scores of test; None without any.
-        compared: on dev, the selected variant with each other one.
+        entries: the runs of each variant, which differ in their seed only.
+        criterion: what dev selects by.
     """
 
     group: Group
-    counting: _Counting
     entries: Mapping[str, Entry]
-    selected: str
-    tested: Entry | None
-    compared: Mapping[str, Difference]
-    signature: str
-    notes: Sequence[str]
-
-    @property
-    def language(self) -> str:
-        return self.group.language
-
-    @property
-    def treebank(self) -> str:
-        return self.group.treebank
+    criterion: SelectionMetric
 
     @property
     def seeds(self) -> list[int]:
         return sorted({run.record.seed for entry in self.entries.values() for run in entry.runs})
+
+    @cached_property
+    def selected(self) -> str:
+        """The variant with the best mean on dev; of equals the one that was scored on test."""
+        order = sorted(self.entries, key=lambda name: (self._tested(name) is None, name))
+        return best_variant({name: self.entries[name].scores(_SCORE).values() for name in order})
+
+    @property
+    def tested(self) -> Entry | None:
+        """The runs of the selected variant that have scores of test; None without any."""
+        return self._tested(self.selected)
+
+    def _tested(self, variant: str) -> Entry | None:
+        runs = [
+            run
+            for run in self.entries[variant].runs
+            if run.record.test and run.record.test.metrics.keys() & set(self.criterion.metrics)
+        ]
+        return Entry(runs) if runs else None
 
     def scores(self, column: Column) -> Scores:
         """A figure of a variant, a baseline or, on test, the selected variant, by seed."""
@@ -96,16 +100,61 @@ class TreebankRow:
             entry = next(named, None)
         return entry.scores(column.key) if entry else {}
 
+    @cached_property
+    def compared(self) -> dict[str, Difference | None]:
+        """On dev, the selected variant with each other one from the seeds that both have.
+
+        None where they are not of the same sentences. A sum of figures is not tested.
+        """
+        found: dict[str, Difference | None] = {}
+        for name in self.entries if len(self.criterion.terms) == 1 else ():
+            pair = [self.entries[self.selected], self.entries[name]]
+            one, other = (entry.scores(_SCORE) for entry in pair)
+            if name != self.selected and (common := one.keys() & other.keys()):
+                ours, theirs = (
+                    Entry([run for run in entry.runs if run.record.seed in common])
+                    for entry in pair
+                )
+                ((metric, figure),) = self.criterion.terms
+                found[name] = ours.compare(theirs, (metric, "dev"), figure)
+        return found
+
     @property
     def p(self) -> float | None:
         """The largest p of the selected variant against the others; None without a test."""
-        return max((one.p for one in self.compared.values()), default=None)
+        return max((one.p for one in self.compared.values() if one), default=None)
 
     @property
     def significant(self) -> bool:
         """Whether dev shows the selected variant to be better than every other."""
-        won = (one.points > 0 and one.p < LEVEL for one in self.compared.values())
-        return 0 < len(self.compared) == len(self.entries) - 1 and all(won)
+        won = [one for one in self.compared.values() if one and one.points > 0 and one.p < LEVEL]
+        return 0 < len(won) == len(self.entries) - 1
+
+    @cached_property
+    def counting(self) -> _Counting:
+        """What its scores share with those that they may be averaged with."""
+        several = len(self.criterion.metrics) > 1
+        parts = (
+            (f"{metric} {key}" if several else key, value)
+            for metric in self.criterion.metrics
+            for key, value in self.group.way_of_counting(metric).items()
+        )
+        return tuple(sorted(parts))
+
+    @property
+    def notes(self) -> Iterator[str]:
+        seeds = {
+            name: [run.record.seed for run in self.entries[name].runs]
+            for name in sorted(self.entries)
+        }
+        if len(set(map(tuple, seeds.values()))) > 1:
+            listed = (f"{name}: {', '.join(map(str, found))}" for name, found in seeds.items())
+            yield f"{self.group.treebank}: variants have different seeds ({'; '.join(listed)})."
+        tested = {run.record.seed for run in self.tested.runs} if self.tested else set()
+        if missing := ", ".join(str(seed) for seed in seeds[self.selected] if seed not in tested):
+            yield f"{self.group.treebank}: {self.selected} is not scored on test (seed {missing})."
+        if apart := ", ".join(sorted(name for name, one in self.compared.items() if one is None)):
+            yield f"{self.group.treebank}: {apart}: not compared, as not of the same sentences."
 
 
 class Average(NamedTuple):
@@ -116,7 +165,7 @@ class Average(NamedTuple):
     values: Mapping[Column, SeedMean | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Setup:
     """Runs of one model size, precision, settings and way to select, over the languages."""
 
@@ -128,34 +177,32 @@ class Setup:
 
     @property
     def languages(self) -> list[str]:
-        return list(dict.fromkeys(row.language for row in self.rows))
+        return list(dict.fromkeys(row.group.language for row in self.rows))
 
-    @property
+    @cached_property
     def columns(self) -> list[Column]:
         """What selects, of each variant, then figures of test, then headlines of baselines."""
         title = f"dev {self.criterion.title}"
         dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
         test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
-        baselines = {one.baseline for row in self.rows for one in row.group.entries} - {""}
         of_baselines = [
             column._replace(title=f"{column.title} {name}", baseline=name)
-            for name in sorted(baselines)
+            for name in sorted({one.baseline for row in self.rows for one in row.group.entries})
             for column in test
-            if column.is_headline
+            if name and column.is_headline
         ]
-        return (
-            dev + test + [one for one in of_baselines if any(row.scores(one) for row in self.rows)]
-        )
+        there = [one for one in of_baselines if any(row.scores(one) for row in self.rows)]
+        return dev + test + there
 
-    @property
+    @cached_property
     def averages(self) -> list[Average]:
         """An average for each way of counting that at least two languages share."""
         averages = []
         for counting in dict.fromkeys(row.counting for row in self.rows):
             rows = [row for row in self.rows if row.counting == counting]
-            languages = list(dict.fromkeys(row.language for row in rows))
+            languages = list(dict.fromkeys(row.group.language for row in rows))
             values = {
-                one: average([(row.language, row.scores(one)) for row in rows])
+                one: average([(row.group.language, row.scores(one)) for row in rows])
                 for one in self.columns
             }
             if len(languages) > 1:
@@ -213,8 +260,7 @@ def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
     for (about, _), entries in alike.items():
         main = max(entries, key=lambda one: (len(one.runs), _newest([one])))
         for entry in entries:
-            given = about[0] if entry is main else entry.runs[0].shown
-            yield (given, *about[1:]), entry
+            yield about if entry is main else (entry.runs[0].shown, *about[1:]), entry
 
 
 def _newest(entries: Iterable[Entry]) -> int:
@@ -231,116 +277,35 @@ def _setup(
         for variant in entries:
             languages.setdefault(variant, set()).add(group.language)
     several = {name for name, found in languages.items() if name in order or len(found) > 1}
-    kept = several or languages.keys()
-    hidden = [f"{name} ({', '.join(languages[name])})" for name in sorted(languages.keys() - kept)]
-    left_out = [f"Not shown, variants of one language only: {', '.join(hidden)}."] if hidden else []
-    banks: dict[str, list[tuple[Group, dict[str, Entry]]]] = {}
-    for group, entries in states.items():
-        if some := {name: entries[name] for name in sorted(entries) if name in kept}:
-            banks.setdefault(group.treebank, []).append((group, some))
-    rows = []
-    for treebank, found in sorted(banks.items()):
+    hidden = sorted(languages.keys() - several) if several else []
+    listed = ", ".join(f"{name} ({', '.join(languages[name])})" for name in hidden)
+    left_out = [f"Not shown, variants of one language only: {listed}."] if hidden else []
+
+    def weight(row: TreebankRow) -> tuple[int, int]:
         # An experiment with one further variant must not displace the variants of the table.
-        shown, entries = max(
-            found, key=lambda state: (len(state[1].keys() & set(order)), _newest(state[1].values()))
-        )
-        rows.append(_row(shown, entries, settings, criterion))
-        for group, others in found:
-            if group is not shown:
-                differing = "; ".join(
-                    f"{key} is {other} there, {own} here"
-                    for key, own, other in counting_differences(
-                        shown.runs.counted, group.runs.counted
-                    )
-                )
-                number = sum(len(group.records_of(one)) for one in others.values())
-                many = f"{number} record{'s' if number > 1 else ''} of {treebank}"
-                left_out.append(f"Not shown: {many} that do not compare ({differing}).")
-    known = {variant for row in rows for variant in row.entries}
+        return len(row.entries.keys() & set(order)), _newest(row.entries.values())
+
+    rows: dict[tuple[str, str], TreebankRow] = {}
+    for group, entries in states.items():
+        some = {name: one for name, one in entries.items() if name not in hidden}
+        row = TreebankRow(group, some, criterion)
+        other = rows.get(place := (group.language, group.treebank))
+        if some:
+            rows[place] = max([other, row] if other else [row], key=weight)
+        if some and other:
+            left = other if rows[place] is row else row
+            left_out.append(
+                f"Not shown: {left.group.title}, which does not compare with "
+                f"{rows[place].group.title}."
+            )
+    known = {variant for row in rows.values() for variant in row.entries}
     return Setup(
         name=", ".join(filter(None, (size, precision, settings))),
         criterion=criterion,
         variants=[*(name for name in order if name in known), *sorted(known - set(order))],
-        rows=sorted(rows, key=lambda row: (row.language, row.treebank)),
+        rows=[row for _, row in sorted(rows.items())],
         left_out=left_out,
     )
-
-
-def _row(
-    group: Group, entries: Mapping[str, Entry], settings: str, criterion: SelectionMetric
-) -> TreebankRow:
-    """The scores of runs of one state of a treebank that differ in variant and seed only."""
-    tested = {name: _tested(group, entry, criterion) for name, entry in entries.items()}
-    # Of equals, the one that was scored on test is the one that was selected.
-    order = sorted(entries, key=lambda name: (-len(tested[name]), name))
-    dev = {name: entries[name].scores(_SCORE) for name in order}
-    selected = best_variant({name: scores.values() for name, scores in dev.items()})
-    test = Entry(tested[selected]) if tested[selected] else None
-    notes = _row_notes(entries, selected, test, settings, criterion)
-    compared = {}
-    for name in (name for name in entries if name != selected and len(criterion.terms) == 1):
-        common = dev[name].keys() & dev[selected].keys()
-        one, other = (
-            Entry([run for run in entries[each].runs if run.record.seed in common])
-            for each in (selected, name)
-        )
-        ((metric, figure),) = criterion.terms
-        if common and (found := one.compare(other, (metric, "dev"), figure)):
-            compared[name] = found
-        elif common:
-            notes.append(f"{name} is not compared: its scores are not of the same sentences.")
-    several = len(criterion.metrics) > 1
-    counting = [
-        (f"{metric} {key}" if several else key, value)
-        for metric in criterion.metrics
-        for key, value in group.way_of_counting(metric).items()
-    ]
-    return TreebankRow(
-        group=group,
-        counting=tuple(sorted(counting)),
-        entries=entries,
-        selected=selected,
-        tested=test,
-        compared=compared,
-        signature=(test or entries[selected]).signature(criterion.metrics),
-        notes=[f"{group.treebank}: {note}" for note in notes],
-    )
-
-
-def _tested(group: Group, entry: Entry, criterion: SelectionMetric) -> list[Run]:
-    """Of each seed the newest record with scores of test that has the weights of the newest."""
-    found: dict[tuple[int, str], Run] = {}
-    for run in group.records_of(entry):
-        if run.record.test and set(criterion.metrics) & run.record.test.metrics.keys():
-            found[run.record.seed, run.record.weights] = run
-    places = ((run.record.seed, run.record.weights) for run in entry.runs)
-    return [found[place] for place in places if place in found]
-
-
-def _row_notes(
-    entries: Mapping[str, Entry],
-    selected: str,
-    test: Entry | None,
-    settings: str,
-    criterion: SelectionMetric,
-) -> list[str]:
-    notes = []
-    seeds = {name: [run.record.seed for run in one.runs] for name, one in entries.items()}
-    if len(set(map(tuple, seeds.values()))) > 1:
-        listed = "; ".join(f"{name}: {', '.join(map(str, found))}" for name, found in seeds.items())
-        notes.append(f"variants have different seeds ({listed}).")
-    runs = [run for entry in entries.values() for run in entry.runs]
-    if named := list(dict.fromkeys(run.name for run in runs if run.shown != settings)):
-        notes.append(f"{', '.join(named)}; there are runs that differ in these settings.")
-    tested = test.runs if test else ()
-    if missing := sorted(set(seeds[selected]) - {run.record.seed for run in tested}):
-        notes.append(f"{selected} is not scored on test (seed {', '.join(map(str, missing))}).")
-    for split, some in (("dev", runs), ("test", tested)):
-        results = (result for run in some if (result := run.result(split)))
-        signed = (one.metrics.get(name) for one in results for name in criterion.metrics)
-        if number := max((one.skipped for one in signed if one), default=0):
-            notes.append(f"the scores of {split} leave out {number} of its sentences.")
-    return notes
 
 
 # ---- The tables ----
@@ -384,7 +349,8 @@ def track_document(
 
 
 def _setup_table(track: str, setup: Setup) -> Table:
-    dev, test = ([one for one in setup.columns if one.split == split] for split in ("dev", "test"))
+    titles = [column.title for column in setup.columns]
+    dev = len(setup.variants)
     rows = []
     for row in setup.rows:
         best = row.selected if row.significant else None
@@ -392,91 +358,55 @@ def _setup_table(track: str, setup: Setup) -> Table:
             mean_text(
                 SeedMean.of(row.scores(one).values()), mark="*" if one.variant == best else ""
             )
-            for one in (*dev, *test)
+            for one in setup.columns
         ]
         p = "" if row.p is None else f"{row.p:.4f}"
         selected = row.selected if len(row.entries) > 1 else ""
-        about = [row.language, row.treebank, _seeds_text(row.seeds)]
-        rows.append([*about, *texts[: len(dev)], p, selected, *texts[len(dev) :]])
+        about = [row.group.language, row.group.treebank, ", ".join(map(str, row.seeds))]
+        rows.append([*about, *texts[:dev], p, selected, *texts[dev:]])
     for found in setup.averages:
         # The name of the parameter set, without its hash; of other metrics their names.
         sets = [text.partition("(")[0] for key, text in found.counting if key.endswith("prm")]
         others = [name for name in setup.criterion.metrics if name != "brackets"]
         what = ", ".join([f"{len(found.languages)} languages", *sets, *others])
-        values = [[mean_text(found.values[one]) for one in part] for part in (dev, test)]
-        rows.append(["average", what, "", *values[0], "", "", *values[1]])
-    titles = [[column.title for column in part] for part in (dev, test)]
+        texts = [mean_text(found.values[one]) for one in setup.columns]
+        rows.append(["average", what, "", *texts[:dev], "", "", *texts[dev:]])
     strong = {(n, 3 + setup.variants.index(row.selected)) for n, row in enumerate(setup.rows)}
     return Table(
         title=f"Model size {setup.name}: {track_title(track)}",
-        headings=["language", "treebank", "seeds", *titles[0], "p", "selected", *titles[1]],
+        headings=["language", "treebank", "seeds", *titles[:dev], "p", "selected", *titles[dev:]],
         rows=rows,
-        numeric=frozenset({*titles[0], "p", *titles[1]}),
+        numeric=frozenset({*titles, "p"}),
         breaks=frozenset({len(setup.rows)}),
         strong=frozenset(strong),
         notes=tuple(_setup_notes(setup)),
     )
 
 
-def _seeds_text(seeds: Sequence[int]) -> str:
-    """``1 to 5``, or the seeds one by one."""
-    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(map(str, seeds))
-
-
-def _setup_notes(setup: Setup) -> list[Note]:
-    notes: list[Note] = []
-    several = any(len(one.runs) > 1 for row in setup.rows for one in row.entries.values())
-    if several:
-        notes.append("±: standard deviation over the seeds.")
-    if tested := sum(bool(row.compared) for row in setup.rows):
-        summed = ", with the counts of a sentence summed over the seeds that both have"
-        notes.append(
+def _setup_notes(setup: Setup) -> Iterator[Note]:
+    if any(len(one.runs) > 1 for row in setup.rows for one in row.entries.values()):
+        yield "±: standard deviation over the seeds."
+    if tested := sum(row.p is not None for row in setup.rows):
+        yield (
             f"`*`: better than every other variant on dev with p < {LEVEL:g}. p is the largest of "
             "the selected variant against the others, by approximate randomisation over sentences "
-            f"({TRIALS:,} swaps{summed if several else ''}): it is about the sentences, not about "
-            f"other trainings, and not corrected for the number of treebanks ({tested})."
+            f"({TRIALS:,} swaps; counts of the seeds that both have are summed): it is about the "
+            "sentences, not about other trainings, and not corrected for the number of treebanks "
+            f"({tested})."
         )
-    if setup.averages and len(setup.languages) < len(setup.rows):
-        notes.append(
-            "An average counts each language once, with the mean of its treebanks where it has "
-            "several."
-        )
-    ways = {row.counting: dict(row.counting) for row in setup.rows}
-    if len(ways) > 1:
-        first, *others = ways.values()
-        keys = sorted({key for one in others for key, _, _ in differences(first, one)})
-        listed = "; ".join(
-            f"{', '.join(row.treebank for row in setup.rows if row.counting == counting)} with "
-            + ", ".join(f"{key} {found.get(key, ABSENT)}" for key in keys)
-            for counting, found in ways.items()
-        )
-        notes.append(f"Scores that were counted in different ways are not averaged: {listed}.")
-    for found in setup.averages:
-        values = found.values.items()
-        if lacking := [one.title for one, value in values if value is None and not one.baseline]:
-            notes.append(
-                f"No average of {', '.join(lacking)} over {len(found.languages)} languages: at "
-                "least one has no such score."
-            )
-    notes += [note for row in setup.rows for note in row.notes]
-    signatures = [f"{row.treebank}: `{row.signature}`" for row in setup.rows]
-    return [*notes, *setup.left_out, signatures]
+    if len({row.counting for row in setup.rows}) > 1:
+        yield "Scores that were counted in different ways are not averaged; see the signatures."
+    yield from (note for row in setup.rows for note in row.notes)
+    yield from setup.left_out
+    entries = {row.group.treebank: row.tested or row.entries[row.selected] for row in setup.rows}
+    yield [f"{name}: `{one.signature(setup.criterion.metrics)}`" for name, one in entries.items()]
 
 
 # ---- Published figures ----
 
-_FAMILIES = {
-    "spmrl": "the SPMRL treebanks",
-    "ptb": "the Penn Treebank",
-    "ctb": "the Chinese Treebank",
-}
 _OTHER_TREEBANK = (
-    "These figures are of another treebank than the scores above, so they do not compare with "
-    "them and no difference is computed."
+    "These figures are of another treebank than the scores above, so they do not compare with them."
 )
-_DELTA = "Δ: ours minus the published score of the same treebank and settings, in points."
 
 
 def _published_tables(
@@ -485,91 +415,73 @@ def _published_tables(
     """The tables of published headlines for the languages of some setups, comparable ones first.
 
     A figure compares with a score of the same treebank only. Where a setup has scores of the very
-    treebank, they stand below the published ones, with the differences to the reproduced paper;
-    figures of other treebanks of the language get tables without any score of this program.
+    treebank, they stand below the published ones; figures of other treebanks of the language get
+    tables without any score of this program.
     """
     metrics = {metric for setup in setups for metric in setup.criterion.metrics}
     rows = [row for setup in setups for row in setup.rows]
-    languages, treebanks = {row.language for row in rows}, {row.treebank for row in rows}
-    listed = sorted(published, key=lambda one: bool(one.variant))  # the reference last
+    languages, treebanks = (
+        {row.group.language for row in rows},
+        {row.group.treebank for row in rows},
+    )
     families = dict.fromkeys(
         (one.family, one.metric) for one in published if one.variant and one.metric in metrics
     )
-    for same in (True, False):
-        for family, metric in families:
-            name = _FAMILIES.get(family, f"treebanks of {family}")
-            title = f"Published, on {name}: not comparable"
-            if same:
-                title = f"Beside published scores on {name}"
-            for column in (one for one in brief_columns([metric]) if one.is_headline):
-                figures = [
-                    one
-                    for one in listed
-                    if (one.family, one.key) == (family, column.key)
-                    and one.language in languages
-                    and (one.treebank in treebanks) == same
-                ]
-                yield from _published_table(title, figures, column, setups if same else ())
+    for same, (family, metric) in product((True, False), families):
+        title = f"{'Beside published scores' if same else 'Published, not comparable'}: {family}"
+        for column in (one for one in brief_columns([metric]) if one.is_headline):
+            figures = [
+                one
+                for one in published
+                if (one.family, one.key) == (family, column.key)
+                and one.language in languages
+                and (one.treebank in treebanks) == same
+            ]
+            if any(one.variant for one in figures):
+                yield _published_table(title, figures, column, setups if same else ())
 
 
 def _published_table(
     title: str, figures: Sequence[PublishedFigure], column: Column, setups: Sequence[Setup]
-) -> Iterator[Table]:
+) -> Table:
     """Systems by languages, on the treebanks that the reference has figures of."""
     banks = {one.language: one.treebank for one in figures if one.variant}
     figures = [one for one in figures if banks.get(one.language) == one.treebank]
     tested = column.split == "test"
-
-    def named(system: str, variant: str) -> str:
-        return ", ".join(filter(None, (system, "selected on dev" if tested else variant)))
-
-    published: dict[str, dict[str, Scores]] = {}
-    for one in figures:
-        label = named(one.system, one.variant) if one.variant else one.system
-        if one.language in published.get(label, ()):
+    lines: dict[str, dict[str, Scores]] = {}
+    for one in sorted(figures, key=lambda one: bool(one.variant)):  # the reference last
+        variant = "selected on dev" if tested and one.variant else one.variant
+        label = ", ".join(filter(None, (one.system, variant)))
+        if one.language in lines.get(label, ()):
             label = f"{label} ({one.setting})"
-        published.setdefault(label, {})[one.language] = {0: one.value}
-    ours: dict[str, dict[str, Scores]] = {}
-    apart: dict[str, dict[str, Scores]] = {}
-    mixed: set[str] = set()  # lines of scores that were counted in different ways
+        lines.setdefault(label, {})[one.language] = {0: one.value}
+    theirs, mixed = len(lines), set()
     for setup in setups:
-        name = f", {setup.name}" if len(setups) > 1 else ""
-        rows = {row.language: row for row in setup.rows if banks.get(row.language) == row.treebank}
+        rows = {
+            row.group.language: row
+            for row in setup.rows
+            if banks.get(row.group.language) == row.group.treebank
+        }
         for variant in ("",) if tested else setup.variants:
-            label = named(f"ours{name}", variant)
-            found = {
-                language: scores
-                for language in banks
-                if language in rows
-                and (scores := rows[language].scores(column._replace(variant=variant)))
-            }
-            ours |= {label: found} if found else {}
+            name = setup.name if len(setups) > 1 else ""
+            label = ", ".join(filter(None, ("ours", name, variant or "selected on dev")))
+            placed = column._replace(variant=variant)
+            lines[label] = {language: row.scores(placed) for language, row in rows.items()}
             mixed |= {label} if len({row.counting for row in rows.values()}) > 1 else set()
-        for one in (one for one in figures if one.variant and one.language in rows):
-            row = rows[one.language]
-            variant = row.selected if tested else one.variant
-            scores = row.scores(column._replace(variant="" if tested else variant))
-            if scores and one.is_of(row.entries[variant].runs[0].settings):
-                own = SeedMean.of(scores.values())
-                line = apart.setdefault(named(f"Δ {one.system}{name}", one.variant), {})
-                line[one.language] = {0: own.mean - one.value} if own else {}
-    if not figures:
-        return
     cells = []
-    for label, scores_of in (published | ours | apart).items():
-        by_language = [(language, scores_of.get(language, {})) for language in banks]
-        means = [SeedMean.of(scores.values()) for _, scores in by_language]
-        if len(banks) > 1:
-            means.append(None if label in mixed else average(by_language))
-        cells.append([label, *(mean_text(one, label in apart) for one in means)])
-    headings = [*banks, *(["average"] if len(banks) > 1 else [])]
-    yield Table(
+    for label, scores in lines.items():
+        by_language = [(language, scores.get(language, {})) for language in banks]
+        means = [SeedMean.of(found.values()) for _, found in by_language]
+        if any(means):
+            means += [None if label in mixed else average(by_language)] * (len(banks) > 1)
+            cells.append([label, *map(mean_text, means)])
+    return Table(
         title=f"{title} ({column.title})",
-        headings=["system", *headings],
+        headings=["system", *banks, "average"][: len(cells[0])],
         rows=cells,
-        numeric=frozenset(headings),
-        breaks=frozenset({len(published), len(published) + len(ours)}),
-        notes=(_DELTA if setups else _OTHER_TREEBANK, _sources(figures)),
+        numeric=frozenset({*banks, "average"}),
+        breaks=frozenset({theirs}),
+        notes=(*(() if setups else (_OTHER_TREEBANK,)), _sources(figures)),
     )
 
 
