@@ -16,12 +16,7 @@ from typing import Any
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.legacy import (
-    FLAT,
     OPTIONAL,
-    TABLES,
-    chosen,
-    dotted,
-    in_tables,
     leaves,
     nested,
     short,
@@ -77,24 +72,6 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
         and all(record.recipe.get(name) == recipe.get(name) for name in names)
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )
-
-
-def agrees(settings: Resolved, stated: Mapping[str, Any]) -> bool:
-    """Whether resolved settings are those that a publication states, by whatever key.
-
-    Settings of the parser that it does not state, but for the precision, must have their default;
-    what it states of parts that the parser does not have is left aside.
-    """
-    own, asked = (
-        in_tables({key.removeprefix("model."): value for key, value in each.items()}, TABLES)
-        for each in (settings, stated)
-    )
-    model = chosen(own) if "inputs" in own else own
-    there = leaves(model)
-    usual = defaults(str(settings.get("kind", "chart")), model)
-    wanted = {**usual, "precision": there.get("precision"), **dotted(asked)}
-    left_aside = {place for places in FLAT.values() for place in places} - there.keys()
-    return all(there.get(key) == wanted[key] for key in wanted.keys() - left_aside)
 
 
 def digest(settings: Resolved) -> str:
