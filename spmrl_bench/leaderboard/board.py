@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,14 @@ from spmrl_bench.leaderboard.frame import (
     installed_metrics,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
-from spmrl_bench.leaderboard.record import SHIPPED, Record, SplitResult, in_order, searched_text
+from spmrl_bench.leaderboard.record import (
+    SHIPPED,
+    SPLITS,
+    Record,
+    SplitResult,
+    in_order,
+    searched_text,
+)
 from spmrl_bench.leaderboard.store import load_documents
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
@@ -51,17 +59,11 @@ Scores = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class SeedMean:
-    """A figure from one or several seeds.
-
-    Attributes:
-        mean: of the seeds.
-        sd: sample standard deviation (n - 1) over the seeds; None for one seed.
-        seeds: number of seeds.
-    """
+    """A figure from one or several seeds."""
 
     mean: float
-    sd: float | None
-    seeds: int
+    sd: float | None  # sample standard deviation (n - 1); None for one seed
+    seeds: int  # how many
 
     @classmethod
     def of(cls, values: Collection[float]) -> SeedMean | None:
@@ -81,16 +83,10 @@ def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> s
 
 
 def best_variant(scores: Mapping[str, Collection[float]]) -> str:
-    """The variant with the highest mean score over its seeds; of equals the first.
-
-    A variant without a score is behind all others.
-    """
-
-    def mean(name: str) -> float:
-        found = SeedMean.of(scores[name])
-        return -math.inf if found is None else found.mean
-
-    return max(scores, key=mean)
+    """The variant with the highest mean score over its seeds; of equals the first."""
+    return max(
+        scores, key=lambda name: statistics.fmean(scores[name]) if scores[name] else -math.inf
+    )
 
 
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
@@ -101,32 +97,25 @@ def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     """
     if not columns or any(not scores for _, scores in columns):
         return None
+
+    def mean(of: Callable[[Scores], float]) -> float:
+        by_language: dict[str, list[float]] = {}
+        for language, scores in columns:
+            by_language.setdefault(language, []).append(of(scores))
+        return statistics.fmean(map(statistics.fmean, by_language.values()))
+
     seeds = {tuple(sorted(scores)) for _, scores in columns}
-    (common,) = seeds if len(seeds) == 1 else ((),)
-    by_seed = [
-        _mean_of_languages((language, scores[seed]) for language, scores in columns)
-        for seed in common
-    ]
-    means = ((language, statistics.fmean(scores.values())) for language, scores in columns)
+    common = seeds.pop() if len(seeds) == 1 else ()
+    by_seed = [mean(itemgetter(seed)) for seed in common]
     sd = statistics.stdev(by_seed) if len(by_seed) > 1 else None
-    return SeedMean(_mean_of_languages(means), sd, len(by_seed))
-
-
-def _mean_of_languages(values: Iterable[tuple[str, float]]) -> float:
-    by_language: dict[str, list[float]] = {}
-    for language, value in values:
-        by_language.setdefault(language, []).append(value)
-    return statistics.fmean(map(statistics.fmean, by_language.values()))
+    return SeedMean(mean(lambda scores: statistics.fmean(scores.values())), sd, len(by_seed))
 
 
 # ---- Columns of figures ----
 
 
 class Column(NamedTuple):
-    """A figure of a split, of any system or of one variant or baseline.
-
-    What dev selects by may be a sum of figures, whose names are then joined.
-    """
+    """A figure of a split, of any system or of one variant or baseline."""
 
     title: str
     split: str
@@ -138,11 +127,6 @@ class Column(NamedTuple):
     @property
     def key(self) -> Key:
         return self.split, self.metric, self.figure
-
-    @property
-    def system(self) -> str:
-        """The variant or baseline; empty for any."""
-        return self.variant or self.baseline
 
     @property
     def is_headline(self) -> bool:
@@ -180,12 +164,12 @@ def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
     titles = Counter(column.title for column in columns)
     named = {}
     for column in columns:
-        split, metric_name, figure = column.key
-        several = figures[split, figure] > 1
-        name = f"{split}_{metric_name}_{figure}" if several else f"{split}_{figure}"
-        title = f"{column.title} ({metric_name})" if titles[column.title] > 1 else column.title
+        several = figures[column.split, column.figure] > 1
+        of_metric = f"{column.metric}_" if several else ""
+        title = f"{column.title} ({column.metric})" if titles[column.title] > 1 else column.title
+        name = f"{column.split}_{of_metric}{column.figure}"
         named[name] = column._replace(title=title)
-    for split in ("dev", "test"):
+    for split in SPLITS:
         named[f"{split}_tags"] = Column(f"{split} tags", split, "", "tag_accuracy")
     return named
 
@@ -207,19 +191,12 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """A figure of an entry sentence by sentence, added up over its runs.
+    """A figure of an entry sentence by sentence, added up over its runs."""
 
-    Attributes:
-        ratio: the sums above and below the line, int64 ``[sentences]`` each.
-        scored: which sentences count, bool ``[sentences]``.
-        lengths: words of each sentence, as the metric counts them; None where it does not say.
-        runs: how many were added up.
-    """
-
-    ratio: Ratio
-    scored: NDArray[np.bool_]
-    lengths: Sequence[int] | None
-    runs: int
+    ratio: Ratio  # the sums above and below the line, int64 [sentences] each
+    scored: NDArray[np.bool_]  # which sentences count
+    lengths: Sequence[int] | None  # words of each sentence; None where the metric does not say
+    runs: int  # how many were added up
 
     @classmethod
     def of(cls, counts: Sequence[Counts], metric: str, figure: str) -> Sums | None:
@@ -250,12 +227,11 @@ class Sums:
         """
         if not self.of_same_sentences(other):
             return None
-        one, two = self._times(other.runs), other._times(self.runs)
+        one, two = (
+            Ratio(each.ratio.name, times * each.ratio.numerator, times * each.ratio.denominator)
+            for each, times in ((self, other.runs), (other, self.runs))
+        )
         return Difference((one.value or 0.0) - (two.value or 0.0), randomisation(one, two))
-
-    def _times(self, number: int) -> Ratio:
-        ratio = self.ratio
-        return Ratio(ratio.name, number * ratio.numerator, number * ratio.denominator)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,14 +268,14 @@ class Entry:
         return "mean" if len(self.runs) > 1 else "ensemble" if self.record.ensemble else "run"
 
     @property
-    def kind(self) -> str:
-        """The same, or ``system``."""
-        return "system" if self.is_system else self.form
-
-    @property
     def is_system(self) -> bool:
         """Whether it is somebody else's."""
         return not self.baseline and self.record.system is not None
+
+    @property
+    def kind(self) -> str:
+        """Its form, or ``system``."""
+        return "system" if self.is_system else self.form
 
     @property
     def variant(self) -> str:
@@ -320,7 +296,6 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """The name, and whether it comes with the program."""
         return f"{self.name}, shipped" if self.shipped else self.name
 
     @property
@@ -371,18 +346,18 @@ class Entry:
     @property
     def test_sentences(self) -> int | None:
         """Those that were scored on test, where all runs were."""
-        first = self._results("test")[0]
-        if first is None or not all(map(_scored, self._results("test"))):
+        results = self._results("test")
+        if results[0] is None or not all(map(_scored, results)):
             return None
-        return first.sentences - first.metrics[_scored(first)[0]].skipped
+        return results[0].sentences - results[0].metrics[_scored(results[0])[0]].skipped
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
         """Of test where all runs have scores of it, else of dev; by these metrics or all."""
         split = "test" if all(map(_scored, self._results("test"))) else "dev"
         found: dict[str, list[str]] = {}
-        for result in self._results(split):
-            for name in _scored(result):
-                if result and (metrics is None or name in metrics):
+        for result in filter(None, self._results(split)):
+            for name in installed_metrics(result):
+                if metrics is None or name in metrics:
                     found.setdefault(name, []).append(result.metrics[name].signature)
         return " & ".join(map(joined_signature, found.values()))
 
@@ -402,10 +377,9 @@ class Entry:
 
     def scores(self, key: Key) -> dict[int, float]:
         """A figure by seed, of those runs that have it; of a baseline with the seed 0."""
-        found = ((0 if self.baseline else run.record.seed, run) for run in self.runs)
         return {
-            seed: value
-            for seed, run in found
+            0 if self.baseline else run.record.seed: value
+            for run in self.runs
             if (value := run.figure(key, self.baseline)) is not None
         }
 
@@ -484,24 +458,10 @@ class Group:
         entries = sorted(map(Entry, series.values()), key=place)
         return entries + [Entry([run], name) for name, run in baselines.items()]
 
-    @cached_property
-    def _series(self) -> dict[object, list[Run]]:
-        found: dict[object, list[Run]] = {}
-        for run in self.runs:
-            found.setdefault(run.series, []).append(run)
-        return found
-
-    def records_of(self, entry: Entry) -> list[Run]:
-        """All records of the runs of an entry, older ones too, oldest first."""
-        return self._series[entry.runs[0].series]
-
     def way_of_counting(self, metric: str) -> dict[str, str]:
         """What scores by a metric share that may be averaged with those of other treebanks."""
-        records = (run.record for run in self.runs)
-        results = (
-            one for each in records for one in (each.dev, each.test, *each.baselines.values())
-        )
-        scored = next(one.metrics[metric] for one in results if one and metric in one.metrics)
+        results = (result for run in self.runs for result in run.record.results)
+        scored = next(one.metrics[metric] for one in results if metric in one.metrics)
         key = score_key(scored.signature_long, "")
         return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
 
@@ -549,8 +509,8 @@ def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
 def metrics_of(runs: Iterable[Run]) -> list[str]:
     """The metrics that runs and their baselines were scored with, in the order of tables."""
     records = [run.record for run in runs]
-    results = (one for each in records for one in (each.dev, each.test, *each.baselines.values()))
-    found = dict.fromkeys(name for one in results if one for name in installed_metrics(one))
+    results = (result for record in records for result in record.results)
+    found = dict.fromkeys(name for result in results for name in installed_metrics(result))
     return in_order(found, {record.select for record in records})
 
 

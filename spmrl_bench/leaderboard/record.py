@@ -438,6 +438,11 @@ class Record(StoredModel):
         return self.test if split == "test" else self.dev
 
     @property
+    def results(self) -> list[SplitResult]:
+        """The scores of all splits and baselines."""
+        return [one for one in (self.dev, self.test, *self.baselines.values()) if one is not None]
+
+    @property
     def metrics(self) -> list[str]:
         """The metrics that it was scored with, in the order of tables."""
         names = (name for one in (self.dev, self.test) if one is not None for name in one.metrics)
