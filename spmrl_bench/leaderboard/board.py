@@ -236,15 +236,10 @@ class Sums:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A row of the table of a treebank.
+    """A row of the table of a treebank."""
 
-    Attributes:
-        runs: that it is of, by seed; of a baseline the one that scored it.
-        baseline: its name; empty for a parser.
-    """
-
-    runs: Sequence[Run]
-    baseline: str = ""
+    runs: Sequence[Run]  # by seed; of a baseline the one that scored it
+    baseline: str = ""  # its name
     _sums: dict[tuple[View, str], Sums | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -343,32 +338,32 @@ class Entry:
         """Of the program that scored them, as far as known."""
         return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
 
+    def _results(self, split: str) -> list[SplitResult]:
+        """The scores of its runs, or none where one of them has none that can be shown."""
+        results = [run.result(split, self.baseline) for run in self.runs]
+        found = [result for result in results if result and installed_metrics(result)]
+        return found if len(found) == len(results) else []
+
     @property
     def test_sentences(self) -> int | None:
         """Those that were scored on test, where all runs were."""
-        results = self._results("test")
-        if results[0] is None or not all(map(_scored, results)):
-            return None
-        return results[0].sentences - results[0].metrics[_scored(results[0])[0]].skipped
+        for result in self._results("test"):
+            return result.sentences - result.metrics[installed_metrics(result)[0]].skipped
+        return None
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
         """Of test where all runs have scores of it, else of dev; by these metrics or all."""
-        split = "test" if all(map(_scored, self._results("test"))) else "dev"
         found: dict[str, list[str]] = {}
-        for result in filter(None, self._results(split)):
+        for result in self._results("test") or self._results("dev"):
             for name in installed_metrics(result):
                 if metrics is None or name in metrics:
                     found.setdefault(name, []).append(result.metrics[name].signature)
         return " & ".join(map(joined_signature, found.values()))
 
-    def _results(self, split: str) -> list[SplitResult | None]:
-        return [run.result(split, self.baseline) for run in self.runs]
-
     def figure(self, key: Key) -> SeedMean | None:
         """A figure that all its runs have."""
-        values = [run.figure(key, self.baseline) for run in self.runs]
-        known = [value for value in values if value is not None]
-        return SeedMean.of(known) if len(known) == len(values) else None
+        scores = self.scores(key)
+        return SeedMean.of(scores.values()) if len(scores) == len(self.runs) else None
 
     def headline(self, view: View) -> SeedMean | None:
         """The figure by which entries are put in order."""
@@ -389,21 +384,16 @@ class Entry:
         figure = figure or metric_named(metric).headline
         if (view, figure) not in self._sums:
             try:
-                counts = [one.counts(metric) for one in self._results(split) if one is not None]
+                counts = [one.counts(metric) for one in self._results(split)]
             except ScoreError:  # not by this metric, or before it had all its columns
                 counts = []
-            whole = len(counts) == len(self.runs)
-            self._sums[view, figure] = Sums.of(counts, metric, figure) if whole else None
+            self._sums[view, figure] = Sums.of(counts, metric, figure)
         return self._sums[view, figure]
 
     def compare(self, other: Entry, view: View, figure: str = "") -> Difference | None:
         """By how much it is better than another; None where their sentences do not compare."""
         one, two = self.sums(view, figure), other.sums(view, figure)
         return None if one is None or two is None else one.compare(two)
-
-
-def _scored(result: SplitResult | None) -> list[str]:
-    return installed_metrics(result) if result else []
 
 
 # ---- Groups ----
@@ -413,17 +403,14 @@ def _scored(result: SplitResult | None) -> list[str]:
 class Group:
     """Entries of one treebank that compare: one table.
 
-    Attributes:
-        number: of the table; ``several`` says whether the treebank has others.
-        runs: its records, older ones of a run too.
-        entries: parsers by their scores on dev, then baselines.
+    Its entries are parsers by their scores on dev, then baselines.
     """
 
     track: str
     treebank: str
-    number: int
-    several: bool
-    runs: RunGroup
+    number: int  # of the table
+    several: bool  # whether the treebank has others
+    runs: RunGroup  # its records, older ones of a run too
 
     @property
     def language(self) -> str:
@@ -524,17 +511,11 @@ def track_title(track: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """The records of one or several folders, and published figures.
+    """The records of one or several folders, and published figures."""
 
-    Attributes:
-        stored: the records, oldest first.
-        published: figures of others.
-        errors: a message for each file or line that cannot be read.
-    """
-
-    stored: Sequence[StoredRecord]
+    stored: Sequence[StoredRecord]  # oldest first
     published: Sequence[PublishedFigure]
-    errors: Sequence[str]
+    errors: Sequence[str]  # a message for each file or line that cannot be read
 
     @cached_property
     def groups(self) -> list[Group]:

@@ -47,19 +47,11 @@ SPLITS = ("dev", "test")
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Column(array):
-    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None
-
-
 def _compact(values: list[int]) -> Sequence[int]:
+    """In a few bytes each: the counts of thousands of records are in memory at once."""
     for code in "bhiq":
         try:
-            return _Column(code, values)
+            return array(code, values)
         except OverflowError:
             continue
     raise ValueError("a whole number beyond 64 bits")
@@ -147,8 +139,10 @@ class MetricResult(Part):
         except ScoreError as error:
             return f"counts: {error}"
         for figure, stated in self.figures.items():
-            if figure in computed and not _close(stated, computed[figure]):
-                return f"{figure} is {stated}, but the counts give {computed[figure]}"
+            now = computed.get(figure, stated)
+            # Another machine may round the last digits differently.
+            if stated != now and (stated is None or now is None or abs(stated - now) >= 1e-9):
+                return f"{figure} is {stated}, but the counts give {now}"
         return ""
 
 
@@ -203,13 +197,6 @@ class SplitResult(Part):
             if problem := result.problem(name, self.sentences):
                 raise ValueError(f"{name}: {problem}")
         return self
-
-
-def _close(first: float | None, second: float | None) -> bool:
-    """Equal but for the last digits, which another machine may round differently."""
-    if first is None or second is None:
-        return first is second
-    return abs(first - second) < 1e-9
 
 
 class Training(Part):
@@ -451,8 +438,7 @@ class Record(StoredModel):
     @property
     def settings(self) -> dict[str, Any]:
         """What was changed of the recipe: ``section.key`` and value."""
-        found = self.recipe.get("settings")
-        return found if isinstance(found, dict) else {}
+        return self.recipe.get("settings") or {}
 
     @property
     def dev_score(self) -> float | None:
@@ -465,29 +451,21 @@ class Record(StoredModel):
 
     @classmethod
     def upgraded(cls, content: Any) -> Any:
-        """The content of a record of any version in the newest layout.
-
-        What is no record of an older version is returned as it is.
-        """
+        """The content of a record of any version in the newest layout; all else as it is."""
         if isinstance(content, Mapping) and content.get("schema_version") == 2:
             content = _from_2(content)
         if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
-            content = {**content, "schema_version": 5}
+            content = {**content, "schema_version": SCHEMA_VERSION}
         return content
-
-
-_FIGURES_2 = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
 
 
 def _from_2(old: Mapping[str, Any]) -> dict[str, Any]:
     """Version 2 had bracket scores only, in the split itself, one baseline, one fingerprint."""
     new = {**old, "schema_version": 3}
-    for split in SPLITS:
-        if isinstance(old.get(split), Mapping):
-            new[split] = _split_of_2(old[split])
     baseline = new.pop("baseline", None)
     if isinstance(baseline, Mapping):
         new["baselines"] = {"right-branching": _split_of_2(baseline)}
+    new |= {name: _split_of_2(old[name]) for name in SPLITS if isinstance(old.get(name), Mapping)}
     bank = old.get("treebank")
     if isinstance(bank, Mapping) and "fingerprint" in bank:
         rest = {key: value for key, value in bank.items() if key != "fingerprint"}
@@ -497,8 +475,9 @@ def _from_2(old: Mapping[str, Any]) -> dict[str, Any]:
 
 def _split_of_2(old: Mapping[str, Any]) -> dict[str, Any]:
     whole = ("sentences", "tokens_per_second", "tag_accuracy")
-    scores = {key: value for key, value in old.items() if key not in (*_FIGURES_2, *whole)}
-    scores["figures"] = {key: old[key] for key in _FIGURES_2 if key in old}
+    figures = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
+    scores = {key: value for key, value in old.items() if key not in (*figures, *whole)}
+    scores["figures"] = {key: old[key] for key in figures if key in old}
     return {**{key: old[key] for key in whole if key in old}, "metrics": {"brackets": scores}}
 
 
@@ -523,10 +502,7 @@ def searched_text(searches: Sequence[Search]) -> str:
     what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
     minutes = minutes_text(sum(search.minutes for search in searches))
     spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes}"
-    chosen = any(
-        search.found is not None and search.best is not None and search.best.number == search.found
-        for search in searches
-    )
+    chosen = any(search.best and search.best.number == search.found for search in searches)
     return f"{'found' if chosen else 'tried, not as the best,'} by {what} of {spent}"
 
 

@@ -60,32 +60,21 @@ def write_document(content: StoredModel, folder: Path) -> Path:
     Raises:
         RecordError: it cannot be written, or could not be read again.
     """
-    what = content.what
+    value = content.model_dump(mode="json")
+    compact: dict[str, Any] = {"sort_keys": True, "separators": (",", ":")}
     try:
-        text = json.dumps(
-            content.model_dump(mode="json"),
-            ensure_ascii=False,
-            allow_nan=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
-        data = f"{text}\n".encode()
+        data = f"{json.dumps(value, ensure_ascii=False, allow_nan=False, **compact)}\n".encode()
         parse_json(data)
-    except (ValueError, RecursionError) as error:
-        raise RecordError(f"{folder}: cannot write the {what}: {error}") from None
-    path = folder / document_name(data)
-    if len(data) > MOST_BYTES:
-        raise RecordError(
-            f"{path}: the {what} has {len(data):,} bytes; at most {MOST_BYTES:,} can be "
-            "read again, so it is not written: score fewer sentences at once"
-        )
-    try:
+        if len(data) > MOST_BYTES:
+            raise ValueError(
+                f"it has {len(data):,} bytes, and at most {MOST_BYTES:,} can be read again: score "
+                "fewer sentences at once"
+            )
+        path = folder / document_name(data)
         write_bytes(path, data)
-    except OSError as error:
-        raise RecordError(
-            f"{path}: cannot write the {what}: {error.strerror or error}; "
-            "those written earlier are unharmed"
-        ) from error
+    except (ValueError, RecursionError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecordError(f"{folder}: cannot write the {content.what}: {reason}") from error
     return path
 
 
@@ -100,24 +89,23 @@ def read_document(cls: type[Model], path: Path) -> Model:
     data = file_bytes(path, f"the {cls.what}")
     try:
         found = parse_json(data)
-    except ValueError as error:
-        raise RecordError(f"{path}: not a {cls.what}: {error}; delete it or restore it") from error
-    version = found.get("schema_version") if isinstance(found, Mapping) else None
-    if isinstance(version, int) and version > cls.version:
-        raise RecordError(
-            f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
-            f"reads up to {cls.version}): update the program"
-        )
-    found = cls.upgraded(found)
-    if isinstance(found, Mapping) and found.get("schema_version") != cls.version:
-        raise RecordError(
-            f"{path}: not a {cls.what}: schema_version is {json.dumps(version):.40}, and no "
-            "version of spmrl_bench has written that; delete it or restore it"
-        )
-    try:
+        version = found.get("schema_version") if isinstance(found, Mapping) else None
+        if isinstance(version, int) and version > cls.version:
+            raise RecordError(
+                f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
+                f"reads up to {cls.version}): update the program"
+            )
+        found = cls.upgraded(found)
+        if isinstance(found, Mapping) and found.get("schema_version") != cls.version:
+            raise ValueError(
+                f"schema_version is {json.dumps(version):.40}, and no version of spmrl_bench has "
+                "written that"
+            )
         content = cls.model_validate(found)
     except ValidationError as error:
         raise RecordError(f"{path}: not a {cls.what}: {problems(error)}") from error
+    except ValueError as error:
+        raise RecordError(f"{path}: not a {cls.what}: {error}; delete it or restore it") from error
     if path.name != document_name(data):
         raise RecordError(
             f"{path}: the content has the name {document_name(data)}: the file was changed or "
@@ -129,10 +117,7 @@ def read_document(cls: type[Model], path: Path) -> Model:
 def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], list[str]]:
     """The documents of a folder by their paths, in order, and what is wrong with other files.
 
-    An absent folder has no documents.
-
-    Raises:
-        RecordError: the folder cannot be read.
+    An absent folder has no documents; a RecordError where the folder cannot be read.
     """
     found: dict[Path, Model] = {}
     errors: list[str] = []
@@ -147,8 +132,7 @@ def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], l
 def files_of(folder: Path, ending: str) -> list[Path]:
     """Files with an ending in a folder, hidden ones left out; nothing if it is absent.
 
-    Raises:
-        RecordError: the folder cannot be read.
+    A RecordError where it cannot be read.
     """
     try:
         names = os.listdir(folder)
