@@ -61,7 +61,7 @@ def test_test_is_compared_where_both_have_it() -> None:
             [
                 "the scores on dev do not compare:",
                 "prm: spmrl in the first, COLLINS in the second",
-                "treebank: german-mini(abababab) in the first, german-mini(cdcdcdcd) in the second",
+                f"fingerprint: {'ab' * 32} in the first, {'cd' * 32} in the second",
                 "punctuation: absent in the first, by-gold in the second",
             ],
         ),
@@ -80,7 +80,7 @@ def test_test_is_compared_where_both_have_it() -> None:
         (
             make_record(dev=make_result(PERFECT, PERFECT)),
             "dev",
-            ["the scores on dev are not of the same sentences: 1 (sentence 2) of different length"],
+            ["the scores on dev are not of the same sentences"],
         ),
     ],
 )  # fmt: skip
@@ -96,12 +96,8 @@ def test_other_sentences_left_out_are_refused_though_equally_many() -> None:
     left_out = [(row[0], *SKIPPED[1:]) for row in (PERFECT, HALF)]
     one = make_record(dev=make_result(left_out[0], HALF, HALF))
     other = make_record(dev=make_result(PERFECT, left_out[1], HALF))
-    with pytest.raises(ScoreError, match=r"1 \(sentence 1\) by the first only, 1 \(sentence 2\) b"):
+    with pytest.raises(ScoreError, match="2 are left out on one side only, the first is sentence"):
         comparable_counts(one, other, "dev", "brackets")
-    many = make_record(dev=make_result(*[left_out[0]] * 6, HALF, skipped="6"))
-    none = make_record(dev=make_result(*[PERFECT] * 6, HALF, skipped="6"))
-    with pytest.raises(ScoreError, match=r"6 \(sentence 1, 2, 3, 4, 5, \.\.\.\) by the first only"):
-        comparable_counts(many, none, "dev", "brackets")
 
 
 def test_a_missing_parse_that_counts_is_not_left_out() -> None:
@@ -154,6 +150,6 @@ def test_metrics_compare_one_by_one() -> None:
     )
     other = make_record(treebank=bank, dev=joined(attached, brackets), **NO_TEST)
     comparable_counts(whole, other, "dev", "brackets")
-    with pytest.raises(ScoreError, match=r"treebank: \S+\((ba){4}\) in .*, \S+\((ef){4}\) in"):
+    with pytest.raises(ScoreError, match=r"fingerprint: (ba)+ in .*, (ef)+ in"):
         comparable_counts(whole, other, "dev", "attachment")
     assert ("dev.attachment.match", "absent", "attachment") in record_differences(chart, other)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import RecordError
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.published import (
@@ -16,7 +16,6 @@ from spmrl_bench.leaderboard.published import (
     PublishedFigure,
     by_variant,
     load_published,
-    read_published,
 )
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
@@ -26,7 +25,7 @@ from tests.reliability.tally import Tally
 SPMRL = ("arabic", "basque", "french", "german", "hebrew", "hungarian", "korean", "polish")
 
 
-FIGURES = read_published()
+FIGURES, _ = load_published()
 REFERENCE = [figure for figure in FIGURES if figure.variant]
 PRIOR = [figure for figure in FIGURES if not figure.variant]
 
@@ -85,11 +84,10 @@ def test_figures_of_the_reference_are_of_the_published_recipes() -> None:
             variant=figure.variant,
         )
         resolved = resolved_settings(config.model_dump(mode="json"))
-        assert figure.is_of(resolved)
-        assert figure.is_of(resolved | {"model.precision": "bf16", "train.max_epochs": 7})
-        for change in ({"train.learning_rate": 0.5}, {"model.initialisation": "glorot-normal"}):
-            assert not figure.is_of(resolved | change)
-    assert not any(figure.is_of(resolved) for figure in PRIOR)
+        stated = [word.partition("=") for word in figure.recipe.split()]
+        there = {key: json.loads(value) for key, _, value in stated if key in resolved}
+        assert there.keys() >= {"model.layers", "train.learning_rate"}
+        assert {key: resolved[key] for key in there} == there
 
 
 def test_beside_a_variant_stand_the_headlines_of_the_same_variant() -> None:
@@ -118,51 +116,21 @@ def write(path: Path, *changes: dict[str, str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"value": "ninety"}, r":3: value: .*valid number"),
-        ({"value": "901"}, r":3: value: .*less than or equal to 100"),
-        ({"value": "nan"}, r":3: value: .*than or equal to"),
-        ({"source": " "}, r":3: source: .*at least 1 character"),
-        ({"split": "train"}, r":3: split: .*'dev' or 'test'"),
-        ({"metric": "bracket"}, r":3: .*unknown metric 'bracket'\. Did you mean brackets\?"),
-        ({"figure": "F1"}, r":3: .*metric brackets has no figure 'F1'; it has sentences"),
-        ({"year": "MMXX"}, r":3: year: .*valid integer"),
-        ({"recipe": "model.layers"}, r":3: .*recipe 'model\.layers' is not KEY=VALUE"),
-    ],
-)
-def test_wrong_file_is_refused_with_its_line(
-    tmp_path: Path, changes: dict[str, str], message: str
-) -> None:
-    with pytest.raises(RecordError, match=message):
-        read_published(write(tmp_path / "figures.csv", {}, changes))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a,b\n1,2\n", r":1: columns are a,b; needed: system,paper,year"),
-        (",".join(COLUMNS) + "\nK,german\n", r":2: needs 13 fields"),
-    ],
-)
-def test_file_of_other_columns_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "figures.csv"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(RecordError, match=message):
-        read_published(path)
-
-
-def test_dependency_figures_are_held_too(tmp_path: Path) -> None:
-    changes = {"treebank": "english-ptb-sd", "metric": "attachment", "figure": "las"}
-    (figure,) = read_published(write(tmp_path / "figures.csv", changes))
-    assert figure == PublishedFigure(
-        system="S", paper="P (ACL)", year=2020, language="german", treebank="english-ptb-sd",
-        setting="", variant="", recipe="", split="test", metric="attachment", figure="las",
-        value=90.5, source="Table 1",
-    )  # fmt: skip
-
-
+WRONG_LINES = [
+    ({"value": "ninety"}, "value: Input should be a valid number"),
+    ({"value": "901"}, "value: Input should be less than or equal to 100"),
+    ({"value": "nan"}, "value: Input should be greater than or equal to"),
+    ({"value": "1e999"}, "value: "),
+    ({"value": "-1"}, "value: "),
+    ({"value": ""}, "value: "),
+    ({"source": " "}, "source: String should have at least 1 character"),
+    ({"language": ""}, "language: "),
+    ({"split": "train"}, "split: Input should be 'dev' or 'test'"),
+    ({"metric": "bracket"}, "document: Value error, unknown metric 'bracket'. Did you mean brack"),
+    ({"figure": "F1"}, "document: Value error, 'brackets.F1': metric brackets has no figure 'F1';"),
+    ({"year": "MMXX"}, "year: Input should be a valid integer"),
+    ({"year": "1" + 40 * "0" + ".5"}, "year: "),
+]
 BROKEN_FILES = {
     "empty.csv": (b"", ":1: columns are ; needed: system,"),
     "latin.csv": (",".join(COLUMNS).encode() + b"\n\xe9\n", ": cannot read published figures: "),
@@ -171,6 +139,7 @@ BROKEN_FILES = {
         ": cannot read published figures: field",
     ),
     "zeros.csv": (bytes(100), ":1: columns are "),
+    "short.csv": (",".join(COLUMNS).encode() + b"\nK,german\n", ":2: year: Input should be"),
     "other.csv": (b"a,b\n1,2\n", ":1: columns are a,b; needed: system,"),
 }  # fmt: skip
 
@@ -181,12 +150,7 @@ def test_broken_lines_and_files_are_left_out_and_named(
     held = tally("R11", "broken lines and files among published figures")
     folder = tmp_path / "published"
     folder.mkdir()
-    wrong = [
-        {"value": "nan"}, {"value": "1e999"}, {"value": "-1"}, {"year": "1" + 40 * "0" + ".5"},
-        {"recipe": "model.layers=" + 100_000 * "["}, {"metric": "b"}, {"split": ""},
-        {"language": ""}, {"value": ""}, {"figure": "NaN"},
-    ]  # fmt: skip
-    lines = [{}, *(part for one in wrong for part in (one, {}))]
+    lines = [{}, *(line for wrong, _ in WRONG_LINES for line in (wrong, {}))]
     write(folder / "mine.csv", *lines)
     for name, (data, _) in BROKEN_FILES.items():
         (folder / name).write_bytes(data)
@@ -195,24 +159,25 @@ def test_broken_lines_and_files_are_left_out_and_named(
     (folder / "gone.csv").symlink_to("nowhere")
     with (folder / "huge.csv").open("wb") as file:
         file.truncate(2**40)
-    held.add(len(wrong) + len(BROKEN_FILES) + 4)
+    held.add(len(WRONG_LINES) + len(BROKEN_FILES) + 4)
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
     found, mistakes = load_published()
-    assert len(found) == len(FIGURES) + len(wrong) + 1
+    assert len(found) == len(FIGURES) + len(WRONG_LINES) + 1
     expected = {f"{folder}/{name}{reason}" for name, (_, reason) in BROKEN_FILES.items()}
-    expected |= {f"{folder}/mine.csv:{3 + 2 * number}: " for number in range(len(wrong))}
+    expected |= {
+        f"{folder}/mine.csv:{3 + 2 * number}: {message}"
+        for number, (_, message) in enumerate(WRONG_LINES)
+    }
     expected |= {f"{folder}/{name}.csv: cannot read" for name in ("folder", "gone", "huge", "pipe")}
     assert len(mistakes) == len(expected)
     for beginning in expected:
         assert any(mistake.startswith(beginning) for mistake in mistakes), beginning
     assert max(map(len, mistakes)) < 1000
-    with pytest.raises(RecordError, match=r"(?s)empty\.csv.*huge\.csv"):
-        read_published()
 
 
-def test_a_treebank_of_any_name_has_a_family(tmp_path: Path) -> None:
+def test_a_treebank_of_any_name_has_a_family() -> None:
     names = ("x", "x-", "-", "german-spmrl-raw")
-    found = read_published(write(tmp_path / "own.csv", *({"treebank": name} for name in names)))
+    found = [PublishedFigure.model_validate(LINE | {"treebank": name}) for name in names]
     assert [figure.family for figure in found] == ["x", "x", "", "spmrl"]
 
 
@@ -220,16 +185,12 @@ def test_figures_of_the_user_stand_behind_those_of_the_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "published").mkdir()
-    write(tmp_path / "published" / "mine.csv", {"system": "Mine"})
+    changes = {"treebank": "english-ptb-sd", "metric": "attachment", "figure": "las"}
+    write(tmp_path / "published" / "mine.csv", {"system": "Mine"} | changes)
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
-    found = read_published()
+    found, _ = load_published()
     assert found[:-1] == FIGURES
-    assert found[-1].system == "Mine"
-
-
-def test_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"none\.csv: cannot read published figures"):
-        read_published(tmp_path / "none.csv")
+    assert (found[-1].system, found[-1].key) == ("Mine", ("test", "attachment", "las"))
 
 
 def test_prior_work_has_values_and_sources() -> None:

@@ -14,7 +14,7 @@ import pytest
 from spmrl_bench.leaderboard import board, store
 from spmrl_bench.leaderboard.board import brief_columns, groups_of, named_columns
 from spmrl_bench.leaderboard.frame import by_age
-from spmrl_bench.leaderboard.published import PublishedFigure, read_published
+from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import Record, SplitResult, System, SystemTraining, write_record
 from spmrl_bench.leaderboard.tables import (
     ours_and_others,
@@ -36,7 +36,7 @@ from tests.builders import (
     works,
 )
 
-PUBLISHED = read_published()
+PUBLISHED = load_published()[0]
 
 
 def text_of(records: list[Record], published: list[PublishedFigure] = PUBLISHED) -> str:
