@@ -73,15 +73,12 @@ class TreebankInfo(Part):
     """Which treebank the run used."""
 
     name: str = Field(description="Name of the manifest, such as german-squoia.")
-    track: str = Field(
-        # It is a part of the names of files.
-        pattern=r"^[\w-]{1,40}$",
-        description="Track of the manifest: mini, open, spmrl, ptb or ctb.",
+    track: str = Field(  # a part of the names of files
+        pattern=r"^[\w-]{1,40}$", description="Of the manifest: mini, open, spmrl, ptb or ctb."
     )
     language: str = Field(description="Language of the manifest, such as german.")
     fingerprints: dict[str, str] = Field(
-        description="Of each layer of annotation: SHA-256 over what decides it (files, division, "
-        "named transforms), in hex."
+        description="By layer of annotation: SHA-256 of files, division and named transforms."
     )
 
     def fingerprint(self, layers: Iterable[str]) -> str:
@@ -93,12 +90,10 @@ class MetricResult(Part):
     """What one metric says of the parses of a split."""
 
     counts: dict[str, Column] = Field(
-        description="One list per column of the metric's counts (in lower case), one entry per "
-        "sentence in the order of the split; every figure follows from these."
+        description="By column of the metric's counts (in lower case), a number for each sentence "
+        "in the order of the split; every figure follows from these."
     )
-    figures: dict[str, int | float | None] = Field(
-        description="Figures of the split by name; None where a denominator is zero."
-    )
+    figures: dict[str, int | float | None] = Field(description="By name; None for 0 of 0.")
     signature: str = Field(description="Short signature, printed beside the score.")
     signature_long: str = Field(description="Signature with every key spelled out.")
 
@@ -151,11 +146,9 @@ class SplitResult(Part):
 
     sentences: NonNegativeInt = Field(description="Sentences of the split.")
     metrics: dict[str, MetricResult] = Field(description="Results by the name of the metric.")
-    tokens_per_second: NonNegativeFloat | None = Field(
-        default=None, description="Parsing speed on this split; None where nothing was parsed."
-    )
+    tokens_per_second: NonNegativeFloat | None = Field(None, description="Speed of parsing it.")
     tag_accuracy: Percent | None = Field(
-        default=None, description="Words with the right tag, in percent, of a parser that tags."
+        None, description="Words with the right tag, in percent, of a parser that tags."
     )
 
     def figure(self, metric: str, name: str) -> int | float | None:
@@ -200,23 +193,15 @@ class SplitResult(Part):
 
 
 class Training(Part):
-    """What the training took."""
+    """What the training took, over all sittings."""
 
     epochs: NonNegativeFloat = Field(description="Passes over the training split.")
     updates: NonNegativeInt = Field(description="Optimiser steps.")
     parameters: NonNegativeInt = Field(description="Trained weights of the model.")
-    wall_seconds: NonNegativeFloat = Field(
-        description="Seconds spent training, dev scoring included, over all sittings."
-    )
-    tokens_per_second: NonNegativeFloat = Field(
-        description="Training tokens per second of training, dev scoring excluded."
-    )
-    peak_memory_bytes: NonNegativeInt | None = Field(
-        default=None, description="Largest memory of the process; None where it is not known."
-    )
-    peak_gpu_memory_bytes: NonNegativeInt | None = Field(
-        default=None, description="Largest memory of tensors on the GPU; None without one."
-    )
+    wall_seconds: NonNegativeFloat = Field(description="Seconds, scoring of dev included.")
+    tokens_per_second: NonNegativeFloat = Field(description="Without the scoring of dev.")
+    peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of the process.")
+    peak_gpu_memory_bytes: NonNegativeInt | None = Field(None, description="Of tensors on the GPU.")
 
 
 class Hardware(Part):
@@ -227,9 +212,7 @@ class Hardware(Part):
     processor: str = Field(description="Model name of the processor; empty where not known.")
     cpu_count: NonNegativeInt = Field(description="Processor cores the process could use.")
     threads: NonNegativeInt = Field(description="Threads torch computed with.")
-    kernels: str | None = Field(
-        default=None, description="`compiled` or `plain`; None where it was not noted."
-    )
+    kernels: str | None = Field(None, description="`compiled` or `plain`; None if not noted.")
 
 
 class Output(Part):
@@ -237,21 +220,15 @@ class Output(Part):
 
     sha256: dict[str, str] = Field(description="SHA-256 of each file, in hex, by layer.")
     policy: str = Field(description="What was done with answers that could not be scored.")
-    handled: dict[str, NonNegativeInt] = Field(
-        default={}, description="Answers that could not be scored as they stood, by what was wrong."
-    )
+    handled: dict[str, NonNegativeInt] = Field({}, description="Such answers, by what was wrong.")
 
 
 class SystemTraining(Part):
     """What the training of a system took that was trained here."""
 
     wall_seconds: NonNegativeFloat = Field(description="Seconds from its start to its end.")
-    peak_memory_bytes: NonNegativeInt | None = Field(
-        default=None, description="Of its largest process; None where it is not known."
-    )
-    minutes: NonNegativeFloat | None = Field(
-        default=None, description="That it was allowed; None for no limit."
-    )
+    peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of its largest process.")
+    minutes: NonNegativeFloat | None = Field(None, description="Allowed; None for no limit.")
     out_of_time: bool = Field(description="Whether it was ended when these were over.")
 
 
@@ -259,17 +236,15 @@ class System(Part):
     """A parser of somebody else, of which only the parses and what was said of it are known."""
 
     name: str = Field(min_length=1, description="Such as Stanza.")
-    version: str = Field(default="", description="Of the parser, or of its model.")
-    url: str = Field(default="", description="Where it is found.")
-    paper: str = Field(default="", description="Where it is described.")
-    training_data: str = Field(default="", description="What it was trained on.")
-    notes: str = Field(default="", description="What else a reader should know.")
-    training: SystemTraining | None = Field(
-        default=None, description="What its training here took; None for entered parses."
-    )
+    version: str = Field("", description="Of the parser, or of its model.")
+    url: str = Field("", description="Where it is found.")
+    paper: str = Field("", description="Where it is described.")
+    training_data: str = Field("", description="What it was trained on.")
+    notes: str = Field("", description="What else a reader should know.")
+    training: SystemTraining | None = Field(None, description="None for entered parses.")
     outputs: dict[str, Output] = Field(description="What it gave, by split.")
     tested: NonNegativeInt = Field(
-        default=0,
+        0,
         description="Outputs of this system, of whatever version, that had been scored on the "
         "treebank's test split when this record was written, this one included.",
     )
@@ -287,18 +262,14 @@ class SearchTrial(Part):
     """One trial: settings that were tried, and what came of them."""
 
     number: PositiveInt = Field(description="In the order in which they were begun, from 1.")
-    settings: dict[str, Any] = Field(
-        description="The values of what was searched: `section.key` and value."
-    )
+    settings: dict[str, Any] = Field(description="Of what was searched: `section.key` and value.")
     state: TrialState = Field(
         description="`complete`; `pruned`: ended early as others were better; `failed`: training "
         "diverged or was refused; `running`: begun, and not ended when this was written."
     )
-    dev: float | None = Field(default=None, description="Best score on dev, of what selects.")
-    minutes: NonNegativeFloat = Field(
-        default=0.0, description="Of training and scoring dev, over all sittings."
-    )
-    problem: str = Field(default="", description="Why it failed.")
+    dev: float | None = Field(None, description="Best score on dev, of what selects.")
+    minutes: NonNegativeFloat = Field(0.0, description="Of training and scoring dev, in all.")
+    problem: str = Field("", description="Why it failed.")
 
 
 class Search(Part):
@@ -311,9 +282,7 @@ class Search(Part):
     select: str = Field(description="The figure of dev, or sum of figures, that trials have.")
     trials: list[SearchTrial] = Field(description="All that were begun.")
     found: PositiveInt | None = Field(
-        default=None,
-        description="The trial that had the settings of the record; None where it was one of "
-        "another search for the same variant.",
+        None, description="The trial that had the settings of the record, if one of these."
     )
 
     @property
@@ -343,54 +312,35 @@ class Record(StoredModel):
     what: ClassVar[str] = "record"
     version: ClassVar[int] = SCHEMA_VERSION
 
-    schema_version: int = Field(default=SCHEMA_VERSION, description="Version of this layout.")
+    schema_version: int = Field(SCHEMA_VERSION, description="Version of this layout.")
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
     lang: str = Field(description="The recipe that was asked for, such as german.")
     treebank: TreebankInfo
-    kind: str = Field(default="chart", description="Kind of the parser, such as chart.")
+    kind: str = Field("chart", description="Kind of the parser, such as chart.")
     variant: str = Field(description="Variant of the recipe, such as word-charlstm.")
     size: str = Field(description="Size of the model: published or small.")
     seed: int = Field(description="Seed of all random streams.")
     selected: bool = Field(description="Whether dev chose this variant for the test split.")
-    select: str = Field(
-        default="brackets.f1", description="By which figure, or sum of figures, of dev."
-    )
+    select: str = Field("brackets.f1", description="By which figure, or sum of figures, of dev.")
     weights: str = Field(
         description="SHA-256 of the scored weights, in hex; of an ensemble, that of the hashes in "
         "`ensemble`, one after the other."
     )
     ensemble: list[str] = Field(
-        default=[],
+        [],
         description="SHA-256 of the weights of each member of an ensemble; empty for a parser of "
         "one run. `seed` and `recipe` are those of the first member, `training` of all together.",
     )
     recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
-    searches: list[Search] = Field(
-        default=[],
-        description="The searches that its settings come from, as they were when it was scored; "
-        "empty for settings that no search had tried.",
-    )
-    system: System | None = Field(default=None, description="The system of somebody else.")
-    dev: SplitResult | None = Field(
-        default=None,
-        description="Scores on dev of the iterate that was kept; only a system may be without.",
-    )
-    test: SplitResult | None = Field(
-        default=None, description="Scores on test; present only for the selected variant."
-    )
-    baselines: dict[str, SplitResult] = Field(
-        default={}, description="Baselines scored on test, by name; they go with `test`."
-    )
-    training: Training | None = Field(default=None, description="Of runs, not of systems.")
-    hardware: Hardware | None = Field(
-        default=None, description="Of what was trained here, not of entered parses."
-    )
-    versions: dict[str, str] = Field(
-        description="Versions of Python, this program and the libraries that shape the result."
-    )
-    commit: str | None = Field(
-        default=None, description="Commit of the program; None outside a checkout."
-    )
+    searches: list[Search] = Field([], description="That its settings come from, as they were.")
+    system: System | None = Field(None, description="The system of somebody else.")
+    dev: SplitResult | None = Field(None, description="Of the best checkpoint on dev.")
+    test: SplitResult | None = Field(None, description="Only for the selected variant.")
+    baselines: dict[str, SplitResult] = Field({}, description="Scored on test, by name.")
+    training: Training | None = Field(None, description="Of runs, not of systems.")
+    hardware: Hardware | None = Field(None, description="Of what was trained here.")
+    versions: dict[str, str] = Field(description="Of Python, this program and libraries.")
+    commit: str | None = Field(None, description="Of the program; None outside a checkout.")
 
     @model_validator(mode="after")
     def _check_selection(self) -> Self:

@@ -1,9 +1,8 @@
 """The results of each treebank, for readers and as CSV, and who is ahead.
 
-A variant has one row. Where it was trained from several seeds, the row shows the mean of the runs
-and, behind ``±``, their sample standard deviation. The scores of the single runs stand below the
-table, one line for each variant, and in the CSV, one row for each run. A published figure stands in
-a column of its own, with the treebank it is of.
+Where a variant was trained from several seeds, its row has their means and sample standard
+deviations; the single runs stand below the table, and in the CSV, one row for each. A published
+figure stands in a column of its own, with the treebank it is of.
 """
 
 from __future__ import annotations
@@ -50,28 +49,27 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         for column in named_columns(group.metrics).values()
         if column.metric or column in group.columns.values()
     ]
-    seeds = [f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries]
-    searched = [one.searched for one in entries]
     columns = {
         "variant": [one.title for one in entries],
         "size": [one.size for one in entries],
-        "seed": seeds,
-        **{
-            column.title: [mean_text(one.figure(column.key)) for one in entries]
-            for column in figures
-        },
-        "sentences": [_whole(one.test_sentences) for one in entries],
-        "tokens/s": [
-            _whole(speed.mean if (speed := one.figure(SPEED)) else None) for one in entries
+        "seed": [
+            f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries
         ],
+        **{each.title: [mean_text(one.figure(each.key)) for one in entries] for each in figures},
+        "sentences": [_whole(one.test_sentences) for one in entries],
+        "tokens/s": [_whole(_speed(one)) for one in entries],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
-        **({"settings": searched} if any(searched) else {}),
+        "settings": [one.searched for one in entries],
         **_published_columns(group, beside),
     }
-    signatures = [
-        f"[{n}] `{one.signature()}` {_made(one)}" for n, one in enumerate(entries, start=1)
-    ]
+    if not any(columns["settings"]):
+        del columns["settings"]
+    signatures = []
+    for n, one in enumerate(entries, start=1):
+        days = " to ".join(dict.fromkeys((one.dates[0], one.dates[-1])))
+        made = ", ".join([days, *(f"commit {commit}" for commit in one.commits)])
+        signatures.append(f"[{n}] `{one.signature()}` {made}")
     return Table(
         title=group.title,
         headings=list(columns),
@@ -88,14 +86,13 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
     )
 
 
-def _made(entry: Entry) -> str:
-    """When it was scored, and by which state of the program."""
-    span = " to ".join(dict.fromkeys((entry.dates[0], entry.dates[-1])))
-    return ", ".join([span, *(f"commit {commit}" for commit in entry.commits)])
-
-
 def _whole(cell: float | None) -> str:
     return "" if cell is None else f"{cell:.0f}"
+
+
+def _speed(entry: Entry) -> float | None:
+    found = entry.figure(SPEED)
+    return found.mean if found else None
 
 
 def _runs(entries: Sequence[Entry], headlines: Sequence[Column]) -> list[Note]:
@@ -135,13 +132,11 @@ def _older(group: Group) -> list[str]:
 def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
     """In what the other tables of a treebank were counted differently."""
     for other in groups:
-        same = (other.track, other.treebank) == (group.track, group.treebank)
-        if same and other is not group:
+        if (other.track, other.treebank) == (group.track, group.treebank) and other is not group:
             differing = counting_differences(group.runs.counted, other.runs.counted)
-            listed = "; ".join(
-                f"{key} is {here} here, {there} there" for key, here, there in differing
-            )
-            yield f"Does not compare with table {other.number} of {other.treebank}: {listed}."
+            listed = (f"{key} is {here} here, {there} there" for key, here, there in differing)
+            other_table = f"table {other.number} of {other.treebank}"
+            yield f"Does not compare with {other_table}: {'; '.join(listed)}."
 
 
 # ---- Published figures ----
@@ -174,14 +169,14 @@ def _sources(group: Group, beside: Beside) -> list[str]:
     for found in (found for entry in group.entries for found in _beside(entry, group, beside)):
         for one in found:
             sources.setdefault(one.system, {})[one.source] = None
-    notes = []
-    for system, texts in sources.items():
-        # One source may be another with a remark: the longer one says both.
-        longest = [
+    # One source may be another with a remark: the longer one says both.
+    longest = {
+        system: [
             text for text in texts if not any(one != text and one.startswith(text) for one in texts)
         ]
-        notes.append(f"{system}: {'; '.join(longest)}.")
-    return notes
+        for system, texts in sources.items()
+    }
+    return [f"{system}: {'; '.join(texts)}." for system, texts in longest.items()]
 
 
 # ---- CSV ----
@@ -220,13 +215,12 @@ def results_frame(
 
 
 def _row(entry: Entry, columns: Mapping[str, Column]) -> dict[str, Any]:
-    speed = entry.figure(SPEED)
     row: dict[str, Any] = {
         "variant": entry.variant,
-        "size": None if entry.baseline else entry.size,
+        "size": entry.size or None,
         "seed": entry.seed,
         "test_sentences": entry.test_sentences,
-        "tokens_per_second": speed.mean if speed else None,
+        "tokens_per_second": _speed(entry),
         "signature": entry.signature(),
         "dates": " ".join(entry.dates),
         "commits": " ".join(entry.commits),
@@ -292,20 +286,27 @@ def ours_and_others(
     """
     rows: list[HeadToHead] = []
     left_out: dict[str, None] = {}
-    for group in groups:
-        for metric in group.metrics if treebanks is None or group.treebank in treebanks else ():
-            sides: tuple[dict[Entry, float], dict[Entry, float]] = {}, {}
-            for entry in group.entries:
-                dev, test = (entry.headline((metric, split)) for split in SPLITS)
-                if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
-                    continue
-                if minutes is None or _budget(entry) == minutes:
-                    sides[entry.is_system][entry] = dev.mean
-                else:
-                    left_out[f"{entry.text} on {group.treebank}"] = None
-            if all(sides):
-                ours, others = (max(side, key=lambda one: side[one]) for side in sides)
-                rows.append(_head_to_head(group, metric, ours, others))
+    asked = [one for one in groups if treebanks is None or one.treebank in treebanks]
+    for group, metric in [(one, metric) for one in asked for metric in one.metrics]:
+        best: dict[bool, tuple[float, Entry, float]] = {}  # of systems, of others
+        for entry in group.entries:
+            dev, test = (entry.headline((metric, split)) for split in SPLITS)
+            if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
+                continue
+            if minutes is not None and _budget(entry) != minutes:
+                left_out[f"{entry.text} on {group.treebank}"] = None
+            elif entry.is_system not in best or dev.mean > best[entry.is_system][0]:
+                best[entry.is_system] = dev.mean, entry, test.mean
+        if len(best) == 2:
+            (_, ours, our_test), (_, others, their_test) = best[False], best[True]
+            points = our_test - their_test
+            p = compared.p if (compared := ours.compare(others, (metric, "test"))) else None
+            ahead = "neither"
+            if p is not None and p < LEVEL:
+                ahead = "ours" if points > 0 else "others"
+            title = metric_named(metric).title(metric_named(metric).headline)
+            names = group.treebank, title, ours.name, our_test, others.name, their_test
+            rows.append(HeadToHead(*names, points, p, ahead))
     return rows, list(left_out)
 
 
@@ -315,18 +316,6 @@ def _budget(entry: Entry) -> object:
         return entry.runs[0].settings.get("train.max_minutes")
     training = entry.record.system.training
     return training and training.minutes
-
-
-def _head_to_head(group: Group, metric: str, ours: Entry, others: Entry) -> HeadToHead:
-    scores = [one.headline((metric, "test")) for one in (ours, others)]
-    first, second = (score.mean if score else 0.0 for score in scores)
-    compared = ours.compare(others, (metric, "test"))
-    ahead = "neither"
-    if compared is not None and compared.p < LEVEL:
-        ahead = "ours" if first > second else "others"
-    title = metric_named(metric).title(metric_named(metric).headline)
-    names = group.treebank, title, ours.name, first, others.name, second
-    return HeadToHead(*names, first - second, compared.p if compared else None, ahead)
 
 
 def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:

