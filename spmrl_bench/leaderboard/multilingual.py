@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +46,7 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_tables,
 )
+from spmrl_bench.leaderboard.frame import Key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
@@ -179,6 +179,11 @@ class Setup:
     def languages(self) -> list[str]:
         return list(dict.fromkeys(row.group.language for row in self.rows))
 
+    @property
+    def headlines(self) -> list[Column]:
+        """The headline of each metric on dev and on test."""
+        return [one for one in brief_columns(self.criterion.metrics) if one.is_headline]
+
     @cached_property
     def columns(self) -> list[Column]:
         """What selects, of each variant, then figures of test, then headlines of baselines."""
@@ -188,8 +193,8 @@ class Setup:
         of_baselines = [
             column._replace(title=f"{column.title} {name}", baseline=name)
             for name in sorted({one.baseline for row in self.rows for one in row.group.entries})
-            for column in test
-            if name and column.is_headline
+            for column in self.headlines
+            if name and column.split == "test"
         ]
         there = [one for one in of_baselines if any(row.scores(one) for row in self.rows)]
         return dev + test + there
@@ -418,27 +423,19 @@ def _published_tables(
     treebank, they stand below the published ones; figures of other treebanks of the language get
     tables without any score of this program.
     """
-    metrics = {metric for setup in setups for metric in setup.criterion.metrics}
-    rows = [row for setup in setups for row in setup.rows]
-    languages, treebanks = (
-        {row.group.language for row in rows},
-        {row.group.treebank for row in rows},
-    )
-    families = dict.fromkeys(
-        (one.family, one.metric) for one in published if one.variant and one.metric in metrics
-    )
-    for same, (family, metric) in product((True, False), families):
-        title = f"{'Beside published scores' if same else 'Published, not comparable'}: {family}"
-        for column in (one for one in brief_columns([metric]) if one.is_headline):
-            figures = [
-                one
-                for one in published
-                if (one.family, one.key) == (family, column.key)
-                and one.language in languages
-                and (one.treebank in treebanks) == same
-            ]
-            if any(one.variant for one in figures):
-                yield _published_table(title, figures, column, setups if same else ())
+    columns = {column.key: column for setup in setups for column in setup.headlines}
+    banks = {(row.group.language, row.group.treebank) for setup in setups for row in setup.rows}
+    languages = {language for language, _ in banks}
+    found: dict[tuple[bool, str, Key], list[PublishedFigure]] = {}
+    for one in sorted(published, key=lambda one: bool(one.variant)):  # the reference last
+        if one.key in columns and one.language in languages:
+            other = (one.language, one.treebank) not in banks
+            found.setdefault((other, one.family, one.key), []).append(one)
+    for (other, family, key), figures in sorted(found.items()):
+        about = "Published, not comparable" if other else "Beside published scores"
+        title = f"{about}: {family} ({columns[key].title})"
+        if figures[-1].variant:
+            yield _published_table(title, figures, columns[key], [] if other else setups)
 
 
 def _published_table(
@@ -447,24 +444,20 @@ def _published_table(
     """Systems by languages, on the treebanks that the reference has figures of."""
     banks = {one.language: one.treebank for one in figures if one.variant}
     figures = [one for one in figures if banks.get(one.language) == one.treebank]
-    tested = column.split == "test"
+    selected = "selected on dev" if column.split == "test" else ""
     lines: dict[str, dict[str, Scores]] = {}
-    for one in sorted(figures, key=lambda one: bool(one.variant)):  # the reference last
-        variant = "selected on dev" if tested and one.variant else one.variant
-        label = ", ".join(filter(None, (one.system, variant)))
+    for one in figures:
+        label = ", ".join(filter(None, (one.system, one.variant and (selected or one.variant))))
         if one.language in lines.get(label, ()):
             label = f"{label} ({one.setting})"
         lines.setdefault(label, {})[one.language] = {0: one.value}
     theirs, mixed = len(lines), set()
     for setup in setups:
-        rows = {
-            row.group.language: row
-            for row in setup.rows
-            if banks.get(row.group.language) == row.group.treebank
-        }
-        for variant in ("",) if tested else setup.variants:
+        rows = {row.group.language: row for row in setup.rows}
+        rows = {name: row for name, row in rows.items() if banks.get(name) == row.group.treebank}
+        for variant in ("",) if selected else setup.variants:
             name = setup.name if len(setups) > 1 else ""
-            label = ", ".join(filter(None, ("ours", name, variant or "selected on dev")))
+            label = ", ".join(filter(None, ("ours", name, variant or selected)))
             placed = column._replace(variant=variant)
             lines[label] = {language: row.scores(placed) for language, row in rows.items()}
             mixed |= {label} if len({row.counting for row in rows.values()}) > 1 else set()
@@ -475,23 +468,21 @@ def _published_table(
         if any(means):
             means += [None if label in mixed else average(by_language)] * (len(banks) > 1)
             cells.append([label, *map(mean_text, means)])
-    return Table(
-        title=f"{title} ({column.title})",
-        headings=["system", *banks, "average"][: len(cells[0])],
-        rows=cells,
-        numeric=frozenset({*banks, "average"}),
-        breaks=frozenset({theirs}),
-        notes=(*(() if setups else (_OTHER_TREEBANK,)), _sources(figures)),
-    )
-
-
-def _sources(figures: Iterable[PublishedFigure]) -> list[str]:
-    """A line for each source, with the systems whose figures are from there."""
-    systems: dict[str, dict[str, None]] = {}
+    sources: dict[str, dict[str, None]] = {}
     for one in figures:
         # The paper is said where the source is another.
         paper = "" if one.source.startswith(one.paper) else one.paper
         listed = "; ".join(filter(None, (one.setting, paper)))
         named = f"{one.system} [{listed}]" if listed else one.system
-        systems.setdefault(one.source, {})[named] = None
-    return [f"{source}: {'; '.join(named)}" for source, named in systems.items()]
+        sources.setdefault(one.source, {})[named] = None
+    return Table(
+        title=title,
+        headings=["system", *banks, "average"][: len(cells[0])],
+        rows=cells,
+        numeric=frozenset({*banks, "average"}),
+        breaks=frozenset({theirs}),
+        notes=(
+            *(() if setups else (_OTHER_TREEBANK,)),
+            [f"{source}: {'; '.join(systems)}" for source, systems in sources.items()],
+        ),
+    )
