@@ -1,8 +1,8 @@
 """The entries of each treebank: what has a row in its table, from the records behind it.
 
 An entry is a variant trained from one seed or several, an ensemble, a system of somebody else or a
-baseline. Every table, page and test asks it: its figures are means over its runs, and for all that
-goes by sentences the counts of its runs are added up.
+baseline. Every table, page and test asks it: figures are means over its runs, and for all that goes
+by sentences the counts of its runs are added up.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def best_variant(scores: Mapping[str, Collection[float]]) -> str:
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     """The mean over languages of ``(language, scores by seed)``; None where one has no score.
 
-    Several columns of one language count as one, their mean. The standard deviation is that of the
-    averages of each seed, where all columns have the same seeds.
+    Several columns of one language count as one. The standard deviation is that of the averages of
+    each seed, where all columns have the same seeds.
     """
     if not columns or any(not scores for _, scores in columns):
         return None
@@ -123,6 +123,7 @@ class Column(NamedTuple):
     figure: str
     variant: str = ""
     baseline: str = ""
+    brief: bool = False  # whether it stands in tables of many treebanks too
 
     @property
     def key(self) -> Key:
@@ -134,44 +135,33 @@ class Column(NamedTuple):
         return self.metric != "" and self.figure == metric_named(self.metric).headline
 
 
-def brief_columns(metrics: Iterable[str]) -> list[Column]:
-    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
+def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
+    """By name in CSV: headlines of dev, all tabled figures of test, and the tags of both."""
     dev, test = [], []
     for name in metrics:
         metric = metric_named(name)
-        dev.append(Column(f"dev {metric.title(metric.headline)}", "dev", name, metric.headline))
-        listed = metric.tabled if metric.headline in metric.tabled else (metric.headline,)
-        for figure in listed[: listed.index(metric.headline) + 1]:
-            test.append(Column(f"test {metric.title(figure)}", "test", name, figure))
-    return dev + test
-
-
-def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
-    """The columns of tables of these metrics by their names in CSV.
-
-    They are the headlines of dev, all tabled figures of test, and the tags of both.
-    """
-    brief = brief_columns(metrics)
-    columns = [column for column in brief if column.split == "dev"]
-    tested = {column.key: column for column in brief}
-    for name in metrics:
-        metric = metric_named(name)
-        for figure in metric.tabled:
+        top = Column(f"dev {metric.title(metric.headline)}", "dev", name, metric.headline)
+        dev.append(top._replace(brief=True))
+        end = metric.tabled.index(metric.headline)
+        for n, figure in enumerate(metric.tabled):
             # What follows the headline is not shown of dev, so "test" tells nothing apart.
-            plain = Column(metric.title(figure), "test", name, figure)
-            columns.append(tested.get(plain.key, plain))
-    figures = Counter((column.split, column.figure) for column in columns)
-    titles = Counter(column.title for column in columns)
+            title = f"{'test ' if n <= end else ''}{metric.title(figure)}"
+            test.append(Column(title, "test", name, figure, brief=n <= end))
+    figures = Counter((column.split, column.figure) for column in dev + test)
+    titles = Counter(column.title for column in dev + test)
     named = {}
-    for column in columns:
-        several = figures[column.split, column.figure] > 1
-        of_metric = f"{column.metric}_" if several else ""
+    for column in dev + test:
+        of_metric = f"{column.metric}_" if figures[column.split, column.figure] > 1 else ""
         title = f"{column.title} ({column.metric})" if titles[column.title] > 1 else column.title
-        name = f"{column.split}_{of_metric}{column.figure}"
-        named[name] = column._replace(title=title)
+        named[f"{column.split}_{of_metric}{column.figure}"] = column._replace(title=title)
     for split in SPLITS:
         named[f"{split}_tags"] = Column(f"{split} tags", split, "", "tag_accuracy")
     return named
+
+
+def brief_columns(metrics: Iterable[str]) -> list[Column]:
+    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
+    return [column for column in named_columns(list(metrics)).values() if column.brief]
 
 
 # ---- Entries ----
@@ -180,9 +170,9 @@ def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
 class Difference(NamedTuple):
     """A score minus another in points, and p of the paired randomisation test over sentences.
 
-    All parses of a sentence are swapped at once: parses of one sentence from several seeds are
-    alike, and coins of their own would make chance differences look significant. p answers whether
-    other sentences could turn the difference round, the trainings being what they are.
+    All parses of a sentence are swapped at once: those from several seeds are alike, and coins of
+    their own would make chance look significant. p answers whether other sentences could turn the
+    difference round, the trainings being what they are.
     """
 
     points: float
@@ -523,13 +513,9 @@ class Results:
 
 
 def load_results(folders: Iterable[Path]) -> Results:
-    """Read the records of folders of results, and all published figures.
+    """Read the records of folders of results, shipped ones included, and all published figures.
 
-    Records that come with the program, in the folder ``shipped``, stand beside the user's. One that
-    lies in several folders is one.
-
-    Raises:
-        RecordError: a folder cannot be read.
+    One that lies in several folders is one. A RecordError where a folder cannot be read.
     """
     found: dict[str, StoredRecord] = {}
     errors: list[str] = []

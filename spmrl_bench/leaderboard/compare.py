@@ -1,10 +1,8 @@
 """Two records: which they are, whether their scores compare, and what differs.
 
-The number of a score says nothing about how it was made; its signature and its record do. Two
-scores compare where everything agrees that decides what is measured: scorer, parameter set,
-treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which
-run it was (variant, settings, members of an ensemble, size, precision, seed, version of the
-program) is what one compares.
+Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
+treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which run
+it was (variant, settings, size, precision, seed, version of the program) is what one compares.
 """
 
 from __future__ import annotations
@@ -52,12 +50,7 @@ def joined_signature(signatures: Iterable[str]) -> str:
 
 
 def score_key(signature_long: str, fingerprint: str) -> dict[str, str]:
-    """Everything that decides what a score measures.
-
-    Args:
-        signature_long: of the score.
-        fingerprint: whole, of the treebank's layers that were scored.
-    """
+    """Everything that decides what a score measures; ``fingerprint`` is whole, of its layers."""
     parts = {
         key: value
         for key, value in signature_parts(signature_long).items()
@@ -92,9 +85,7 @@ def common_metric(one: Record, other: Record) -> str:
 def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tuple[Counts, Counts]:
     """The counts of two records on a split, of which sentence ``k`` is the same on both sides.
 
-    Raises:
-        ScoreError: a record has no scores on the split or by the metric, or the scores do not
-            compare; names every key that differs.
+    A ScoreError where a record has no such scores or they do not compare; names what differs.
     """
     if split not in SPLITS:
         raise ScoreError(unknown_name("split", split, SPLITS))
@@ -137,9 +128,8 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
 def record_differences(one: Record, other: Record) -> list[Difference]:
     """``(key, value in one, value in the other)`` of all that went into two records.
 
-    The keys are those of the signatures of both splits, of the treebank, the resolved recipe,
-    the versions, the commit and the hardware, with dots between their parts. A split that only
-    one of them was scored on is one difference. Scores, costs and dates are none.
+    That is the signatures, the treebank, the resolved recipe, the versions, the commit and the
+    hardware, with dots between the parts of a key; scores, costs and dates are none of it.
     """
     several = len({*one.metrics, *other.metrics}) > 1
     found: list[dict[str, Any]] = []

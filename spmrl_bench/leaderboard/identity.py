@@ -34,12 +34,9 @@ _NOT_NOTED = {f"train.{key}" for key, field in TrainConfig.model_fields.items() 
 
 
 def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
-    """All that decides what a run learns, but for its seed and its treebank.
+    """All that decides what a run learns but its seed and treebank, from a recipe as recorded.
 
     Settings of the parser have their short names where these say exactly the same.
-
-    Args:
-        recipe: as a record keeps it.
     """
     kind = str(recipe.get("kind", "chart"))
     found: dict[str, Any] = {
@@ -62,8 +59,8 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
     """Whether a record is of runs with these settings and weights.
 
-    Weights alone do not tell: runs whose settings change only what is read off may end alike, and
-    so do those on one treebank under two names.
+    Weights alone do not tell: runs that differ in what is read off, or in the name of their
+    treebank, may end alike.
     """
     names = ("variant", "size", "seed")
     return (
@@ -88,10 +85,7 @@ def differing_settings(several: Iterable[Resolved]) -> list[str]:
 
 
 def defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with a default of a parser whose ``model`` settings are as of today.
-
-    By dotted key; of what is not installed there are none.
-    """
+    """The defaults by dotted key of a parser with these settings; none of what is not installed."""
     if kind not in KINDS.names():
         return {}
     config = kind_named(kind).parser_class.Config

@@ -6,13 +6,9 @@ run. So runs of one model size, precision and settings that were selected by the
 :class:`Setup`. A row of it is one treebank with the runs that compare, from as many seeds as there
 are; an average is over rows that were scored in the same way, and only where each has the value.
 
-Where runs of one treebank and variant differ in settings that nobody gave with the command, those
-with the most seeds, then the newest, belong to the setup of the others; the rest are of a setup
-that names the settings. Ensembles, systems of others and shipped records are left out, and so are
-variants of one language. Of several states of one treebank (other files or another way of scoring)
-the one with most of the published variants is taken, then the newest.
-
-The layout is that of Kitaev & Klein 2018, Table 7: dev of each variant, test of the selected one.
+Ensembles, systems of others, shipped records and variants of one language are left out. Of several
+states of a treebank the one with most of the published variants is taken, then the newest. The
+layout is that of Kitaev & Klein 2018, Table 7: dev of each variant, test of the selected one.
 """
 
 from __future__ import annotations
@@ -53,7 +49,9 @@ from spmrl_bench.scoring.significance import TRIALS
 
 SUFFIXES = ("md", "csv", "tex")  # of the files of one track
 _SCORE = ("dev", "", "score")
-_Counting = tuple[tuple[str, str], ...]  # what scores share that may be averaged
+_Counting = frozenset[
+    tuple[str, ...]
+]  # metrics, keys and values: what scores share that may be averaged
 
 
 @dataclass(frozen=True)
@@ -133,13 +131,11 @@ class TreebankRow:
     @cached_property
     def counting(self) -> _Counting:
         """What its scores share with those that they may be averaged with."""
-        several = len(self.criterion.metrics) > 1
-        parts = (
-            (f"{metric} {key}" if several else key, value)
+        return frozenset(
+            (metric, *item)
             for metric in self.criterion.metrics
-            for key, value in self.group.way_of_counting(metric).items()
+            for item in self.group.way_of_counting(metric).items()
         )
-        return tuple(sorted(parts))
 
     @property
     def notes(self) -> Iterator[str]:
@@ -236,12 +232,7 @@ def setups_of(
     """The setups of a track, and a note on those that are left out.
 
     Setups of a single language are left out where another has several: they are what is left of
-    experiments on one treebank.
-
-    Args:
-        groups: of any tracks; those of others are ignored.
-        track: name of the track.
-        variants: the variants that the table is about, in order; others follow by name.
+    experiments on one treebank. ``variants`` are those that the table is about, in order.
     """
     found: dict[_About, dict[Group, dict[str, Entry]]] = {}
     for group in groups:
@@ -254,7 +245,11 @@ def setups_of(
 
 
 def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
-    """The entries of our runs with their setup."""
+    """The entries of our runs with their setup.
+
+    Of entries that differ in settings that nobody gave with the command, the one with the most
+    seeds, then the newest, belongs to the setup of the others; the rest to one that names them.
+    """
     alike: dict[tuple[_About, str], list[Entry]] = {}
     for entry in group.entries:
         # What selects is not known of records by metrics that are not installed.
@@ -371,7 +366,7 @@ def _setup_table(track: str, setup: Setup) -> Table:
         rows.append([*about, *texts[:dev], p, selected, *texts[dev:]])
     for found in setup.averages:
         # The name of the parameter set, without its hash; of other metrics their names.
-        sets = [text.partition("(")[0] for key, text in found.counting if key.endswith("prm")]
+        sets = [text.partition("(")[0] for _, key, text in found.counting if key == "prm"]
         others = [name for name in setup.criterion.metrics if name != "brackets"]
         what = ", ".join([f"{len(found.languages)} languages", *sets, *others])
         texts = [mean_text(found.values[one]) for one in setup.columns]

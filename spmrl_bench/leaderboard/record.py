@@ -1,9 +1,9 @@
 """The result of one run, of an ensemble of runs, or of somebody else's parser, as JSON.
 
 A number in a table is worth only what can be said about where it came from. A :class:`Record`
-therefore keeps, beside the scores, the resolved recipe, the treebank and its fingerprint, the
-counts of every sentence (so that any other aggregate can be computed later), the searches behind
-the settings, the versions, the machine and the cost. Files: :mod:`~spmrl_bench.leaderboard.store`.
+therefore keeps, beside the scores and the counts of every sentence, the resolved recipe, the
+treebank and its fingerprint, the searches behind the settings, the versions, the machine and the
+cost.
 """
 
 from __future__ import annotations
@@ -152,10 +152,9 @@ class SplitResult(Part):
     )
 
     def figure(self, metric: str, name: str) -> int | float | None:
-        """A figure; None where it was not scored, or is 0 of 0.
+        """A figure, or None; without a metric, ``tag_accuracy`` or ``tokens_per_second``.
 
-        Without a metric, ``tag_accuracy`` or ``tokens_per_second``. One that the metric has got
-        since follows from the counts.
+        One that the metric has got since follows from the counts.
         """
         if not metric:
             return getattr(self, name, None)
@@ -175,11 +174,7 @@ class SplitResult(Part):
         return criterion.score({name: result.figures for name, result in self.metrics.items()})
 
     def counts(self, metric: str) -> Counts:
-        """The counts of every sentence, from which any figure can be computed.
-
-        Raises:
-            ScoreError: it was not scored by this metric, or before one of its columns was counted.
-        """
+        """The counts of every sentence; a ScoreError where some column was not counted."""
         if metric not in self.metrics:
             raise ScoreError(f"not scored by the metric {metric}")
         return metric_named(metric).counts.from_columns(self.metrics[metric].counts)
@@ -304,9 +299,8 @@ class Search(Part):
 class Record(StoredModel):
     """One finished run: one variant, trained from one seed on one treebank.
 
-    Or several such runs of one variant, from other seeds, that parse together. Or what a system of
-    somebody else parsed, of which nothing but its parses and what was said of it is known:
-    ``variant`` is then its name and version, ``weights`` stands for its parses.
+    Or several such runs of one variant, from other seeds, that parse together. Or the parses of a
+    system of somebody else: ``variant`` is then its name and version, ``weights`` stands for them.
     """
 
     what: ClassVar[str] = "record"
@@ -469,8 +463,7 @@ def read_record(path: Path) -> Record:
 def load_records(folder: Path) -> tuple[list[Record], list[str]]:
     """The records of a folder, oldest first, and a message for each file that is none.
 
-    Raises:
-        RecordError: the folder cannot be read.
+    A RecordError where the folder cannot be read.
     """
     found, errors = load_documents(Record, folder)
     return sorted(found.values(), key=lambda record: record.finished), errors

@@ -1,10 +1,8 @@
 """JSON documents that any number of processes write into one folder, of which none is lost.
 
-A document has a file of its own, named by the hash of its bytes: ``sha256sum FILE`` begins with the
-name of the file. It is written atomically and never changed. So writers need not wait for each
-other, the same result written twice is one file, and a reader sees a document whole or not yet.
-
-Whatever disks, other programs and other people leave under the name of a document is read as one or
+A document has a file of its own, named by the hash of its bytes, written atomically and never
+changed. So writers need not wait for each other, the same result written twice is one file, and a
+reader sees a document whole or not yet. Whatever else lies under the name of one is read as one or
 refused with a reason, within bounds of time and memory; tables go without it and say so.
 """
 
@@ -53,12 +51,9 @@ Model = TypeVar("Model", bound=StoredModel)
 
 
 def write_document(content: StoredModel, folder: Path) -> Path:
-    """Write a document under its name and return the path.
+    """Write a document under its name and return the path; a RecordError where that fails.
 
     It is JSON on one line with sorted keys, so that equal contents are equal bytes.
-
-    Raises:
-        RecordError: it cannot be written, or could not be read again.
     """
     value = content.model_dump(mode="json")
     compact: dict[str, Any] = {"sort_keys": True, "separators": (",", ":")}
@@ -83,8 +78,7 @@ def read_document(cls: type[Model], path: Path) -> Model:
 
     Raises:
         RecordError: the file cannot be read, is no JSON, does not have the hash of its name, was
-            written by a newer version of the program, or does not follow the layout; all problems
-            are listed at once.
+            written by a newer version, or does not follow the layout; lists all problems at once.
     """
     data = file_bytes(path, f"the {cls.what}")
     try:
@@ -115,9 +109,9 @@ def read_document(cls: type[Model], path: Path) -> Model:
 
 
 def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], list[str]]:
-    """The documents of a folder by their paths, in order, and what is wrong with other files.
+    """The documents of a folder by path, in order, and what is wrong with other files.
 
-    An absent folder has no documents; a RecordError where the folder cannot be read.
+    An absent folder has none; a RecordError where it cannot be read.
     """
     found: dict[Path, Model] = {}
     errors: list[str] = []
@@ -130,10 +124,7 @@ def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], l
 
 
 def files_of(folder: Path, ending: str) -> list[Path]:
-    """Files with an ending in a folder, hidden ones left out; nothing if it is absent.
-
-    A RecordError where it cannot be read.
-    """
+    """Files with an ending in a folder, hidden ones left out; a RecordError if it is unreadable."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -146,9 +137,8 @@ def files_of(folder: Path, ending: str) -> list[Path]:
 def file_bytes(path: Path, what: str) -> bytes:
     """The content of a file of results, whatever lies under its name.
 
-    Raises:
-        RecordError: it cannot be read, is no file (opening a named pipe would wait for somebody
-            who writes into it), or is larger than any that the program writes.
+    A RecordError where it cannot be read, is no file (opening a named pipe would wait for somebody
+    who writes into it), or is larger than any that the program writes.
     """
     try:
         return read_regular(path, MOST_BYTES)

@@ -185,12 +185,11 @@ def _sources(group: Group, beside: Beside) -> list[str]:
 def results_frame(
     groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
 ) -> pd.DataFrame:
-    """One row per run, mean and baseline, with unrounded numbers; empty cells are missing.
+    """One row per run, mean and baseline, with unrounded numbers.
 
     Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
-    standard deviations over the runs of a mean, ``searched`` is there if it says something, and
-    ``published_*`` columns hold the published figures for the row's language and variant and the
-    treebank they are of; those of a second system and so on have a number at their end.
+    standard deviations over the runs of a mean; ``published_*`` are for the row's language and
+    variant, those of a second system with a number at their end.
     """
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
@@ -276,13 +275,8 @@ def ours_and_others(
 ) -> tuple[list[HeadToHead], list[str]]:
     """Whether our best entry is ahead on test, for each table and metric with both sides.
 
-    Args:
-        groups: of all records.
-        treebanks: only these.
-        minutes: only entries whose trainings might take this long.
-
-    Returns:
-        The rows, and the entries that were left out as they had another budget.
+    With ``treebanks``, only of these; with ``minutes``, only entries whose trainings might take
+    this long; those left out for that are named behind the rows.
     """
     rows: list[HeadToHead] = []
     left_out: dict[str, None] = {}
