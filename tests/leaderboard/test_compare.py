@@ -25,15 +25,9 @@ from tests.builders import (
 )
 
 
-def test_other_variant_size_seed_and_version_compare() -> None:
-    dev = make_result(PERFECT, HALF, variant="word-charlstm", seed="2", version="0.2.0")
-    one, other = make_record(), make_record(dev=dev)
-    assert list(map(len, comparable_counts(one, other, "dev", "brackets"))) == [2, 2]
-
-
-def test_settings_and_members_of_an_ensemble_are_what_one_compares() -> None:
-    dev = make_result(PERFECT, HALF, settings="matrices=full", ensemble="5")
-    one, other = make_record(), make_record(dev=dev)
+def test_what_the_run_was_is_what_one_compares() -> None:
+    run = {"variant": "word-charlstm", "seed": "2", "settings": "matrices=full", "ensemble": "5"}
+    one, other = make_record(), make_record(dev=make_result(PERFECT, HALF, version="0.2.0", **run))
     assert list(map(len, comparable_counts(one, other, "dev", "brackets"))) == [2, 2]
     assert ("dev.settings", "absent", "matrices=full") in record_differences(one, other)
 
