@@ -112,10 +112,10 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
         )
         raise ScoreError(f"the scores on {split} do not compare:{listed}")
     first, second = counts
-    left_out = np.flatnonzero(first.scored != second.scored)
-    lengths = [np.array(scorer.lengths(each) or ()) for each in counts]
-    if len(first) != len(second) or not np.array_equal(*lengths):
+    lengths = [list(scorer.lengths(each) or ()) for each in counts]
+    if len(first) != len(second) or lengths[0] != lengths[1]:
         raise ScoreError(f"the scores on {split} are not of the same sentences")
+    left_out = np.flatnonzero(first.scored != second.scored)
     if len(left_out):
         raise ScoreError(
             f"the scores on {split} leave out different sentences: {len(left_out)} are left out on "

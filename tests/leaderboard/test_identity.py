@@ -46,14 +46,6 @@ def test_another_learning_rate_under_the_same_name_and_seed_is_a_row_of_its_own(
     assert names(text_of(runs[1:]))[0] == "charlstm"  # by itself it needs no other name
 
 
-def test_runs_of_several_seeds_average_with_their_like_only() -> None:
-    runs = [run_of(seed, 4, recipe=recipe()) for seed in (1, 2)]
-    runs += [run_of(seed, 6, recipe=recipe(learning_rate=0.003)) for seed in (1, 2, 3)]
-    text = text_of(runs)
-    assert cells(text, "charlstm (learning_rate=0.0008)")[2] == "mean of 2"
-    assert cells(text, "charlstm (learning_rate=0.003)")[2] == "mean of 3"
-
-
 def test_a_setting_is_the_same_from_a_recipe_or_with_the_command() -> None:
     runs = [
         run_of(1, 4, recipe=recipe()),
@@ -63,17 +55,6 @@ def test_a_setting_is_the_same_from_a_recipe_or_with_the_command() -> None:
     text = text_of(runs)
     assert sorted(names(text)) == ["charlstm", "charlstm (learning_rate=0.003)"]
     assert cells(text, "charlstm (learning_rate=0.003)")[2] == "mean of 2"
-
-
-def test_a_setting_that_came_in_later_had_its_default() -> None:
-    old, new = recipe(), recipe(pretrained_learning_rate=None)
-    new["model"] |= {"position": "concatenated", "position_only_layers": []}
-    assert resolved_settings(old)["model.position"] == "concatenated"
-    assert digest_of(old) == digest_of(new)
-    new["model"]["position"] = "added"
-    runs = [run_of(1, 4, recipe=old), run_of(2, 4, recipe=new)]
-    labels = ["charlstm (position=added)", "charlstm (position=concatenated)"]
-    assert sorted(names(text_of(runs))) == labels
 
 
 LATER: dict[str, Any] = {

