@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -441,13 +441,6 @@ class Group:
         scored = next(one.metrics[metric] for one in results if metric in one.metrics)
         key = score_key(scored.signature_long, "")
         return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
-
-    @property
-    def rows(self) -> Iterator[Entry]:
-        """The entries, those of the runs of a mean behind it."""
-        for entry in self.entries:
-            yield entry
-            yield from entry.members
 
     @cached_property
     def views(self) -> list[View]:

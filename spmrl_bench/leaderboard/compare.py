@@ -168,11 +168,9 @@ def find_record(wanted: str, results_dir: Path) -> Record:
 def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record], list[str]]:
     """The records of several runs, and why files that could be one of them cannot be read.
 
-    Args:
-        wanted: for each the path of a record; the beginning of the name of one in
-            ``results_dir/runs``, with or without ``.json``; or the folder of a run or of a system,
-            whose newest record with its weights, or its parses, is taken.
-        results_dir: folder of the results.
+    Each is wanted by the path of a record; by the beginning of the name of one in
+    ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
+    weights, or its parses, is taken.
 
     Raises:
         RecordError: there is none or there are several, or it is broken.
@@ -189,12 +187,10 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
         return _record_of_run(path, folder)
     if path.exists():
         return read_record(path), []
-    beginning = path.name.removesuffix(".json")
-    matching: list[Path] = []
-    if beginning and beginning == wanted.removesuffix(".json"):
-        places = (folder, results_dir / SHIPPED / "runs")
-        files = [file for place in places for file in files_of(place, ".json")]
-        matching = [file for file in files if file.name.startswith(beginning)]
+    name = wanted.removesuffix(".json")
+    places = (folder, results_dir / SHIPPED / "runs") if name else ()
+    files = (file for place in places for file in files_of(place, ".json"))
+    matching = [file for file in files if file.name.startswith(name)]
     if len(matching) == 1:
         return read_record(matching[0]), []
     if matching:

@@ -1,8 +1,7 @@
 """Tables with notes, written as Markdown, LaTeX and CSV.
 
 A :class:`Document` holds tables of finished cells together with their notes; what a number means or
-how it is rounded is decided before. Unrounded numbers are a matter of ``table.csv``, pages of
-:mod:`~spmrl_bench.site`.
+how it is rounded is decided before.
 """
 
 from __future__ import annotations
@@ -43,11 +42,7 @@ class Document:
 
 
 def write_tables(texts: Mapping[Path, str]) -> None:
-    """Write each text to its file.
-
-    Raises:
-        SpmrlError: a file cannot be written.
-    """
+    """Write each text to its file; a SpmrlError where that fails."""
     for path, text in texts.items():
         try:
             write_text(path, text)
@@ -66,7 +61,10 @@ def to_markdown(document: Document) -> str:
     for table in document.tables:
         lines += [f"## {table.title}", ""]
         if table.rows:
-            rows = [[_piped(cell) for cell in cells] for cells in [table.headings, *table.rows]]
+            rows = [
+                [cell.replace("|", r"\|").replace("\n", " ") for cell in cells]
+                for cells in (table.headings, *table.rows)
+            ]
             align = ["right" if name in table.numeric else "left" for name in table.headings]
             options = {"tablefmt": "pipe", "disable_numparse": True, "colalign": align}
             lines += [tabulate(rows[1:], rows[0], **options), ""]
@@ -74,10 +72,6 @@ def to_markdown(document: Document) -> str:
             lines += [note] if isinstance(note, str) else [f"- {item}" for item in note]
             lines.append("")
     return "\n".join(lines)
-
-
-def _piped(text: str) -> str:
-    return text.replace("|", r"\|").replace("\n", " ")
 
 
 def to_csv(document: Document) -> str:
@@ -91,17 +85,17 @@ def to_csv(document: Document) -> str:
     return pd.concat(frames).to_csv(index=False, lineterminator="\n")
 
 
-_LATEX = {
+_LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " ", "±": r"$\pm$",
     "Δ": r"$\Delta$", "\N{MINUS SIGN}": "$-$", "\N{MULTIPLICATION SIGN}": r"$\times$",
-}  # fmt: skip
+})  # fmt: skip
 
 
 def latex_text(text: str) -> str:
     """Text with LaTeX's special characters as commands."""
-    return text.translate(str.maketrans(_LATEX))
+    return text.translate(_LATEX)
 
 
 def to_latex(document: Document) -> str:
@@ -152,10 +146,6 @@ def _latex_row(cells: Sequence[str], strong: Sequence[int]) -> str:
 def _latex_note(note: str) -> str:
     parts = [latex_text(part) for part in re.split(r"`([^`]*)`", note)]
     # A signature has no spaces to break a line at, so allow a break after its separators.
-    parts[1::2] = [
-        rf"\texttt{{{part}}}".replace(r"\textbar{}", r"\textbar{}\allowbreak{}").replace(
-            "+", r"+\allowbreak{}"
-        )
-        for part in parts[1::2]
-    ]
+    broken = (re.sub(r"(\\textbar\{\}|\+)", r"\1\\allowbreak{}", part) for part in parts[1::2])
+    parts[1::2] = [rf"\texttt{{{part}}}" for part in broken]
     return "".join(parts)

@@ -13,6 +13,7 @@ layout is that of Kitaev & Klein 2018, Table 7: dev of each variant, test of the
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,7 +29,6 @@ from spmrl_bench.leaderboard.board import (
     Scores,
     SeedMean,
     average,
-    best_variant,
     brief_columns,
     mean_text,
     track_title,
@@ -56,16 +56,11 @@ _Counting = frozenset[
 
 @dataclass(frozen=True)
 class TreebankRow:
-    """One treebank in one setup.
-
-    Attributes:
-        entries: the runs of each variant, which differ in their seed only.
-        criterion: what dev selects by.
-    """
+    """One treebank in one setup."""
 
     group: Group
-    entries: Mapping[str, Entry]
-    criterion: SelectionMetric
+    entries: Mapping[str, Entry]  # runs of each variant, which differ in their seed only
+    criterion: SelectionMetric  # what dev selects by
 
     @property
     def seeds(self) -> list[int]:
@@ -74,25 +69,17 @@ class TreebankRow:
     @cached_property
     def selected(self) -> str:
         """The variant with the best mean on dev; of equals the one that was scored on test."""
-        order = sorted(self.entries, key=lambda name: (self._tested(name) is None, name))
-        return best_variant({name: self.entries[name].scores(_SCORE).values() for name in order})
 
-    @property
-    def tested(self) -> Entry | None:
-        """The runs of the selected variant that have scores of test; None without any."""
-        return self._tested(self.selected)
+        def rank(name: str) -> tuple[float, bool]:
+            entry = self.entries[name]
+            tested = any(run.record.test is not None for run in entry.runs)
+            return statistics.fmean(entry.scores(_SCORE).values()), tested
 
-    def _tested(self, variant: str) -> Entry | None:
-        runs = [
-            run
-            for run in self.entries[variant].runs
-            if run.record.test and run.record.test.metrics.keys() & set(self.criterion.metrics)
-        ]
-        return Entry(runs) if runs else None
+        return max(sorted(self.entries), key=rank)
 
     def scores(self, column: Column) -> Scores:
-        """A figure of a variant, a baseline or, on test, the selected variant, by seed."""
-        entry = self.entries.get(column.variant) if column.variant else self.tested
+        """A figure of a baseline, a variant or, without its name, the selected one, by seed."""
+        entry = self.entries.get(column.variant or self.selected)
         if column.baseline:
             named = (one for one in self.group.entries if one.baseline == column.baseline)
             entry = next(named, None)
@@ -139,18 +126,19 @@ class TreebankRow:
 
     @property
     def notes(self) -> Iterator[str]:
+        bank = self.group.treebank
         seeds = {
-            name: [run.record.seed for run in self.entries[name].runs]
+            name: ", ".join(str(run.record.seed) for run in self.entries[name].runs)
             for name in sorted(self.entries)
         }
-        if len(set(map(tuple, seeds.values()))) > 1:
-            listed = (f"{name}: {', '.join(map(str, found))}" for name, found in seeds.items())
-            yield f"{self.group.treebank}: variants have different seeds ({'; '.join(listed)})."
-        tested = {run.record.seed for run in self.tested.runs} if self.tested else set()
-        if missing := ", ".join(str(seed) for seed in seeds[self.selected] if seed not in tested):
-            yield f"{self.group.treebank}: {self.selected} is not scored on test (seed {missing})."
+        if len(set(seeds.values())) > 1:
+            listed = "; ".join(f"{name}: {found}" for name, found in seeds.items())
+            yield f"{bank}: variants have different seeds ({listed})."
+        runs = self.entries[self.selected].runs
+        if missing := ", ".join(str(run.record.seed) for run in runs if not run.record.test):
+            yield f"{bank}: {self.selected} is not scored on test (seed {missing})."
         if apart := ", ".join(sorted(name for name, one in self.compared.items() if one is None)):
-            yield f"{self.group.treebank}: {apart}: not compared, as not of the same sentences."
+            yield f"{bank}: {apart}: not compared, as not of the same sentences."
 
 
 class Average(NamedTuple):
@@ -175,25 +163,24 @@ class Setup:
     def languages(self) -> list[str]:
         return list(dict.fromkeys(row.group.language for row in self.rows))
 
-    @property
-    def headlines(self) -> list[Column]:
-        """The headline of each metric on dev and on test."""
-        return [one for one in brief_columns(self.criterion.metrics) if one.is_headline]
-
     @cached_property
     def columns(self) -> list[Column]:
         """What selects, of each variant, then figures of test, then headlines of baselines."""
         title = f"dev {self.criterion.title}"
         dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
         test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
+        baselines = {one.baseline for row in self.rows for one in row.group.entries} - {""}
         of_baselines = [
             column._replace(title=f"{column.title} {name}", baseline=name)
-            for name in sorted({one.baseline for row in self.rows for one in row.group.entries})
-            for column in self.headlines
-            if name and column.split == "test"
+            for name in sorted(baselines)
+            for column in test
+            if column.is_headline
         ]
-        there = [one for one in of_baselines if any(row.scores(one) for row in self.rows)]
-        return dev + test + there
+        return [
+            *dev,
+            *test,
+            *(one for one in of_baselines if any(row.scores(one) for row in self.rows)),
+        ]
 
     @cached_property
     def averages(self) -> list[Average]:
@@ -398,8 +385,9 @@ def _setup_notes(setup: Setup) -> Iterator[Note]:
         yield "Scores that were counted in different ways are not averaged; see the signatures."
     yield from (note for row in setup.rows for note in row.notes)
     yield from setup.left_out
-    entries = {row.group.treebank: row.tested or row.entries[row.selected] for row in setup.rows}
-    yield [f"{name}: `{one.signature(setup.criterion.metrics)}`" for name, one in entries.items()]
+    metrics = setup.criterion.metrics
+    entries = {row.group.treebank: row.entries[row.selected] for row in setup.rows}
+    yield [f"{name}: `{one.signature(metrics)}`" for name, one in entries.items()]
 
 
 # ---- Published figures ----
@@ -418,7 +406,8 @@ def _published_tables(
     treebank, they stand below the published ones; figures of other treebanks of the language get
     tables without any score of this program.
     """
-    columns = {column.key: column for setup in setups for column in setup.headlines}
+    metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
+    columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}
     banks = {(row.group.language, row.group.treebank) for setup in setups for row in setup.rows}
     languages = {language for language, _ in banks}
     found: dict[tuple[bool, str, Key], list[PublishedFigure]] = {}

@@ -198,7 +198,8 @@ def results_frame(
         | {"track": group.track, "treebank": group.treebank, "group": group.number}
         | _published(_beside(entry, group, beside))
         for group in groups
-        for entry in group.rows
+        for mean in group.entries
+        for entry in (mean, *mean.members)
     ]
     more = list(dict.fromkeys(key for row in rows for key in row if key.startswith("published_")))
     usual = [f"published_{name}" for name in ("system", "treebank", "dev_f1", "test_f1")]
