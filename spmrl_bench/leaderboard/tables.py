@@ -65,24 +65,12 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
     }
     if not any(columns["settings"]):
         del columns["settings"]
-    signatures = []
-    for n, one in enumerate(entries, start=1):
-        days = " to ".join(dict.fromkeys((one.dates[0], one.dates[-1])))
-        made = ", ".join([days, *(f"commit {commit}" for commit in one.commits)])
-        signatures.append(f"[{n}] `{one.signature()}` {made}")
     return Table(
         title=group.title,
         headings=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
-        notes=(
-            signatures,
-            *_runs(entries, [column for column in figures if column.is_headline]),
-            *_sources(group, beside),
-            *_systems(group),
-            *_older(group),
-            *table_differences(group, groups),
-        ),
+        notes=tuple(_notes(group, groups, [one for one in figures if one.is_headline], beside)),
     )
 
 
@@ -95,8 +83,15 @@ def _speed(entry: Entry) -> float | None:
     return found.mean if found else None
 
 
-def _runs(entries: Sequence[Entry], headlines: Sequence[Column]) -> list[Note]:
-    """What ± means and the headlines of the single runs, where there are means."""
+def _notes(
+    group: Group, groups: Sequence[Group], headlines: Sequence[Column], beside: Beside
+) -> Iterator[Note]:
+    signatures = []
+    for n, one in enumerate(group.entries, start=1):
+        days = " to ".join(dict.fromkeys((one.dates[0], one.dates[-1])))
+        made = ", ".join([days, *(f"commit {commit}" for commit in one.commits)])
+        signatures.append(f"[{n}] `{one.signature()}` {made}")
+    yield signatures
     titles = {one.metric: metric_named(one.metric).title(one.figure) for one in headlines}
 
     def text(run: Entry) -> str:
@@ -107,26 +102,24 @@ def _runs(entries: Sequence[Entry], headlines: Sequence[Column]) -> list[Note]:
         )
         return f"seed {run.record.seed} {scores}"
 
-    lines = [f"{one.title}: {'; '.join(map(text, one.members))}" for one in entries if one.members]
-    heading = "Means over seeds, ± their sample standard deviation. "
-    return [f"{heading}{', '.join(titles.values())} of each run:", lines] if lines else []
-
-
-def _systems(group: Group) -> list[str]:
-    """How often systems of others were scored on test; dev chose none of our parsers so."""
+    if means := [one for one in group.entries if one.members]:
+        heading = "Means over seeds, ± their sample standard deviation. "
+        yield f"{heading}{', '.join(titles.values())} of each run:"
+        yield [f"{one.title}: {'; '.join(map(text, one.members))}" for one in means]
+    yield from _sources(group, beside)
+    # Of our parsers, test saw only those that dev chose; of others it may have seen more.
     times = [
         f"{run.record.variant}: {system.tested} output{'' if system.tested == 1 else 's'} "
         "scored on test"
         for run in group.runs
         if run.newest and (system := run.record.system) is not None
     ]
-    return [f"Systems of others. {'; '.join(dict.fromkeys(times))}."] if times else []
-
-
-def _older(group: Group) -> list[str]:
-    number = sum(not run.newest for run in group.runs)
-    records = "record is" if number == 1 else "records are"
-    return [f"Newest record of each run; {number} older {records} not shown."] if number else []
+    if times:
+        yield f"Systems of others. {'; '.join(dict.fromkeys(times))}."
+    if older := sum(not run.newest for run in group.runs):
+        records = "record is" if older == 1 else "records are"
+        yield f"Newest record of each run; {older} older {records} not shown."
+    yield from table_differences(group, groups)
 
 
 def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
