@@ -12,7 +12,6 @@ from spmrl_bench.leaderboard.compare import (
     record_differences,
 )
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.scoring import Status
 from tests.builders import (
     HALF,
     LOOSE,
@@ -72,13 +71,6 @@ def test_other_sentences_left_out_are_refused_though_equally_many() -> None:
     other = make_record(dev=make_result(PERFECT, left_out[1], HALF))
     with pytest.raises(ScoreError, match="2 are left out on one side only, the first is sentence"):
         comparable_counts(one, other, "dev", "brackets")
-
-
-def test_a_missing_parse_that_counts_is_not_left_out() -> None:
-    missed = (PERFECT[0], Status.MISSED, 0, 2, 0, 0, 3, 0)
-    one, other = (make_record(dev=make_result(row, HALF)) for row in (PERFECT, missed))
-    counts = comparable_counts(one, other, "dev", "brackets")
-    assert [found.rows[0].tolist() for found in counts] == [list(PERFECT), list(missed)]
 
 
 def test_differences_are_of_ingredients_and_not_of_results() -> None:

@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
-import pytest
-
-from spmrl_bench.leaderboard.formats import (
-    Document,
-    Table,
-    latex_text,
-    to_latex,
-    to_markdown,
-)
+from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
 
 NASTY = r"50 % of a_b & {c} \d #1 $2 ~x ^y <i>|</i>"
 TABLE = Table(
@@ -78,16 +67,6 @@ def test_latex_is_well_formed() -> None:
     assert r"\textbf{}" not in text
 
 
-def test_latex_text() -> None:
-    written = {
-        "Crabbé Δ": r"Crabbé $\Delta$",
-        "a_b^c~d": r"a\_b\textasciicircum{}c\textasciitilde{}d",
-        "100 %": r"100 \%",
-        "a\nb": "a b",
-    }
-    assert {text: latex_text(text) for text in written} == written
-
-
 def test_markdown() -> None:
     lines = [" ".join(line.split()) for line in to_markdown(DOCUMENT).splitlines()]
     assert [re.sub("-+", "-", line) if line.startswith("|:") else line for line in lines] == [
@@ -109,17 +88,3 @@ def test_markdown() -> None:
         "",
         "Second note.",
     ]
-
-
-def test_latex_compiles_with_booktabs_alone(tmp_path: Path) -> None:
-    program = shutil.which("pdflatex")
-    if program is None:
-        pytest.skip("no program pdflatex")
-    (tmp_path / "tables.tex").write_text(to_latex(DOCUMENT), encoding="utf-8")
-    lines = (r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}")
-    document = "\n".join([*lines, r"\input{tables}", r"\end{document}", ""])
-    (tmp_path / "document.tex").write_text(document, encoding="utf-8")
-    command = [program, "-interaction=nonstopmode", "-halt-on-error", "document.tex"]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout[-2000:]
-    assert (tmp_path / "document.pdf").stat().st_size > 0

@@ -65,28 +65,3 @@ def test_processes_that_write_at_once_lose_nothing(
     assert set(kept) == expected
     assert len(list(tmp_path.iterdir())) == len(kept)
     print(f"{processes} processes: {len(kept)} records, read {looks} times meanwhile")
-
-
-@pytest.mark.parametrize("rounds", [20, pytest.param(2000, marks=pytest.mark.campaign)])
-def test_one_record_of_all_is_one_file(tmp_path: Path, rounds: int, tally: Tally) -> None:
-    held = tally("R18", "records that all processes write: one file")
-    context, processes = get_context("spawn"), 3
-    together = context.Barrier(processes)
-    writers = [
-        context.Process(target=write_the_same, args=(tmp_path, rounds, together), daemon=True)
-        for _ in range(processes)
-    ]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    held.add(processes * rounds)
-    assert [writer.exitcode for writer in writers] == [0] * processes
-    assert sorted(one.seed for one in read_records(tmp_path)) == list(range(rounds))
-    assert len(list(tmp_path.iterdir())) == rounds
-
-
-def write_the_same(folder: Path, rounds: int, together: Barrier) -> None:
-    for number in range(rounds):
-        together.wait(PATIENCE)
-        write_record(record(COMMON, number), folder)
