@@ -74,7 +74,7 @@ def load_published() -> tuple[list[PublishedFigure], list[str]]:
     for path in (path for folder in data_dirs("published") for path in files_of(folder, ".csv")):
         try:
             text = file_bytes(path, "published figures").decode()
-            rows = csv.DictReader(io.StringIO(text, newline=""))
+            rows = csv.DictReader(io.StringIO(text, newline=""), restkey="further")
             columns = ",".join(rows.fieldnames or ())
             if columns != ",".join(COLUMNS):
                 raise RecordError(

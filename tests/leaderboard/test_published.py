@@ -60,7 +60,7 @@ def write(path: Path, *changes: dict[str, str]) -> Path:
     return path
 
 
-WRONG_LINES = [
+WRONG_LINES: list[tuple[dict[str, str], str]] = [
     ({"value": "ninety"}, "value: Input should be a valid number"),
     ({"value": "901"}, "value: Input should be less than or equal to 100"),
     ({"value": "nan"}, "value: "),
