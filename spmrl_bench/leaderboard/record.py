@@ -47,11 +47,19 @@ SPLITS = ("dev", "test")
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
+class _Column(array):
+    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None
+
+
 def _compact(values: list[int]) -> Sequence[int]:
-    """In a few bytes each: the counts of thousands of records are in memory at once."""
     for code in "bhiq":
         try:
-            return array(code, values)
+            return _Column(code, values)
         except OverflowError:
             continue
     raise ValueError("a whole number beyond 64 bits")

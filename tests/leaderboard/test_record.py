@@ -50,6 +50,7 @@ def test_figures_follow_from_the_counts() -> None:
     names = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
     assert [result.figure("brackets", name) for name in names] == [3, 1, 75.0, 75.0, 75.0, 50.0]
     assert result.counts("brackets").rows.tolist() == [list(PERFECT), list(HALF), list(SKIPPED)]
+    assert result.metrics["brackets"].counts == result.counts("brackets").to_columns()
     assert result.figure("attachment", "las") is None
     assert make_result(SKIPPED).figure("brackets", "f1") is None
 
