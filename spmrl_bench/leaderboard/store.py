@@ -8,6 +8,7 @@ refused with a reason, within bounds of time and memory; tables go without it an
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -115,11 +116,18 @@ def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], l
     """
     found: dict[Path, Model] = {}
     errors: list[str] = []
-    for path in files_of(folder, ".json"):
-        try:
-            found[path] = read_document(cls, path)
-        except RecordError as error:
-            errors.append(str(error))
+    paths = files_of(folder, ".json")
+    collects = gc.isenabled()
+    gc.disable()  # of thousands of documents, which have no cycles, it takes a tenth of the time
+    try:
+        for path in paths:
+            try:
+                found[path] = read_document(cls, path)
+            except RecordError as error:
+                errors.append(str(error))
+    finally:
+        if collects:
+            gc.enable()
     return found, errors
 
 
