@@ -78,8 +78,8 @@ def table(
             return results_csv(groups, found.published)
         return to_markdown(results_document(groups, found.published))
 
-    texts = {results / f"table.{end}": text(found.groups, form) for end, form in _FORMS.items()}
-    write_tables(texts)
+    texts = {name: text(found.groups, name) for name in _FORMS.values()}
+    write_tables({results / f"table.{end}": texts[name] for end, name in _FORMS.items()})
     several = tracks_of(found.groups)
     for track in tracks_of(found.groups, languages=1):
         # Tables of one language that are there already do not stay behind the others.
@@ -87,8 +87,9 @@ def table(
             write_track(found.groups, track, results, found.published)
             name = track_file(results, track, f"{{{','.join(SUFFIXES)}}}")
             typer.echo(f"wrote {name}", err=True)
-    asked = [group for group in found.groups if not treebank or group.treebank in treebank]
-    typer.echo(text(asked, form), nl=False)
+    if treebank:
+        texts[form] = text([one for one in found.groups if one.treebank in treebank], form)
+    typer.echo(texts[form], nl=False)
 
 
 @app.command()

@@ -1,8 +1,8 @@
 """The entries of each treebank: what has a row in its table, from the records behind it.
 
 An entry is a variant trained from one seed or several, an ensemble, a system of somebody else or a
-baseline. Every table, page and test asks it: its figures are means over its runs, and for all that
-goes by sentences the counts of its runs are added up.
+baseline. Every table, page and test asks it: figures are means over its runs, and for all that goes
+by sentences the counts of its runs are added up.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,14 @@ from spmrl_bench.leaderboard.frame import (
     installed_metrics,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
-from spmrl_bench.leaderboard.record import SHIPPED, Record, SplitResult, in_order, searched_text
+from spmrl_bench.leaderboard.record import (
+    SHIPPED,
+    SPLITS,
+    Record,
+    SplitResult,
+    in_order,
+    searched_text,
+)
 from spmrl_bench.leaderboard.store import load_documents
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
@@ -51,17 +59,11 @@ Scores = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class SeedMean:
-    """A figure from one or several seeds.
-
-    Attributes:
-        mean: of the seeds.
-        sd: sample standard deviation (n - 1) over the seeds; None for one seed.
-        seeds: number of seeds.
-    """
+    """A figure from one or several seeds."""
 
     mean: float
-    sd: float | None
-    seeds: int
+    sd: float | None  # sample standard deviation (n - 1); None for one seed
+    seeds: int  # how many
 
     @classmethod
     def of(cls, values: Collection[float]) -> SeedMean | None:
@@ -81,52 +83,39 @@ def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> s
 
 
 def best_variant(scores: Mapping[str, Collection[float]]) -> str:
-    """The variant with the highest mean score over its seeds; of equals the first.
-
-    A variant without a score is behind all others.
-    """
-
-    def mean(name: str) -> float:
-        found = SeedMean.of(scores[name])
-        return -math.inf if found is None else found.mean
-
-    return max(scores, key=mean)
+    """The variant with the highest mean score over its seeds; of equals the first."""
+    return max(
+        scores, key=lambda name: statistics.fmean(scores[name]) if scores[name] else -math.inf
+    )
 
 
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     """The mean over languages of ``(language, scores by seed)``; None where one has no score.
 
-    Several columns of one language count as one, their mean. The standard deviation is that of the
-    averages of each seed, where all columns have the same seeds.
+    Several columns of one language count as one. The standard deviation is that of the averages of
+    each seed, where all columns have the same seeds.
     """
     if not columns or any(not scores for _, scores in columns):
         return None
+
+    def mean(of: Callable[[Scores], float]) -> float:
+        by_language: dict[str, list[float]] = {}
+        for language, scores in columns:
+            by_language.setdefault(language, []).append(of(scores))
+        return statistics.fmean(map(statistics.fmean, by_language.values()))
+
     seeds = {tuple(sorted(scores)) for _, scores in columns}
-    (common,) = seeds if len(seeds) == 1 else ((),)
-    by_seed = [
-        _mean_of_languages((language, scores[seed]) for language, scores in columns)
-        for seed in common
-    ]
-    means = ((language, statistics.fmean(scores.values())) for language, scores in columns)
+    common = seeds.pop() if len(seeds) == 1 else ()
+    by_seed = [mean(itemgetter(seed)) for seed in common]
     sd = statistics.stdev(by_seed) if len(by_seed) > 1 else None
-    return SeedMean(_mean_of_languages(means), sd, len(by_seed))
-
-
-def _mean_of_languages(values: Iterable[tuple[str, float]]) -> float:
-    by_language: dict[str, list[float]] = {}
-    for language, value in values:
-        by_language.setdefault(language, []).append(value)
-    return statistics.fmean(map(statistics.fmean, by_language.values()))
+    return SeedMean(mean(lambda scores: statistics.fmean(scores.values())), sd, len(by_seed))
 
 
 # ---- Columns of figures ----
 
 
 class Column(NamedTuple):
-    """A figure of a split, of any system or of one variant or baseline.
-
-    What dev selects by may be a sum of figures, whose names are then joined.
-    """
+    """A figure of a split, of any system or of one variant or baseline."""
 
     title: str
     split: str
@@ -134,15 +123,11 @@ class Column(NamedTuple):
     figure: str
     variant: str = ""
     baseline: str = ""
+    brief: bool = False  # whether it stands in tables of many treebanks too
 
     @property
     def key(self) -> Key:
         return self.split, self.metric, self.figure
-
-    @property
-    def system(self) -> str:
-        """The variant or baseline; empty for any."""
-        return self.variant or self.baseline
 
     @property
     def is_headline(self) -> bool:
@@ -150,44 +135,33 @@ class Column(NamedTuple):
         return self.metric != "" and self.figure == metric_named(self.metric).headline
 
 
-def brief_columns(metrics: Iterable[str]) -> list[Column]:
-    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
+def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
+    """By name in CSV: headlines of dev, all tabled figures of test, and the tags of both."""
     dev, test = [], []
     for name in metrics:
         metric = metric_named(name)
-        dev.append(Column(f"dev {metric.title(metric.headline)}", "dev", name, metric.headline))
-        listed = metric.tabled if metric.headline in metric.tabled else (metric.headline,)
-        for figure in listed[: listed.index(metric.headline) + 1]:
-            test.append(Column(f"test {metric.title(figure)}", "test", name, figure))
-    return dev + test
-
-
-def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
-    """The columns of tables of these metrics by their names in CSV.
-
-    They are the headlines of dev, all tabled figures of test, and the tags of both.
-    """
-    brief = brief_columns(metrics)
-    columns = [column for column in brief if column.split == "dev"]
-    tested = {column.key: column for column in brief}
-    for name in metrics:
-        metric = metric_named(name)
-        for figure in metric.tabled:
+        top = Column(f"dev {metric.title(metric.headline)}", "dev", name, metric.headline)
+        dev.append(top._replace(brief=True))
+        end = metric.tabled.index(metric.headline)
+        for n, figure in enumerate(metric.tabled):
             # What follows the headline is not shown of dev, so "test" tells nothing apart.
-            plain = Column(metric.title(figure), "test", name, figure)
-            columns.append(tested.get(plain.key, plain))
-    figures = Counter((column.split, column.figure) for column in columns)
-    titles = Counter(column.title for column in columns)
+            title = f"{'test ' if n <= end else ''}{metric.title(figure)}"
+            test.append(Column(title, "test", name, figure, brief=n <= end))
+    figures = Counter((column.split, column.figure) for column in dev + test)
+    titles = Counter(column.title for column in dev + test)
     named = {}
-    for column in columns:
-        split, metric_name, figure = column.key
-        several = figures[split, figure] > 1
-        name = f"{split}_{metric_name}_{figure}" if several else f"{split}_{figure}"
-        title = f"{column.title} ({metric_name})" if titles[column.title] > 1 else column.title
-        named[name] = column._replace(title=title)
-    for split in ("dev", "test"):
+    for column in dev + test:
+        of_metric = f"{column.metric}_" if figures[column.split, column.figure] > 1 else ""
+        title = f"{column.title} ({column.metric})" if titles[column.title] > 1 else column.title
+        named[f"{column.split}_{of_metric}{column.figure}"] = column._replace(title=title)
+    for split in SPLITS:
         named[f"{split}_tags"] = Column(f"{split} tags", split, "", "tag_accuracy")
     return named
+
+
+def brief_columns(metrics: Iterable[str]) -> list[Column]:
+    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
+    return [column for column in named_columns(list(metrics)).values() if column.brief]
 
 
 # ---- Entries ----
@@ -196,9 +170,9 @@ def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
 class Difference(NamedTuple):
     """A score minus another in points, and p of the paired randomisation test over sentences.
 
-    All parses of a sentence are swapped at once: parses of one sentence from several seeds are
-    alike, and coins of their own would make chance differences look significant. p answers whether
-    other sentences could turn the difference round, the trainings being what they are.
+    All parses of a sentence are swapped at once: those from several seeds are alike, and coins of
+    their own would make chance look significant. p answers whether other sentences could turn the
+    difference round, the trainings being what they are.
     """
 
     points: float
@@ -207,19 +181,12 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """A figure of an entry sentence by sentence, added up over its runs.
+    """A figure of an entry sentence by sentence, added up over its runs."""
 
-    Attributes:
-        ratio: the sums above and below the line, int64 ``[sentences]`` each.
-        scored: which sentences count, bool ``[sentences]``.
-        lengths: words of each sentence, as the metric counts them; None where it does not say.
-        runs: how many were added up.
-    """
-
-    ratio: Ratio
-    scored: NDArray[np.bool_]
-    lengths: Sequence[int] | None
-    runs: int
+    ratio: Ratio  # the sums above and below the line, int64 [sentences] each
+    scored: NDArray[np.bool_]  # which sentences count
+    lengths: Sequence[int] | None  # words of each sentence; None where the metric does not say
+    runs: int  # how many were added up
 
     @classmethod
     def of(cls, counts: Sequence[Counts], metric: str, figure: str) -> Sums | None:
@@ -250,25 +217,19 @@ class Sums:
         """
         if not self.of_same_sentences(other):
             return None
-        one, two = self._times(other.runs), other._times(self.runs)
+        one, two = (
+            Ratio(each.ratio.name, times * each.ratio.numerator, times * each.ratio.denominator)
+            for each, times in ((self, other.runs), (other, self.runs))
+        )
         return Difference((one.value or 0.0) - (two.value or 0.0), randomisation(one, two))
-
-    def _times(self, number: int) -> Ratio:
-        ratio = self.ratio
-        return Ratio(ratio.name, number * ratio.numerator, number * ratio.denominator)
 
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A row of the table of a treebank.
+    """A row of the table of a treebank."""
 
-    Attributes:
-        runs: that it is of, by seed; of a baseline the one that scored it.
-        baseline: its name; empty for a parser.
-    """
-
-    runs: Sequence[Run]
-    baseline: str = ""
+    runs: Sequence[Run]  # by seed; of a baseline the one that scored it
+    baseline: str = ""  # its name
     _sums: dict[tuple[View, str], Sums | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -292,14 +253,14 @@ class Entry:
         return "mean" if len(self.runs) > 1 else "ensemble" if self.record.ensemble else "run"
 
     @property
-    def kind(self) -> str:
-        """The same, or ``system``."""
-        return "system" if self.is_system else self.form
-
-    @property
     def is_system(self) -> bool:
         """Whether it is somebody else's."""
         return not self.baseline and self.record.system is not None
+
+    @property
+    def kind(self) -> str:
+        """Its form, or ``system``."""
+        return "system" if self.is_system else self.form
 
     @property
     def variant(self) -> str:
@@ -320,7 +281,6 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """The name, and whether it comes with the program."""
         return f"{self.name}, shipped" if self.shipped else self.name
 
     @property
@@ -368,32 +328,32 @@ class Entry:
         """Of the program that scored them, as far as known."""
         return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
 
+    def _results(self, split: str) -> list[SplitResult]:
+        """The scores of its runs, or none where one of them has none that can be shown."""
+        results = [run.result(split, self.baseline) for run in self.runs]
+        found = [result for result in results if result and installed_metrics(result)]
+        return found if len(found) == len(results) else []
+
     @property
     def test_sentences(self) -> int | None:
         """Those that were scored on test, where all runs were."""
-        first = self._results("test")[0]
-        if first is None or not all(map(_scored, self._results("test"))):
-            return None
-        return first.sentences - first.metrics[_scored(first)[0]].skipped
+        for result in self._results("test"):
+            return result.sentences - result.metrics[installed_metrics(result)[0]].skipped
+        return None
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
         """Of test where all runs have scores of it, else of dev; by these metrics or all."""
-        split = "test" if all(map(_scored, self._results("test"))) else "dev"
         found: dict[str, list[str]] = {}
-        for result in self._results(split):
-            for name in _scored(result):
-                if result and (metrics is None or name in metrics):
+        for result in self._results("test") or self._results("dev"):
+            for name in installed_metrics(result):
+                if metrics is None or name in metrics:
                     found.setdefault(name, []).append(result.metrics[name].signature)
         return " & ".join(map(joined_signature, found.values()))
 
-    def _results(self, split: str) -> list[SplitResult | None]:
-        return [run.result(split, self.baseline) for run in self.runs]
-
     def figure(self, key: Key) -> SeedMean | None:
         """A figure that all its runs have."""
-        values = [run.figure(key, self.baseline) for run in self.runs]
-        known = [value for value in values if value is not None]
-        return SeedMean.of(known) if len(known) == len(values) else None
+        scores = self.scores(key)
+        return SeedMean.of(scores.values()) if len(scores) == len(self.runs) else None
 
     def headline(self, view: View) -> SeedMean | None:
         """The figure by which entries are put in order."""
@@ -402,10 +362,9 @@ class Entry:
 
     def scores(self, key: Key) -> dict[int, float]:
         """A figure by seed, of those runs that have it; of a baseline with the seed 0."""
-        found = ((0 if self.baseline else run.record.seed, run) for run in self.runs)
         return {
-            seed: value
-            for seed, run in found
+            0 if self.baseline else run.record.seed: value
+            for run in self.runs
             if (value := run.figure(key, self.baseline)) is not None
         }
 
@@ -415,21 +374,16 @@ class Entry:
         figure = figure or metric_named(metric).headline
         if (view, figure) not in self._sums:
             try:
-                counts = [one.counts(metric) for one in self._results(split) if one is not None]
+                counts = [one.counts(metric) for one in self._results(split)]
             except ScoreError:  # not by this metric, or before it had all its columns
                 counts = []
-            whole = len(counts) == len(self.runs)
-            self._sums[view, figure] = Sums.of(counts, metric, figure) if whole else None
+            self._sums[view, figure] = Sums.of(counts, metric, figure)
         return self._sums[view, figure]
 
     def compare(self, other: Entry, view: View, figure: str = "") -> Difference | None:
         """By how much it is better than another; None where their sentences do not compare."""
         one, two = self.sums(view, figure), other.sums(view, figure)
         return None if one is None or two is None else one.compare(two)
-
-
-def _scored(result: SplitResult | None) -> list[str]:
-    return installed_metrics(result) if result else []
 
 
 # ---- Groups ----
@@ -439,17 +393,14 @@ def _scored(result: SplitResult | None) -> list[str]:
 class Group:
     """Entries of one treebank that compare: one table.
 
-    Attributes:
-        number: of the table; ``several`` says whether the treebank has others.
-        runs: its records, older ones of a run too.
-        entries: parsers by their scores on dev, then baselines.
+    Its entries are parsers by their scores on dev, then baselines.
     """
 
     track: str
     treebank: str
-    number: int
-    several: bool
-    runs: RunGroup
+    number: int  # of the table
+    several: bool  # whether the treebank has others
+    runs: RunGroup  # its records, older ones of a run too
 
     @property
     def language(self) -> str:
@@ -484,33 +435,12 @@ class Group:
         entries = sorted(map(Entry, series.values()), key=place)
         return entries + [Entry([run], name) for name, run in baselines.items()]
 
-    @cached_property
-    def _series(self) -> dict[object, list[Run]]:
-        found: dict[object, list[Run]] = {}
-        for run in self.runs:
-            found.setdefault(run.series, []).append(run)
-        return found
-
-    def records_of(self, entry: Entry) -> list[Run]:
-        """All records of the runs of an entry, older ones too, oldest first."""
-        return self._series[entry.runs[0].series]
-
     def way_of_counting(self, metric: str) -> dict[str, str]:
         """What scores by a metric share that may be averaged with those of other treebanks."""
-        records = (run.record for run in self.runs)
-        results = (
-            one for each in records for one in (each.dev, each.test, *each.baselines.values())
-        )
-        scored = next(one.metrics[metric] for one in results if one and metric in one.metrics)
+        results = (result for run in self.runs for result in run.record.results)
+        scored = next(one.metrics[metric] for one in results if metric in one.metrics)
         key = score_key(scored.signature_long, "")
         return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
-
-    @property
-    def rows(self) -> Iterator[Entry]:
-        """The entries, those of the runs of a mean behind it."""
-        for entry in self.entries:
-            yield entry
-            yield from entry.members
 
     @cached_property
     def views(self) -> list[View]:
@@ -549,8 +479,8 @@ def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
 def metrics_of(runs: Iterable[Run]) -> list[str]:
     """The metrics that runs and their baselines were scored with, in the order of tables."""
     records = [run.record for run in runs]
-    results = (one for each in records for one in (each.dev, each.test, *each.baselines.values()))
-    found = dict.fromkeys(name for one in results if one for name in installed_metrics(one))
+    results = (result for record in records for result in record.results)
+    found = dict.fromkeys(name for result in results for name in installed_metrics(result))
     return in_order(found, {record.select for record in records})
 
 
@@ -564,17 +494,11 @@ def track_title(track: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """The records of one or several folders, and published figures.
+    """The records of one or several folders, and published figures."""
 
-    Attributes:
-        stored: the records, oldest first.
-        published: figures of others.
-        errors: a message for each file or line that cannot be read.
-    """
-
-    stored: Sequence[StoredRecord]
+    stored: Sequence[StoredRecord]  # oldest first
     published: Sequence[PublishedFigure]
-    errors: Sequence[str]
+    errors: Sequence[str]  # a message for each file or line that cannot be read
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -582,13 +506,9 @@ class Results:
 
 
 def load_results(folders: Iterable[Path]) -> Results:
-    """Read the records of folders of results, and all published figures.
+    """Read the records of folders of results, shipped ones included, and all published figures.
 
-    Records that come with the program, in the folder ``shipped``, stand beside the user's. One that
-    lies in several folders is one.
-
-    Raises:
-        RecordError: a folder cannot be read.
+    One that lies in several folders is one. A RecordError where a folder cannot be read.
     """
     found: dict[str, StoredRecord] = {}
     errors: list[str] = []

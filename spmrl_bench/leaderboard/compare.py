@@ -1,10 +1,8 @@
 """Two records: which they are, whether their scores compare, and what differs.
 
-The number of a score says nothing about how it was made; its signature and its record do. Two
-scores compare where everything agrees that decides what is measured: scorer, parameter set,
-treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which
-run it was (variant, settings, members of an ensemble, size, precision, seed, version of the
-program) is what one compares.
+Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
+treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which run
+it was (variant, settings, size, precision, seed, version of the program) is what one compares.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spmrl_bench.errors import CheckpointError, RecordError, ScoreError, unknown_name
 from spmrl_bench.leaderboard.identity import is_of
@@ -31,8 +28,8 @@ from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import read_folder, read_regular
-from spmrl_bench.storage.json import parse_json
+from spmrl_bench.storage.files import read_folder
+from spmrl_bench.storage.json import read_json
 from spmrl_bench.training import BEST
 
 RUN_KEYS = frozenset(
@@ -53,12 +50,7 @@ def joined_signature(signatures: Iterable[str]) -> str:
 
 
 def score_key(signature_long: str, fingerprint: str) -> dict[str, str]:
-    """Everything that decides what a score measures.
-
-    Args:
-        signature_long: of the score.
-        fingerprint: whole, of the treebank's layers that were scored.
-    """
+    """Everything that decides what a score measures; ``fingerprint`` is whole, of its layers."""
     parts = {
         key: value
         for key, value in signature_parts(signature_long).items()
@@ -80,11 +72,7 @@ def common_split(one: Record, other: Record) -> str:
 
 
 def common_metric(one: Record, other: Record) -> str:
-    """The first metric that both records were scored by.
-
-    Raises:
-        ScoreError: there is none.
-    """
+    """The first metric that both records were scored by; a ScoreError where there is none."""
     for name in one.metrics:
         if name in other.metrics:
             return name
@@ -97,13 +85,11 @@ def common_metric(one: Record, other: Record) -> str:
 def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tuple[Counts, Counts]:
     """The counts of two records on a split, of which sentence ``k`` is the same on both sides.
 
-    Raises:
-        ScoreError: a record has no scores on the split or by the metric, or the scores do not
-            compare; names every key that differs.
+    A ScoreError where a record has no such scores or they do not compare; names what differs.
     """
     if split not in SPLITS:
         raise ScoreError(unknown_name("split", split, SPLITS))
-    layers = metric_named(metric).layers
+    scorer = metric_named(metric)
     counts, keys = [], []
     for name, record in (("the first", one), ("the second", other)):
         result = record.result(split)
@@ -117,77 +103,52 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
                 f"{name} record has no scores by {metric}; it has {', '.join(result.metrics)}"
             )
         counts.append(result.counts(metric))
-        signature = result.metrics[metric].signature_long
-        keys.append(score_key(signature, record.treebank.fingerprint(layers)))
+        fingerprint = record.treebank.fingerprint(scorer.layers)
+        keys.append(score_key(result.metrics[metric].signature_long, fingerprint))
     if differing := differences(*keys):
-        named = [f"{record.treebank.name}({{:.8}})".format for record in (one, other)]
         listed = "".join(
-            f"\n  treebank: {named[0](left)} in the first, {named[1](right)} in the second"
-            if key == "fingerprint"
-            else f"\n  {key}: {left} in the first, {right} in the second"
+            f"\n  {key}: {left} in the first, {right} in the second"
             for key, left, right in differing
         )
         raise ScoreError(f"the scores on {split} do not compare:{listed}")
-    _check_sentences(metric, counts[0], counts[1], split)
-    return counts[0], counts[1]
-
-
-def _check_sentences(metric: str, one: Counts, other: Counts, split: str) -> None:
-    sizes = [metric_named(metric).lengths(counts) or () for counts in (one, other)]
-    if len(one) != len(other) or list(sizes[0]) != list(sizes[1]):
-        lengths = np.array([a != b for a, b in zip(*sizes, strict=False)], dtype=bool)
+    first, second = counts
+    lengths = [list(scorer.lengths(each) or ()) for each in counts]
+    if len(first) != len(second) or lengths[0] != lengths[1]:
+        raise ScoreError(f"the scores on {split} are not of the same sentences")
+    left_out = np.flatnonzero(first.scored != second.scored)
+    if len(left_out):
         raise ScoreError(
-            f"the scores on {split} are not of the same sentences: {_which(lengths)} of different "
-            "length"
+            f"the scores on {split} leave out different sentences: {len(left_out)} are left out on "
+            f"one side only, the first is sentence {left_out[0] + 1}. A comparison of the others "
+            "would reward failures"
         )
-    left_out = [~counts.scored for counts in (one, other)]
-    if (left_out[0] != left_out[1]).any():
-        raise ScoreError(
-            f"the scores on {split} leave out different sentences: "
-            f"{_which(left_out[0] & ~left_out[1])} by the first only, "
-            f"{_which(left_out[1] & ~left_out[0])} by the second only. A comparison of the "
-            "others would reward failures"
-        )
-
-
-def _which(chosen: NDArray[np.bool_]) -> str:
-    """How many sentences, and the first of them."""
-    numbers = (np.flatnonzero(chosen) + 1).tolist()
-    if not numbers:
-        return "none"
-    shown = ", ".join(map(str, numbers[:5])) + (", ..." if len(numbers) > 5 else "")
-    return f"{len(numbers)} (sentence {shown})"
+    return first, second
 
 
 def record_differences(one: Record, other: Record) -> list[Difference]:
     """``(key, value in one, value in the other)`` of all that went into two records.
 
-    The keys are those of the signatures of both splits, of the treebank, the resolved recipe,
-    the versions, the commit and the hardware, with dots between their parts. A split that only
-    one of them was scored on is one difference. Scores, costs and dates are none.
+    That is the signatures, the treebank, the resolved recipe, the versions, the commit and the
+    hardware, with dots between the parts of a key; scores, costs and dates are none of it.
     """
     several = len({*one.metrics, *other.metrics}) > 1
-    whole = [split for split in SPLITS if one.result(split) and other.result(split)]
-    first, second = (dict(_flat(_ingredients(record, whole, several))) for record in (one, other))
-    return differences(first, second)
+    found: list[dict[str, Any]] = []
+    for record in (one, other):
+        signed: dict[str, Any] = {}
+        for split in SPLITS:
+            if result := record.result(split):
+                by_metric = {
+                    name: signature_parts(scored.signature_long)
+                    for name, scored in result.metrics.items()
+                }
+                parts = by_metric if several else next(iter(by_metric.values()), {})
+                signed[split] = parts if one.result(split) and other.result(split) else "scored"
+        keys = {"treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware"}
+        found.append(dict(_flat(signed | record.model_dump(mode="json", include=keys))))
+    return differences(*found)
 
 
-def _ingredients(record: Record, whole: list[str], several: bool) -> dict[str, object]:
-    content: dict[str, object] = {}
-    for split in SPLITS:
-        if result := record.result(split):
-            signed = {
-                name: signature_parts(found.signature_long)
-                for name, found in result.metrics.items()
-            }
-            parts = signed if several else next(iter(signed.values()), {})
-            content[split] = parts if split in whole else "scored"
-    stored = record.model_dump(mode="json")
-    keys = ("treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware")
-    return content | {key: stored[key] for key in keys}
-
-
-def _flat(content: Mapping[str, object], at: str = "") -> Iterator[tuple[str, str]]:
+def _flat(content: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, str]]:
     for key, value in content.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{at}{key}.")
@@ -207,11 +168,9 @@ def find_record(wanted: str, results_dir: Path) -> Record:
 def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record], list[str]]:
     """The records of several runs, and why files that could be one of them cannot be read.
 
-    Args:
-        wanted: for each the path of a record; the beginning of the name of one in
-            ``results_dir/runs``, with or without ``.json``; or the folder of a run or of a system,
-            whose newest record with its weights, or its parses, is taken.
-        results_dir: folder of the results.
+    Each is wanted by the path of a record; by the beginning of the name of one in
+    ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
+    weights, or its parses, is taken.
 
     Raises:
         RecordError: there is none or there are several, or it is broken.
@@ -228,12 +187,10 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
         return _record_of_run(path, folder)
     if path.exists():
         return read_record(path), []
-    beginning = path.name.removesuffix(".json")
-    matching: list[Path] = []
-    if beginning and beginning == wanted.removesuffix(".json"):
-        places = (folder, results_dir / SHIPPED / "runs")
-        files = [file for place in places for file in files_of(place, ".json")]
-        matching = [file for file in files if file.name.startswith(beginning)]
+    name = wanted.removesuffix(".json")
+    places = (folder, results_dir / SHIPPED / "runs") if name else ()
+    files = (file for place in places for file in files_of(place, ".json"))
+    matching = [file for file in files if file.name.startswith(name)]
     if len(matching) == 1:
         return read_record(matching[0]), []
     if matching:
@@ -247,59 +204,49 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
 
 def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
     settings = _settings(run / "run.json")
-    of_system = settings is not None and "system" in settings
-    parses, weights = (_parses(run), "") if of_system else ({}, _best_weights(run))
     records, errors = load_records(folder)
-
-    def is_meant(record: Record) -> bool:
-        if not of_system:
+    if settings is not None and "system" in settings:
+        what = "parses"
+        paths = {split: run / f"{split}.parses" for split in SPLITS}
+        parses = {split: [file_digest(path)] for split, path in paths.items() if path.is_file()}
+        about = [settings.get(key) for key in ("treebank", "size", "seed")]
+        found = [
+            record
+            for record in records
+            if record.system
+            and [record.treebank.name, record.size, record.seed] == about
+            and parses
+            == {key: [*one.sha256.values()] for key, one in record.system.outputs.items()}
+        ]
+    else:
+        what, members = "best parser", [read_folder(run / BEST, _digest_of_weights)]
+        found = [
+            record
+            for record in records
             # Runs may end with the same weights; a copy of one may have lost its settings.
-            same = record.members == [weights]
-            return same and (settings is None or is_of(record, settings, [weights]))
-        outputs = record.system.outputs if record.system and settings else {}
-        about = record.treebank.name, record.size, record.seed
-        return (
-            bool(parses)
-            and settings is not None
-            and {split: [*one.sha256.values()] for split, one in outputs.items()} == parses
-            and about == tuple(settings.get(key) for key in ("treebank", "size", "seed"))
-        )
-
-    if found := [record for record in records if is_meant(record)]:
+            if record.members == members and (settings is None or is_of(record, settings, members))
+        ]
+    if found:
         return found[-1], errors
     broken = "".join(f"\nnot read: {error}" for error in errors)
     raise RecordError(
-        f"{run}: no record of its {'parses' if of_system else 'best parser'} in {folder}: "
+        f"{run}: no record of its {what} in {folder}: "
         f"'spmrl-bench eval' with the options of its training writes it{broken}"
     )
 
 
 def _settings(path: Path) -> dict[str, Any] | None:
     """What a run was trained with; None where a copy of a run has lost it."""
-    try:
-        found = parse_json(read_regular(path))
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, ValueError) as error:
-        raise CheckpointError(f"{path}: cannot be read: {error}") from None
+    found = read_json(path, CheckpointError)
     if not isinstance(found, dict):
         raise CheckpointError(f"{path}: not the settings of a run")
     return found
 
 
-def _parses(run: Path) -> dict[str, list[str]]:
-    """SHA-256 of what a system parsed, by split."""
-    paths = {split: run / f"{split}.parses" for split in SPLITS}
-    return {split: [file_digest(path)] for split, path in paths.items() if path.is_file()}
-
-
-def _best_weights(run: Path) -> str:
-    """SHA-256 of the weights of the best parser."""
-
-    def digest(place: Path) -> str:
-        try:
-            return file_digest(place / "weights.safetensors")
-        except OSError as error:
-            raise CheckpointError(f"{run / BEST}: no weights ({error.strerror})") from None
-
-    return read_folder(run / BEST, digest)
+def _digest_of_weights(folder: Path) -> str:
+    try:
+        return file_digest(folder / "weights.safetensors")
+    except OSError as error:
+        raise CheckpointError(f"{folder}: no weights ({error.strerror})") from None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench import __version__
 from spmrl_bench.leaderboard.record import Hardware
@@ -14,9 +15,6 @@ from spmrl_bench.process.pools import usable_cores
 
 if TYPE_CHECKING:
     import torch
-
-_LIBRARIES = ("torch", "numpy")  # those whose arithmetic shapes a result
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def find_hardware(device: torch.device | None = None) -> Hardware:
@@ -27,15 +25,13 @@ def find_hardware(device: torch.device | None = None) -> Hardware:
     from spmrl_bench.nn.kernels import KERNELS, load
 
     device = device or torch.device("cpu")
-    compiled = chart.load("_spans") is not None and (
-        device.type != "cpu" or all(map(load, KERNELS))
-    )
-
+    needed = KERNELS if device.type == "cpu" else ()
+    compiled = chart.load("_spans") is not None and all(map(load, needed))
     gpu = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
     return Hardware(
         device=f"{device.type}{gpu}",
         platform=f"{platform.system()} {platform.machine()}",
-        processor=_processor_name(Path("/proc/cpuinfo")),
+        processor=_processor_name(),
         cpu_count=usable_cores(),
         threads=torch.get_num_threads(),
         kernels="compiled" if compiled else "plain",
@@ -45,7 +41,10 @@ def find_hardware(device: torch.device | None = None) -> Hardware:
 def find_versions() -> dict[str, str]:
     """Versions of Python, this program and the libraries that compute."""
     versions = {"python": platform.python_version(), "spmrl_bench": __version__}
-    return versions | {name: metadata.version(name) for name in _LIBRARIES}
+    return versions | {name: metadata.version(name) for name in ("torch", "numpy")}
+
+
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 def find_commit(root: Path = _ROOT) -> str | None:
@@ -56,21 +55,17 @@ def find_commit(root: Path = _ROOT) -> str | None:
     if not (root / ".git").exists():
         return None
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 30}
     try:
-        found = subprocess.run(
-            describe, cwd=root, capture_output=True, text=True, check=True, timeout=30
-        )
+        return subprocess.run(describe, cwd=root, check=True, **options).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return found.stdout.strip()
 
 
-def _processor_name(cpuinfo: Path) -> str:
+def _processor_name() -> str:
     try:
-        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
-    except (OSError, UnicodeDecodeError):
-        pass
-    return platform.processor()
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        info = ""
+    found = re.search(r"^model name\s*:(.*)$", info, re.MULTILINE)
+    return found[1].strip() if found else platform.processor()

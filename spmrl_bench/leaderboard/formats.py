@@ -1,14 +1,11 @@
 """Tables with notes, written as Markdown, LaTeX and CSV.
 
 A :class:`Document` holds tables of finished cells together with their notes; what a number means or
-how it is rounded is decided before. Unrounded numbers are a matter of ``table.csv``, pages of
-:mod:`~spmrl_bench.site`.
+how it is rounded is decided before.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,10 +31,6 @@ class Table:
     strong: frozenset[tuple[int, int]] = frozenset()
     notes: tuple[Note, ...] = ()  # below the table
 
-    def lines(self) -> list[str]:
-        """The notes, with the items of lists one by one."""
-        return [line for note in self.notes for line in ([note] if isinstance(note, str) else note)]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -49,11 +42,7 @@ class Document:
 
 
 def write_tables(texts: Mapping[Path, str]) -> None:
-    """Write each text to its file.
-
-    Raises:
-        SpmrlError: a file cannot be written.
-    """
+    """Write each text to its file; a SpmrlError where that fails."""
     for path, text in texts.items():
         try:
             write_text(path, text)
@@ -72,7 +61,10 @@ def to_markdown(document: Document) -> str:
     for table in document.tables:
         lines += [f"## {table.title}", ""]
         if table.rows:
-            rows = [[_piped(cell) for cell in cells] for cells in [table.headings, *table.rows]]
+            rows = [
+                [cell.replace("|", r"\|").replace("\n", " ") for cell in cells]
+                for cells in (table.headings, *table.rows)
+            ]
             align = ["right" if name in table.numeric else "left" for name in table.headings]
             options = {"tablefmt": "pipe", "disable_numparse": True, "colalign": align}
             lines += [tabulate(rows[1:], rows[0], **options), ""]
@@ -82,45 +74,47 @@ def to_markdown(document: Document) -> str:
     return "\n".join(lines)
 
 
-def _piped(text: str) -> str:
-    return text.replace("|", r"\|").replace("\n", " ")
-
-
 def to_csv(document: Document) -> str:
     """The cells of all tables as CSV; the first column has the title of the table."""
-    headings = dict.fromkeys(name for table in document.tables for name in table.headings)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["table", *headings], restval="", lineterminator="\n")
-    writer.writeheader()
+    import pandas as pd
+
+    frames = [pd.DataFrame(columns=["table"])]
     for table in document.tables:
-        for cells in table.rows:
-            writer.writerow({"table": table.title, **dict(zip(table.headings, cells, strict=True))})
-    return text.getvalue()
+        rows = [(table.title, *cells) for cells in table.rows]
+        frames.append(pd.DataFrame(rows, columns=["table", *table.headings]))
+    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
 
 
-_LATEX = {
+_LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " ", "±": r"$\pm$",
     "Δ": r"$\Delta$", "\N{MINUS SIGN}": "$-$", "\N{MULTIPLICATION SIGN}": r"$\times$",
-}  # fmt: skip
+})  # fmt: skip
+
+
+def latex_text(text: str) -> str:
+    """Text with LaTeX's special characters as commands."""
+    return text.translate(_LATEX)
 
 
 def to_latex(document: Document) -> str:
     r"""The document as ``table*`` environments for ``\input``, in UTF-8; they need booktabs."""
-    lines = [f"% {_one_line(document.title)}", r"% Needs \usepackage{booktabs}."]
-    lines += [f"% {_one_line(paragraph)}" for paragraph in document.intro]
+    lines = [*_comments(document.title, *document.intro), r"% Needs \usepackage{booktabs}."]
     for table in document.tables:
+        notes = [
+            line for note in table.notes for line in ([note] if isinstance(note, str) else note)
+        ]
         if not table.rows:
-            lines += [f"% {_one_line(line)}" for line in ("", table.title, *table.lines())]
+            lines += _comments("", table.title, *notes)
             continue
         kinds = "".join("r" if name in table.numeric else "l" for name in table.headings)
-        wide = len(table.headings) > 7  # with this size, ten columns fit the width of a page
-        size, space = (r"\scriptsize", "1.5pt") if wide else (r"\footnotesize", "4pt")
+        # With the smaller size, ten columns fit the width of a page.
+        size = r"\scriptsize" if len(table.headings) > 7 else r"\footnotesize"
         lines += [
             "",
             r"\begin{table*}",
-            rf"\centering{size}\setlength{{\tabcolsep}}{{{space}}}",
+            rf"\centering{size}\setlength{{\tabcolsep}}{{2pt}}",
             rf"\caption{{{latex_text(table.title)}}}",
             rf"\begin{{tabular}}{{{kinds}}}",
             r"\toprule",
@@ -129,11 +123,16 @@ def to_latex(document: Document) -> str:
         for number, cells in enumerate(table.rows):
             lines += [r"\midrule"] if number == 0 or number in table.breaks else []
             lines.append(_latex_row(cells, [n for row, n in table.strong if row == number]))
-        notes = [rf"{_latex_note(line)}\par" for line in table.lines()]
-        below = [r"\smallskip", r"\parbox{\textwidth}{\raggedright\scriptsize", *notes, "}"]
-        lines += [r"\bottomrule", r"\end{tabular}", *(["", *below] if notes else [])]
+        lines += [r"\bottomrule", r"\end{tabular}", ""]
+        lines += [r"\smallskip", r"\parbox{\textwidth}{\raggedright\scriptsize"] if notes else []
+        lines += [rf"{_latex_note(line)}\par" for line in notes]
+        lines += ["}"] if notes else []
         lines.append(r"\end{table*}")
     return "\n".join([*lines, ""])
+
+
+def _comments(*texts: str) -> list[str]:
+    return [f"% {' '.join(text.split())}" for text in texts]
 
 
 def _latex_row(cells: Sequence[str], strong: Sequence[int]) -> str:
@@ -145,20 +144,8 @@ def _latex_row(cells: Sequence[str], strong: Sequence[int]) -> str:
 
 
 def _latex_note(note: str) -> str:
-    parts = re.split(r"`([^`]*)`", note)
-    return "".join(
-        # A signature has no spaces to break a line at, so allow a break after its separators.
-        r"\texttt{" + re.sub(r"(\\textbar\{\}|\+)", r"\1\\allowbreak{}", latex_text(part)) + "}"
-        if number % 2
-        else latex_text(part)
-        for number, part in enumerate(parts)
-    )
-
-
-def latex_text(text: str) -> str:
-    """Text with LaTeX's special characters as commands."""
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    parts = [latex_text(part) for part in re.split(r"`([^`]*)`", note)]
+    # A signature has no spaces to break a line at, so allow a break after its separators.
+    broken = (re.sub(r"(\\textbar\{\}|\+)", r"\1\\allowbreak{}", part) for part in parts[1::2])
+    parts[1::2] = [rf"\texttt{{{part}}}" for part in broken]
+    return "".join(parts)

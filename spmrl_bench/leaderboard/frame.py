@@ -36,18 +36,13 @@ Counted = dict[tuple[str, str], dict[str, str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRecord:
-    """A record and where it is kept.
-
-    Attributes:
-        path: of its file, whose name is the hash of its bytes.
-        results: the folder of results that it is in; parses may lie there too.
-        shipped: whether it comes with the program. Of a run of the user and a shipped one, which
-            another machine has made, no mean is taken, and neither is the newer of both.
-    """
+    """A record and where it is kept."""
 
     record: Record
-    path: Path = Path()
-    results: Path = Path()
+    path: Path = Path()  # of its file, whose name is the hash of its bytes
+    results: Path = Path()  # the folder of results that it is in; parses may lie there too
+    # Whether it comes with the program. Of a run of the user and a shipped one, which another
+    # machine has made, no mean is taken, and neither is the newer of both.
     shipped: bool = False
 
     @property
@@ -57,30 +52,18 @@ class StoredRecord:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """A record among others.
-
-    Attributes:
-        number: in the order of age, from 0.
-        precision: as its signature says it; empty for the usual one.
-        settings: all of them, resolved.
-        digest: stands for these.
-        given: those that were changed of the recipe, as text.
-        shown: the same, and those in which runs of this name differ otherwise.
-        name: the variant with these.
-        altered: whether these change the model, but for its precision.
-        newest: whether it is the newest record of its run.
-    """
+    """A record among others."""
 
     stored: StoredRecord
-    number: int
-    precision: str
+    number: int  # in the order of age, from 0
+    precision: str  # as its signature says it; empty for the usual one
     settings: Resolved
-    digest: str
-    given: str
-    shown: str = ""
-    name: str = ""
-    altered: bool = False
-    newest: bool = False
+    digest: str  # of the settings
+    given: str  # those that were changed of the recipe, as text
+    shown: str = ""  # the same, and those in which runs of this name differ otherwise
+    name: str = ""  # the variant with these
+    altered: bool = False  # whether these change the model, but for its precision
+    newest: bool = False  # whether it is the newest record of its run
 
     @property
     def record(self) -> Record:

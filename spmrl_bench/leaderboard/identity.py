@@ -16,12 +16,7 @@ from typing import Any
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.legacy import (
-    FLAT,
     OPTIONAL,
-    TABLES,
-    chosen,
-    dotted,
-    in_tables,
     leaves,
     nested,
     short,
@@ -39,12 +34,9 @@ _NOT_NOTED = {f"train.{key}" for key, field in TrainConfig.model_fields.items() 
 
 
 def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
-    """All that decides what a run learns, but for its seed and its treebank.
+    """All that decides what a run learns but its seed and treebank, from a recipe as recorded.
 
     Settings of the parser have their short names where these say exactly the same.
-
-    Args:
-        recipe: as a record keeps it.
     """
     kind = str(recipe.get("kind", "chart"))
     found: dict[str, Any] = {
@@ -67,8 +59,8 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
     """Whether a record is of runs with these settings and weights.
 
-    Weights alone do not tell: runs whose settings change only what is read off may end alike, and
-    so do those on one treebank under two names.
+    Weights alone do not tell: runs that differ in what is read off, or in the name of their
+    treebank, may end alike.
     """
     names = ("variant", "size", "seed")
     return (
@@ -77,24 +69,6 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
         and all(record.recipe.get(name) == recipe.get(name) for name in names)
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )
-
-
-def agrees(settings: Resolved, stated: Mapping[str, Any]) -> bool:
-    """Whether resolved settings are those that a publication states, by whatever key.
-
-    Settings of the parser that it does not state, but for the precision, must have their default;
-    what it states of parts that the parser does not have is left aside.
-    """
-    own, asked = (
-        in_tables({key.removeprefix("model."): value for key, value in each.items()}, TABLES)
-        for each in (settings, stated)
-    )
-    model = chosen(own) if "inputs" in own else own
-    there = leaves(model)
-    usual = defaults(str(settings.get("kind", "chart")), model)
-    wanted = {**usual, "precision": there.get("precision"), **dotted(asked)}
-    left_aside = {place for places in FLAT.values() for place in places} - there.keys()
-    return all(there.get(key) == wanted[key] for key in wanted.keys() - left_aside)
 
 
 def digest(settings: Resolved) -> str:
@@ -111,10 +85,7 @@ def differing_settings(several: Iterable[Resolved]) -> list[str]:
 
 
 def defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings with a default of a parser whose ``model`` settings are as of today.
-
-    By dotted key; of what is not installed there are none.
-    """
+    """The defaults by dotted key of a parser with these settings; none of what is not installed."""
     if kind not in KINDS.names():
         return {}
     config = kind_named(kind).parser_class.Config

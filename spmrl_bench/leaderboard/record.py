@@ -1,9 +1,9 @@
 """The result of one run, of an ensemble of runs, or of somebody else's parser, as JSON.
 
 A number in a table is worth only what can be said about where it came from. A :class:`Record`
-therefore keeps, beside the scores, the resolved recipe, the treebank and its fingerprint, the
-counts of every sentence (so that any other aggregate can be computed later), the searches behind
-the settings, the versions, the machine and the cost. Files: :mod:`~spmrl_bench.leaderboard.store`.
+therefore keeps, beside the scores and the counts of every sentence, the resolved recipe, the
+treebank and its fingerprint, the searches behind the settings, the versions, the machine and the
+cost.
 """
 
 from __future__ import annotations
@@ -81,15 +81,12 @@ class TreebankInfo(Part):
     """Which treebank the run used."""
 
     name: str = Field(description="Name of the manifest, such as german-squoia.")
-    track: str = Field(
-        # It is a part of the names of files.
-        pattern=r"^[\w-]{1,40}$",
-        description="Track of the manifest: mini, open, spmrl, ptb or ctb.",
+    track: str = Field(  # a part of the names of files
+        pattern=r"^[\w-]{1,40}$", description="Of the manifest: mini, open, spmrl, ptb or ctb."
     )
     language: str = Field(description="Language of the manifest, such as german.")
     fingerprints: dict[str, str] = Field(
-        description="Of each layer of annotation: SHA-256 over what decides it (files, division, "
-        "named transforms), in hex."
+        description="By layer of annotation: SHA-256 of files, division and named transforms."
     )
 
     def fingerprint(self, layers: Iterable[str]) -> str:
@@ -101,12 +98,10 @@ class MetricResult(Part):
     """What one metric says of the parses of a split."""
 
     counts: dict[str, Column] = Field(
-        description="One list per column of the metric's counts (in lower case), one entry per "
-        "sentence in the order of the split; every figure follows from these."
+        description="By column of the metric's counts (in lower case), a number for each sentence "
+        "in the order of the split; every figure follows from these."
     )
-    figures: dict[str, int | float | None] = Field(
-        description="Figures of the split by name; None where a denominator is zero."
-    )
+    figures: dict[str, int | float | None] = Field(description="By name; None for 0 of 0.")
     signature: str = Field(description="Short signature, printed beside the score.")
     signature_long: str = Field(description="Signature with every key spelled out.")
 
@@ -147,8 +142,10 @@ class MetricResult(Part):
         except ScoreError as error:
             return f"counts: {error}"
         for figure, stated in self.figures.items():
-            if figure in computed and not _close(stated, computed[figure]):
-                return f"{figure} is {stated}, but the counts give {computed[figure]}"
+            now = computed.get(figure, stated)
+            # Another machine may round the last digits differently.
+            if stated != now and (stated is None or now is None or abs(stated - now) >= 1e-9):
+                return f"{figure} is {stated}, but the counts give {now}"
         return ""
 
 
@@ -157,18 +154,15 @@ class SplitResult(Part):
 
     sentences: NonNegativeInt = Field(description="Sentences of the split.")
     metrics: dict[str, MetricResult] = Field(description="Results by the name of the metric.")
-    tokens_per_second: NonNegativeFloat | None = Field(
-        default=None, description="Parsing speed on this split; None where nothing was parsed."
-    )
+    tokens_per_second: NonNegativeFloat | None = Field(None, description="Speed of parsing it.")
     tag_accuracy: Percent | None = Field(
-        default=None, description="Words with the right tag, in percent, of a parser that tags."
+        None, description="Words with the right tag, in percent, of a parser that tags."
     )
 
     def figure(self, metric: str, name: str) -> int | float | None:
-        """A figure; None where it was not scored, or is 0 of 0.
+        """A figure, or None; without a metric, ``tag_accuracy`` or ``tokens_per_second``.
 
-        Without a metric, ``tag_accuracy`` or ``tokens_per_second``. One that the metric has got
-        since follows from the counts.
+        One that the metric has got since follows from the counts.
         """
         if not metric:
             return getattr(self, name, None)
@@ -188,11 +182,7 @@ class SplitResult(Part):
         return criterion.score({name: result.figures for name, result in self.metrics.items()})
 
     def counts(self, metric: str) -> Counts:
-        """The counts of every sentence, from which any figure can be computed.
-
-        Raises:
-            ScoreError: it was not scored by this metric, or before one of its columns was counted.
-        """
+        """The counts of every sentence; a ScoreError where some column was not counted."""
         if metric not in self.metrics:
             raise ScoreError(f"not scored by the metric {metric}")
         return metric_named(metric).counts.from_columns(self.metrics[metric].counts)
@@ -205,31 +195,16 @@ class SplitResult(Part):
         return self
 
 
-def _close(first: float | None, second: float | None) -> bool:
-    """Equal but for the last digits, which another machine may round differently."""
-    if first is None or second is None:
-        return first is second
-    return abs(first - second) < 1e-9
-
-
 class Training(Part):
-    """What the training took."""
+    """What the training took, over all sittings."""
 
     epochs: NonNegativeFloat = Field(description="Passes over the training split.")
     updates: NonNegativeInt = Field(description="Optimiser steps.")
     parameters: NonNegativeInt = Field(description="Trained weights of the model.")
-    wall_seconds: NonNegativeFloat = Field(
-        description="Seconds spent training, dev scoring included, over all sittings."
-    )
-    tokens_per_second: NonNegativeFloat = Field(
-        description="Training tokens per second of training, dev scoring excluded."
-    )
-    peak_memory_bytes: NonNegativeInt | None = Field(
-        default=None, description="Largest memory of the process; None where it is not known."
-    )
-    peak_gpu_memory_bytes: NonNegativeInt | None = Field(
-        default=None, description="Largest memory of tensors on the GPU; None without one."
-    )
+    wall_seconds: NonNegativeFloat = Field(description="Seconds, scoring of dev included.")
+    tokens_per_second: NonNegativeFloat = Field(description="Without the scoring of dev.")
+    peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of the process.")
+    peak_gpu_memory_bytes: NonNegativeInt | None = Field(None, description="Of tensors on the GPU.")
 
 
 class Hardware(Part):
@@ -240,9 +215,7 @@ class Hardware(Part):
     processor: str = Field(description="Model name of the processor; empty where not known.")
     cpu_count: NonNegativeInt = Field(description="Processor cores the process could use.")
     threads: NonNegativeInt = Field(description="Threads torch computed with.")
-    kernels: str | None = Field(
-        default=None, description="`compiled` or `plain`; None where it was not noted."
-    )
+    kernels: str | None = Field(None, description="`compiled` or `plain`; None if not noted.")
 
 
 class Output(Part):
@@ -250,21 +223,15 @@ class Output(Part):
 
     sha256: dict[str, str] = Field(description="SHA-256 of each file, in hex, by layer.")
     policy: str = Field(description="What was done with answers that could not be scored.")
-    handled: dict[str, NonNegativeInt] = Field(
-        default={}, description="Answers that could not be scored as they stood, by what was wrong."
-    )
+    handled: dict[str, NonNegativeInt] = Field({}, description="Such answers, by what was wrong.")
 
 
 class SystemTraining(Part):
     """What the training of a system took that was trained here."""
 
     wall_seconds: NonNegativeFloat = Field(description="Seconds from its start to its end.")
-    peak_memory_bytes: NonNegativeInt | None = Field(
-        default=None, description="Of its largest process; None where it is not known."
-    )
-    minutes: NonNegativeFloat | None = Field(
-        default=None, description="That it was allowed; None for no limit."
-    )
+    peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of its largest process.")
+    minutes: NonNegativeFloat | None = Field(None, description="Allowed; None for no limit.")
     out_of_time: bool = Field(description="Whether it was ended when these were over.")
 
 
@@ -272,17 +239,15 @@ class System(Part):
     """A parser of somebody else, of which only the parses and what was said of it are known."""
 
     name: str = Field(min_length=1, description="Such as Stanza.")
-    version: str = Field(default="", description="Of the parser, or of its model.")
-    url: str = Field(default="", description="Where it is found.")
-    paper: str = Field(default="", description="Where it is described.")
-    training_data: str = Field(default="", description="What it was trained on.")
-    notes: str = Field(default="", description="What else a reader should know.")
-    training: SystemTraining | None = Field(
-        default=None, description="What its training here took; None for entered parses."
-    )
+    version: str = Field("", description="Of the parser, or of its model.")
+    url: str = Field("", description="Where it is found.")
+    paper: str = Field("", description="Where it is described.")
+    training_data: str = Field("", description="What it was trained on.")
+    notes: str = Field("", description="What else a reader should know.")
+    training: SystemTraining | None = Field(None, description="None for entered parses.")
     outputs: dict[str, Output] = Field(description="What it gave, by split.")
     tested: NonNegativeInt = Field(
-        default=0,
+        0,
         description="Outputs of this system, of whatever version, that had been scored on the "
         "treebank's test split when this record was written, this one included.",
     )
@@ -300,18 +265,14 @@ class SearchTrial(Part):
     """One trial: settings that were tried, and what came of them."""
 
     number: PositiveInt = Field(description="In the order in which they were begun, from 1.")
-    settings: dict[str, Any] = Field(
-        description="The values of what was searched: `section.key` and value."
-    )
+    settings: dict[str, Any] = Field(description="Of what was searched: `section.key` and value.")
     state: TrialState = Field(
         description="`complete`; `pruned`: ended early as others were better; `failed`: training "
         "diverged or was refused; `running`: begun, and not ended when this was written."
     )
-    dev: float | None = Field(default=None, description="Best score on dev, of what selects.")
-    minutes: NonNegativeFloat = Field(
-        default=0.0, description="Of training and scoring dev, over all sittings."
-    )
-    problem: str = Field(default="", description="Why it failed.")
+    dev: float | None = Field(None, description="Best score on dev, of what selects.")
+    minutes: NonNegativeFloat = Field(0.0, description="Of training and scoring dev, in all.")
+    problem: str = Field("", description="Why it failed.")
 
 
 class Search(Part):
@@ -324,9 +285,7 @@ class Search(Part):
     select: str = Field(description="The figure of dev, or sum of figures, that trials have.")
     trials: list[SearchTrial] = Field(description="All that were begun.")
     found: PositiveInt | None = Field(
-        default=None,
-        description="The trial that had the settings of the record; None where it was one of "
-        "another search for the same variant.",
+        None, description="The trial that had the settings of the record, if one of these."
     )
 
     @property
@@ -348,62 +307,42 @@ class Search(Part):
 class Record(StoredModel):
     """One finished run: one variant, trained from one seed on one treebank.
 
-    Or several such runs of one variant, from other seeds, that parse together. Or what a system of
-    somebody else parsed, of which nothing but its parses and what was said of it is known:
-    ``variant`` is then its name and version, ``weights`` stands for its parses.
+    Or several such runs of one variant, from other seeds, that parse together. Or the parses of a
+    system of somebody else: ``variant`` is then its name and version, ``weights`` stands for them.
     """
 
     what: ClassVar[str] = "record"
     version: ClassVar[int] = SCHEMA_VERSION
 
-    schema_version: int = Field(default=SCHEMA_VERSION, description="Version of this layout.")
+    schema_version: int = Field(SCHEMA_VERSION, description="Version of this layout.")
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
     lang: str = Field(description="The recipe that was asked for, such as german.")
     treebank: TreebankInfo
-    kind: str = Field(default="chart", description="Kind of the parser, such as chart.")
+    kind: str = Field("chart", description="Kind of the parser, such as chart.")
     variant: str = Field(description="Variant of the recipe, such as word-charlstm.")
     size: str = Field(description="Size of the model: published or small.")
     seed: int = Field(description="Seed of all random streams.")
     selected: bool = Field(description="Whether dev chose this variant for the test split.")
-    select: str = Field(
-        default="brackets.f1", description="By which figure, or sum of figures, of dev."
-    )
+    select: str = Field("brackets.f1", description="By which figure, or sum of figures, of dev.")
     weights: str = Field(
         description="SHA-256 of the scored weights, in hex; of an ensemble, that of the hashes in "
         "`ensemble`, one after the other."
     )
     ensemble: list[str] = Field(
-        default=[],
+        [],
         description="SHA-256 of the weights of each member of an ensemble; empty for a parser of "
         "one run. `seed` and `recipe` are those of the first member, `training` of all together.",
     )
     recipe: dict[str, Any] = Field(description="The resolved recipe, as it was trained.")
-    searches: list[Search] = Field(
-        default=[],
-        description="The searches that its settings come from, as they were when it was scored; "
-        "empty for settings that no search had tried.",
-    )
-    system: System | None = Field(default=None, description="The system of somebody else.")
-    dev: SplitResult | None = Field(
-        default=None,
-        description="Scores on dev of the iterate that was kept; only a system may be without.",
-    )
-    test: SplitResult | None = Field(
-        default=None, description="Scores on test; present only for the selected variant."
-    )
-    baselines: dict[str, SplitResult] = Field(
-        default={}, description="Baselines scored on test, by name; they go with `test`."
-    )
-    training: Training | None = Field(default=None, description="Of runs, not of systems.")
-    hardware: Hardware | None = Field(
-        default=None, description="Of what was trained here, not of entered parses."
-    )
-    versions: dict[str, str] = Field(
-        description="Versions of Python, this program and the libraries that shape the result."
-    )
-    commit: str | None = Field(
-        default=None, description="Commit of the program; None outside a checkout."
-    )
+    searches: list[Search] = Field([], description="That its settings come from, as they were.")
+    system: System | None = Field(None, description="The system of somebody else.")
+    dev: SplitResult | None = Field(None, description="Of the best checkpoint on dev.")
+    test: SplitResult | None = Field(None, description="Only for the selected variant.")
+    baselines: dict[str, SplitResult] = Field({}, description="Scored on test, by name.")
+    training: Training | None = Field(None, description="Of runs, not of systems.")
+    hardware: Hardware | None = Field(None, description="Of what was trained here.")
+    versions: dict[str, str] = Field(description="Of Python, this program and libraries.")
+    commit: str | None = Field(None, description="Of the program; None outside a checkout.")
 
     @model_validator(mode="after")
     def _check_selection(self) -> Self:
@@ -438,6 +377,11 @@ class Record(StoredModel):
         return self.test if split == "test" else self.dev
 
     @property
+    def results(self) -> list[SplitResult]:
+        """The scores of all splits and baselines."""
+        return [one for one in (self.dev, self.test, *self.baselines.values()) if one is not None]
+
+    @property
     def metrics(self) -> list[str]:
         """The metrics that it was scored with, in the order of tables."""
         names = (name for one in (self.dev, self.test) if one is not None for name in one.metrics)
@@ -446,8 +390,7 @@ class Record(StoredModel):
     @property
     def settings(self) -> dict[str, Any]:
         """What was changed of the recipe: ``section.key`` and value."""
-        found = self.recipe.get("settings")
-        return found if isinstance(found, dict) else {}
+        return self.recipe.get("settings") or {}
 
     @property
     def dev_score(self) -> float | None:
@@ -460,29 +403,21 @@ class Record(StoredModel):
 
     @classmethod
     def upgraded(cls, content: Any) -> Any:
-        """The content of a record of any version in the newest layout.
-
-        What is no record of an older version is returned as it is.
-        """
+        """The content of a record of any version in the newest layout; all else as it is."""
         if isinstance(content, Mapping) and content.get("schema_version") == 2:
             content = _from_2(content)
         if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
-            content = {**content, "schema_version": 5}
+            content = {**content, "schema_version": SCHEMA_VERSION}
         return content
-
-
-_FIGURES_2 = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
 
 
 def _from_2(old: Mapping[str, Any]) -> dict[str, Any]:
     """Version 2 had bracket scores only, in the split itself, one baseline, one fingerprint."""
     new = {**old, "schema_version": 3}
-    for split in SPLITS:
-        if isinstance(old.get(split), Mapping):
-            new[split] = _split_of_2(old[split])
     baseline = new.pop("baseline", None)
     if isinstance(baseline, Mapping):
         new["baselines"] = {"right-branching": _split_of_2(baseline)}
+    new |= {name: _split_of_2(old[name]) for name in SPLITS if isinstance(old.get(name), Mapping)}
     bank = old.get("treebank")
     if isinstance(bank, Mapping) and "fingerprint" in bank:
         rest = {key: value for key, value in bank.items() if key != "fingerprint"}
@@ -492,8 +427,9 @@ def _from_2(old: Mapping[str, Any]) -> dict[str, Any]:
 
 def _split_of_2(old: Mapping[str, Any]) -> dict[str, Any]:
     whole = ("sentences", "tokens_per_second", "tag_accuracy")
-    scores = {key: value for key, value in old.items() if key not in (*_FIGURES_2, *whole)}
-    scores["figures"] = {key: old[key] for key in _FIGURES_2 if key in old}
+    figures = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
+    scores = {key: value for key, value in old.items() if key not in (*figures, *whole)}
+    scores["figures"] = {key: old[key] for key in figures if key in old}
     return {**{key: old[key] for key in whole if key in old}, "metrics": {"brackets": scores}}
 
 
@@ -518,10 +454,7 @@ def searched_text(searches: Sequence[Search]) -> str:
     what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
     minutes = minutes_text(sum(search.minutes for search in searches))
     spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes}"
-    chosen = any(
-        search.found is not None and search.best is not None and search.best.number == search.found
-        for search in searches
-    )
+    chosen = any(search.best and search.best.number == search.found for search in searches)
     return f"{'found' if chosen else 'tried, not as the best,'} by {what} of {spent}"
 
 
@@ -538,8 +471,7 @@ def read_record(path: Path) -> Record:
 def load_records(folder: Path) -> tuple[list[Record], list[str]]:
     """The records of a folder, oldest first, and a message for each file that is none.
 
-    Raises:
-        RecordError: the folder cannot be read.
+    A RecordError where the folder cannot be read.
     """
     found, errors = load_documents(Record, folder)
     return sorted(found.values(), key=lambda record: record.finished), errors

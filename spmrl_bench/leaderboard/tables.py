@@ -1,9 +1,8 @@
 """The results of each treebank, for readers and as CSV, and who is ahead.
 
-A variant has one row. Where it was trained from several seeds, the row shows the mean of the runs
-and, behind ``±``, their sample standard deviation. The scores of the single runs stand below the
-table, one line for each variant, and in the CSV, one row for each run. A published figure stands in
-a column of its own, with the treebank it is of.
+Where a variant was trained from several seeds, its row has their means and sample standard
+deviations; the single runs stand below the table, and in the CSV, one row for each. A published
+figure stands in a column of its own, with the treebank it is of.
 """
 
 from __future__ import annotations
@@ -50,56 +49,49 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         for column in named_columns(group.metrics).values()
         if column.metric or column in group.columns.values()
     ]
-    seeds = [f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries]
-    searched = [one.searched for one in entries]
     columns = {
         "variant": [one.title for one in entries],
         "size": [one.size for one in entries],
-        "seed": seeds,
-        **{
-            column.title: [mean_text(one.figure(column.key)) for one in entries]
-            for column in figures
-        },
-        "sentences": [_whole(one.test_sentences) for one in entries],
-        "tokens/s": [
-            _whole(speed.mean if (speed := one.figure(SPEED)) else None) for one in entries
+        "seed": [
+            f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries
         ],
+        **{each.title: [mean_text(one.figure(each.key)) for one in entries] for each in figures},
+        "sentences": [_whole(one.test_sentences) for one in entries],
+        "tokens/s": [_whole(_speed(one)) for one in entries],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
-        **({"settings": searched} if any(searched) else {}),
+        "settings": [one.searched for one in entries],
         **_published_columns(group, beside),
     }
-    signatures = [
-        f"[{n}] `{one.signature()}` {_made(one)}" for n, one in enumerate(entries, start=1)
-    ]
+    if not any(columns["settings"]):
+        del columns["settings"]
     return Table(
         title=group.title,
         headings=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
-        notes=(
-            signatures,
-            *_runs(entries, [column for column in figures if column.is_headline]),
-            *_sources(group, beside),
-            *_systems(group),
-            *_older(group),
-            *table_differences(group, groups),
-        ),
+        notes=tuple(_notes(group, groups, [one for one in figures if one.is_headline], beside)),
     )
-
-
-def _made(entry: Entry) -> str:
-    """When it was scored, and by which state of the program."""
-    span = " to ".join(dict.fromkeys((entry.dates[0], entry.dates[-1])))
-    return ", ".join([span, *(f"commit {commit}" for commit in entry.commits)])
 
 
 def _whole(cell: float | None) -> str:
     return "" if cell is None else f"{cell:.0f}"
 
 
-def _runs(entries: Sequence[Entry], headlines: Sequence[Column]) -> list[Note]:
-    """What ± means and the headlines of the single runs, where there are means."""
+def _speed(entry: Entry) -> float | None:
+    found = entry.figure(SPEED)
+    return found.mean if found else None
+
+
+def _notes(
+    group: Group, groups: Sequence[Group], headlines: Sequence[Column], beside: Beside
+) -> Iterator[Note]:
+    signatures = []
+    for n, one in enumerate(group.entries, start=1):
+        days = " to ".join(dict.fromkeys((one.dates[0], one.dates[-1])))
+        made = ", ".join([days, *(f"commit {commit}" for commit in one.commits)])
+        signatures.append(f"[{n}] `{one.signature()}` {made}")
+    yield signatures
     titles = {one.metric: metric_named(one.metric).title(one.figure) for one in headlines}
 
     def text(run: Entry) -> str:
@@ -110,38 +102,34 @@ def _runs(entries: Sequence[Entry], headlines: Sequence[Column]) -> list[Note]:
         )
         return f"seed {run.record.seed} {scores}"
 
-    lines = [f"{one.title}: {'; '.join(map(text, one.members))}" for one in entries if one.members]
-    heading = "Means over seeds, ± their sample standard deviation. "
-    return [f"{heading}{', '.join(titles.values())} of each run:", lines] if lines else []
-
-
-def _systems(group: Group) -> list[str]:
-    """How often systems of others were scored on test; dev chose none of our parsers so."""
+    if means := [one for one in group.entries if one.members]:
+        heading = "Means over seeds, ± their sample standard deviation. "
+        yield f"{heading}{', '.join(titles.values())} of each run:"
+        yield [f"{one.title}: {'; '.join(map(text, one.members))}" for one in means]
+    yield from _sources(group, beside)
+    # Of our parsers, test saw only those that dev chose; of others it may have seen more.
     times = [
         f"{run.record.variant}: {system.tested} output{'' if system.tested == 1 else 's'} "
         "scored on test"
         for run in group.runs
         if run.newest and (system := run.record.system) is not None
     ]
-    return [f"Systems of others. {'; '.join(dict.fromkeys(times))}."] if times else []
-
-
-def _older(group: Group) -> list[str]:
-    number = sum(not run.newest for run in group.runs)
-    records = "record is" if number == 1 else "records are"
-    return [f"Newest record of each run; {number} older {records} not shown."] if number else []
+    if times:
+        yield f"Systems of others. {'; '.join(dict.fromkeys(times))}."
+    if older := sum(not run.newest for run in group.runs):
+        records = "record is" if older == 1 else "records are"
+        yield f"Newest record of each run; {older} older {records} not shown."
+    yield from table_differences(group, groups)
 
 
 def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
     """In what the other tables of a treebank were counted differently."""
     for other in groups:
-        same = (other.track, other.treebank) == (group.track, group.treebank)
-        if same and other is not group:
+        if (other.track, other.treebank) == (group.track, group.treebank) and other is not group:
             differing = counting_differences(group.runs.counted, other.runs.counted)
-            listed = "; ".join(
-                f"{key} is {here} here, {there} there" for key, here, there in differing
-            )
-            yield f"Does not compare with table {other.number} of {other.treebank}: {listed}."
+            listed = (f"{key} is {here} here, {there} there" for key, here, there in differing)
+            other_table = f"table {other.number} of {other.treebank}"
+            yield f"Does not compare with {other_table}: {'; '.join(listed)}."
 
 
 # ---- Published figures ----
@@ -174,14 +162,14 @@ def _sources(group: Group, beside: Beside) -> list[str]:
     for found in (found for entry in group.entries for found in _beside(entry, group, beside)):
         for one in found:
             sources.setdefault(one.system, {})[one.source] = None
-    notes = []
-    for system, texts in sources.items():
-        # One source may be another with a remark: the longer one says both.
-        longest = [
+    # One source may be another with a remark: the longer one says both.
+    longest = {
+        system: [
             text for text in texts if not any(one != text and one.startswith(text) for one in texts)
         ]
-        notes.append(f"{system}: {'; '.join(longest)}.")
-    return notes
+        for system, texts in sources.items()
+    }
+    return [f"{system}: {'; '.join(texts)}." for system, texts in longest.items()]
 
 
 # ---- CSV ----
@@ -190,12 +178,11 @@ def _sources(group: Group, beside: Beside) -> list[str]:
 def results_frame(
     groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
 ) -> pd.DataFrame:
-    """One row per run, mean and baseline, with unrounded numbers; empty cells are missing.
+    """One row per run, mean and baseline, with unrounded numbers.
 
     Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
-    standard deviations over the runs of a mean, ``searched`` is there if it says something, and
-    ``published_*`` columns hold the published figures for the row's language and variant and the
-    treebank they are of; those of a second system and so on have a number at their end.
+    standard deviations over the runs of a mean; ``published_*`` are for the row's language and
+    variant, those of a second system with a number at their end.
     """
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
@@ -204,7 +191,8 @@ def results_frame(
         | {"track": group.track, "treebank": group.treebank, "group": group.number}
         | _published(_beside(entry, group, beside))
         for group in groups
-        for entry in group.rows
+        for mean in group.entries
+        for entry in (mean, *mean.members)
     ]
     more = list(dict.fromkeys(key for row in rows for key in row if key.startswith("published_")))
     usual = [f"published_{name}" for name in ("system", "treebank", "dev_f1", "test_f1")]
@@ -220,13 +208,12 @@ def results_frame(
 
 
 def _row(entry: Entry, columns: Mapping[str, Column]) -> dict[str, Any]:
-    speed = entry.figure(SPEED)
     row: dict[str, Any] = {
         "variant": entry.variant,
-        "size": None if entry.baseline else entry.size,
+        "size": entry.size or None,
         "seed": entry.seed,
         "test_sentences": entry.test_sentences,
-        "tokens_per_second": speed.mean if speed else None,
+        "tokens_per_second": _speed(entry),
         "signature": entry.signature(),
         "dates": " ".join(entry.dates),
         "commits": " ".join(entry.commits),
@@ -282,30 +269,32 @@ def ours_and_others(
 ) -> tuple[list[HeadToHead], list[str]]:
     """Whether our best entry is ahead on test, for each table and metric with both sides.
 
-    Args:
-        groups: of all records.
-        treebanks: only these.
-        minutes: only entries whose trainings might take this long.
-
-    Returns:
-        The rows, and the entries that were left out as they had another budget.
+    With ``treebanks``, only of these; with ``minutes``, only entries whose trainings might take
+    this long; those left out for that are named behind the rows.
     """
     rows: list[HeadToHead] = []
     left_out: dict[str, None] = {}
-    for group in groups:
-        for metric in group.metrics if treebanks is None or group.treebank in treebanks else ():
-            sides: tuple[dict[Entry, float], dict[Entry, float]] = {}, {}
-            for entry in group.entries:
-                dev, test = (entry.headline((metric, split)) for split in SPLITS)
-                if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
-                    continue
-                if minutes is None or _budget(entry) == minutes:
-                    sides[entry.is_system][entry] = dev.mean
-                else:
-                    left_out[f"{entry.text} on {group.treebank}"] = None
-            if all(sides):
-                ours, others = (max(side, key=lambda one: side[one]) for side in sides)
-                rows.append(_head_to_head(group, metric, ours, others))
+    asked = [one for one in groups if treebanks is None or one.treebank in treebanks]
+    for group, metric in [(one, metric) for one in asked for metric in one.metrics]:
+        best: dict[bool, tuple[float, Entry, float]] = {}  # of systems, of others
+        for entry in group.entries:
+            dev, test = (entry.headline((metric, split)) for split in SPLITS)
+            if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
+                continue
+            if minutes is not None and _budget(entry) != minutes:
+                left_out[f"{entry.text} on {group.treebank}"] = None
+            elif entry.is_system not in best or dev.mean > best[entry.is_system][0]:
+                best[entry.is_system] = dev.mean, entry, test.mean
+        if len(best) == 2:
+            (_, ours, our_test), (_, others, their_test) = best[False], best[True]
+            points = our_test - their_test
+            p = compared.p if (compared := ours.compare(others, (metric, "test"))) else None
+            ahead = "neither"
+            if p is not None and p < LEVEL:
+                ahead = "ours" if points > 0 else "others"
+            title = metric_named(metric).title(metric_named(metric).headline)
+            names = group.treebank, title, ours.name, our_test, others.name, their_test
+            rows.append(HeadToHead(*names, points, p, ahead))
     return rows, list(left_out)
 
 
@@ -315,18 +304,6 @@ def _budget(entry: Entry) -> object:
         return entry.runs[0].settings.get("train.max_minutes")
     training = entry.record.system.training
     return training and training.minutes
-
-
-def _head_to_head(group: Group, metric: str, ours: Entry, others: Entry) -> HeadToHead:
-    scores = [one.headline((metric, "test")) for one in (ours, others)]
-    first, second = (score.mean if score else 0.0 for score in scores)
-    compared = ours.compare(others, (metric, "test"))
-    ahead = "neither"
-    if compared is not None and compared.p < LEVEL:
-        ahead = "ours" if first > second else "others"
-    title = metric_named(metric).title(metric_named(metric).headline)
-    names = group.treebank, title, ours.name, first, others.name, second
-    return HeadToHead(*names, first - second, compared.p if compared else None, ahead)
 
 
 def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:

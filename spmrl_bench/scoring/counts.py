@@ -134,6 +134,9 @@ class Status(IntEnum):
         return self in (Status.VALID, Status.MISSED)
 
 
+_VALID, _MISSED = int(Status.VALID), int(Status.MISSED)  # numpy is slow with members of an enum
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class BracketCounts(Counts):
     """Bracket counts of a corpus and the figures that follow from them."""
@@ -158,7 +161,7 @@ class BracketCounts(Counts):
     def scored(self) -> NDArray[np.bool_]:
         """Which sentences are part of the figures, bool ``[sentences]``."""
         status = self.column(Column.STATUS)
-        return (status == Status.VALID) | (status == Status.MISSED)
+        return (status == _VALID) | (status == _MISSED)
 
     @property
     def valid(self) -> int:
@@ -187,7 +190,7 @@ class BracketCounts(Counts):
         A sentence without a parse is none of them, even where gold has no bracket that counts.
         """
         matched, gold, test = map(self.column, (Column.MATCHED, Column.GOLD, Column.TEST))
-        parsed = self.column(Column.STATUS) == Status.VALID
+        parsed = self.column(Column.STATUS) == _VALID
         return self._percent_of_scored((matched == gold) & (gold == test) & parsed)
 
     @property

@@ -11,44 +11,28 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.board import SeedMean, average, groups_of
+from spmrl_bench.leaderboard.board import Column, SeedMean, average, groups_of
 from spmrl_bench.leaderboard.formats import Document, to_csv, to_markdown
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import (
     Average,
     Setup,
-    TrackScores,
-    published_differences,
-    score_track,
+    TreebankRow,
+    setups_of,
     track_document,
     tracks_of,
 )
-from spmrl_bench.leaderboard.published import read_published
+from spmrl_bench.leaderboard.published import load_published
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.significance import Ratio, compare
 from tests.builders import SKIPPED, make_record, make_result, make_treebank
 
-PUBLISHED = read_published()
-DEV = ("dev", "brackets", "f1")
-TEST = ("test", "brackets", "f1")
+PUBLISHED, _ = load_published()
+TEST = Column("", "test", "brackets", "f1")
 ORDER = ("charlstm", "word-charlstm")
-
-
-def paper_recipe(**train: object) -> dict[str, object]:
-    """What records of the published model have of its settings."""
-    model = {"d_model": 1024, "layers": 8, "heads": 8, "d_kv": 64, "d_ff": 2048}
-    sizes = {"d_label_hidden": 250, "d_char": 64}
-    return {
-        "model": model | sizes,
-        "train": {"learning_rate": 0.0008, "batch_size": 250} | train,
-    }
-
-
-PAPER = {"size": "published", "recipe": paper_recipe()}
 SENTENCES = 60
-NOT_COMPARABLE = "not comparable"
 
 
 def rows(errors: float, seed: int) -> list[tuple[int, ...]]:
@@ -105,17 +89,22 @@ def both(language: str, seeds: tuple[int, ...] = (1,), **changes: Any) -> list[R
     return made
 
 
-def scores_of(records: list[Record], track: str = "mini") -> TrackScores:
-    return score_track(groups_of(by_age(records)), track, variants=ORDER)
+def scores_of(records: list[Record], track: str = "mini") -> tuple[list[Setup], list[str]]:
+    return setups_of(groups_of(by_age(records)), track, variants=ORDER)
 
 
 def only(records: list[Record], track: str = "mini") -> Setup:
-    (setup,) = scores_of(records, track).setups
+    ((setup,), _) = scores_of(records, track)
     return setup
 
 
+def row_of(records: list[Record]) -> TreebankRow:
+    (row,) = only(records).rows
+    return row
+
+
 def document(records: list[Record], track: str = "mini") -> Document:
-    return track_document(scores_of(records, track), PUBLISHED)
+    return track_document(groups_of(by_age(records)), track, PUBLISHED)
 
 
 def text_of(records: list[Record], track: str = "mini") -> str:
@@ -130,52 +119,31 @@ def ratios(record: Record) -> list[Ratio]:
     return BRACKETS.ratios(record.dev.counts("brackets"))
 
 
-def dev_average(found: Average, variant: str) -> SeedMean | None:
-    (value,) = (value for column, value in found.values.items() if column.variant == variant)
-    return value
+def dev(variant: str) -> Column:
+    return Column("", "dev", "brackets", "f1", variant=variant)
 
 
-def average_of_test(found: Average) -> SeedMean | None:
-    (value,) = (
-        value
-        for column, value in found.values.items()
-        if column.key == TEST and not column.baseline
-    )
-    return value
+def averaged(found: Average, title: str) -> SeedMean | None:
+    return next(value for column, value in found.values.items() if column.title == title)
 
 
 def test_one_seed() -> None:
     records = both("german") + both("french")
     setup = only(records)
-    assert setup.variants == ORDER
-    assert [row.treebank for row in setup.rows] == ["french-mini", "german-mini"]
-    (row,) = [row for row in setup.rows if row.language == "german"]
+    assert setup.variants == list(ORDER)
+    assert [row.group.treebank for row in setup.rows] == ["french-mini", "german-mini"]
+    row = setup.rows[1]
     chosen, other = records[:2]
-    assert row.scores(DEV, "charlstm") == {1: f1(chosen.dev)}
-    assert row.scores(DEV, "word-charlstm") == {1: f1(other.dev)}
-    assert list(row.entries) == ["charlstm", "word-charlstm"]
+    assert row.scores(dev("charlstm")) == {1: f1(chosen.dev)}
+    assert row.scores(dev("word-charlstm")) == {1: f1(other.dev)}
     assert row.selected == "charlstm"
     for figure in ("recall", "precision", "f1"):
-        assert row.scores(("test", "brackets", figure)) == {
-            1: chosen.test.figure("brackets", figure)
-        }
-    assert row.scores(TEST, "right-branching") == {0: f1(chosen.baselines["right-branching"])}
-    assert row.notes == ()
+        expected = {1: chosen.test.figure("brackets", figure)}
+        assert row.scores(TEST._replace(figure=figure)) == expected
+    baseline = TEST._replace(baseline="right-branching")
+    assert row.scores(baseline) == {0: f1(chosen.baselines["right-branching"])}
+    assert list(row.notes) == []
     assert "±" not in text_of(records)
-
-
-def test_several_seeds_give_mean_and_deviation() -> None:
-    records = both("german", (1, 2, 3)) + both("french", (1, 2, 3))
-    setup = only(records)
-    row = setup.rows[1]
-    values = [f1(one.dev) for one in records[:6] if one.variant == "charlstm"]
-    assert row.mean(DEV, "charlstm") == SeedMean(
-        statistics.fmean(values), statistics.stdev(values), 3
-    )
-    text = text_of(records)
-    assert f"{statistics.fmean(values):.2f}* ± {statistics.stdev(values):.2f}" in text
-    assert "| 1 to 3 " in text
-    assert "±: standard deviation over the seeds." in text
 
 
 def test_mean_over_seeds_selects_not_the_best_seed() -> None:
@@ -185,68 +153,42 @@ def test_mean_over_seeds_selects_not_the_best_seed() -> None:
         one_run("german", "word-charlstm", 1, errors=0.02),
         one_run("german", "word-charlstm", 2, errors=0.6),
     ]
-    (row,) = only(records).rows
-    assert max(row.scores(DEV, "word-charlstm").values()) > max(
-        row.scores(DEV, "charlstm").values()
+    row = row_of(records)
+    assert max(row.scores(dev("word-charlstm")).values()) > max(
+        row.scores(dev("charlstm")).values()
     )
     assert row.selected == "charlstm"
     assert sorted(row.scores(TEST)) == [1, 2]
 
 
-def test_p_and_mark_are_those_of_the_significance_test() -> None:
-    records = both("german")
-    (row,) = only(records).rows
-    good, bad = (ratios(record)[:1] for record in records)
-    (expected,) = compare(bad, good)
-    assert row.compared["word-charlstm"] == (expected.difference, expected.p_randomisation)
-    assert row.p == expected.p_randomisation < 0.05
-    assert row.significant
-    text = text_of(records)
-    assert f" {f1(records[0].dev):.2f}* |" in text
-    assert f" {expected.p_randomisation:.4f} |" in text
-
-
-def test_small_difference_is_not_marked() -> None:
-    records = [
-        one_run("german", errors=0.20, selected=True),
-        one_run("german", "word-charlstm", errors=0.22),
-    ]
-    (row,) = only(records).rows
-    assert row.p is not None
-    assert row.p > 0.05
-    assert not row.significant
-    markdown = text_of(records)
-    assert "* " not in "".join(line for line in markdown.splitlines() if "german-mini" in line)
-
-
-def test_seeds_are_summed_by_sentence() -> None:
+def test_p_and_mark_are_those_of_the_significance_test_on_summed_counts() -> None:
     records = both("german", (1, 2))
-    (row,) = only(records).rows
+    row = row_of(records)
 
     def summed(variant: str) -> Ratio:
-        found = [ratios(one)[0] for one in records if one.variant == variant]
-        return Ratio.of(
-            "f1",
-            found[0].numerator + found[1].numerator,
-            found[0].denominator + found[1].denominator,
-        )
+        one, other = (ratios(each)[0] for each in records if each.variant == variant)
+        above = one.numerator + other.numerator
+        return Ratio.of("f1", above, one.denominator + other.denominator)
 
     (expected,) = compare([summed("word-charlstm")], [summed("charlstm")])
     assert row.compared["word-charlstm"] == (expected.difference, expected.p_randomisation)
-    assert "summed over the seeds" in text_of(records)
+    assert row.p == expected.p_randomisation < 0.05
+    assert row.significant
+    mean = statistics.fmean(f1(one.dev) for one in records if one.variant == "charlstm")
+    assert f" {mean:.2f}* ± " in text_of(records)
+    assert f" {expected.p_randomisation:.4f} |" in text_of(records)
+    alike = [one_run("german", selected=True), one_run("german", "word-charlstm", errors=0.22)]
+    assert not row_of(alike).significant
 
 
 def test_only_common_seeds_are_compared() -> None:
     records = both("german", (1, 2))
-    without = [one for one in records if (one.variant, one.seed) != ("word-charlstm", 2)]
-    (row,) = only(without).rows
-    (first,) = only(records[:2]).rows
-    assert row.compared == first.compared
-    assert row.notes == (
+    row = row_of([one for one in records if (one.variant, one.seed) != ("word-charlstm", 2)])
+    assert row.compared == row_of(records[:2]).compared
+    assert list(row.notes) == [
         "german-mini: variants have different seeds (charlstm: 1, 2; word-charlstm: 1).",
-    )
-    apart = [records[0], records[3]]
-    (row,) = only(apart).rows
+    ]
+    row = row_of([records[0], records[3]])
     assert row.compared == {}
     assert not row.significant
 
@@ -257,45 +199,31 @@ def test_variants_that_do_not_compare_are_not_tested() -> None:
         make_result(*found, prm="spmrl(1234)", treebank="german-mini")
         for found in ([*rows(0.3, 5)[:-1], SKIPPED], [SKIPPED, *rows(0.3, 5)[1:]])
     )
-    records = [
-        one_run("german", dev=last, selected=True),
-        one_run("german", "word-charlstm", dev=first),
-    ]
-    (row,) = only(records).rows
-    assert row.compared == {}
-    assert any("word-charlstm is not compared: " in note for note in row.notes)
-    assert "german-mini: the scores of dev leave out 1 of its sentences." in row.notes
+    row = row_of(
+        [one_run("german", dev=last, selected=True), one_run("german", "word-charlstm", dev=first)]
+    )
+    assert row.p is None
+    assert any("word-charlstm: not compared" in note for note in row.notes)
 
 
 def test_averages_recomputed_by_hand() -> None:
     records = both("german", (1, 2)) + both("french", (1, 2)) + both("polish", (1, 2))
     (found,) = only(records).averages
-    assert found.languages == ("french", "german", "polish")
-    by_seed = {
-        seed: statistics.fmean(
-            f1(one.dev) for one in records if (one.variant, one.seed) == ("charlstm", seed)
-        )
-        for seed in (1, 2)
-    }
-    expected = dev_average(found, "charlstm")
-    assert expected.mean == pytest.approx(statistics.fmean(by_seed.values()))
-    assert expected.sd == pytest.approx(statistics.stdev(by_seed.values()))
+    assert found.languages == ["french", "german", "polish"]
+    values = [f1(one.dev) for one in records if one.variant == "charlstm"]
     tests = [f1(one.test) for one in records if one.test is not None]
-    tested = average_of_test(found)
-    assert tested.mean == pytest.approx(statistics.fmean(tests))
-    shown = f"{expected.mean:.2f} ± {expected.sd:.2f}"
-    line = next(line for line in text_of(records).splitlines() if line.startswith("| average"))
-    assert shown in line
-    assert "3 languages, spmrl" in line
+    assert averaged(found, "dev F1 charlstm").mean == pytest.approx(statistics.fmean(values))
+    assert averaged(found, "test F1").mean == pytest.approx(statistics.fmean(tests))
+    text = text_of(records)
+    assert "| 1, 2 " in text
+    assert "| average    | 3 languages, spmrl" in text
 
 
-def test_average_of_estimates() -> None:
+def test_average_of_languages() -> None:
     assert average([("a", {1: 80.0}), ("b", {1: 90.0})]) == SeedMean(85.0, None, 1)
     assert average([("a", {1: 80.0}), ("b", {})]) is None
-    assert average([]) is None
-    # Each language counts once.
     mixed = [("a", {1: 80.0}), ("a", {1: 60.0}), ("b", {1: 90.0})]
-    assert average(mixed) == SeedMean(80.0, None, 1)
+    assert average(mixed) == SeedMean(80.0, None, 1)  # each language counts once
     # Seeds 1 and 2 average to 82 and 86.
     several = [("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0, 2: 90.0})]
     assert average(several) == SeedMean(84.0, pytest.approx(statistics.stdev((82, 86))), 2)
@@ -307,44 +235,33 @@ def test_missing_variant_of_a_language_has_no_average() -> None:
     records = [*both("german"), one_run("french", errors=0.1, selected=True)]
     setup = only(records)
     (found,) = setup.averages
-    assert dev_average(found, "word-charlstm") is None
-    assert dev_average(found, "charlstm") is not None
+    assert averaged(found, "dev F1 word-charlstm") is None
+    assert averaged(found, "dev F1 charlstm") is not None
     assert setup.rows[0].p is None
     text = text_of(records)
-    assert "No average of dev F1 word-charlstm over 2 languages" in text
     assert "nan" not in text.lower()
     assert "None" not in text
 
 
 def test_selected_variant_without_test_scores_is_said() -> None:
-    records = [
-        one_run("german", errors=0.3, selected=True),
-        one_run("german", "word-charlstm", errors=0.1),
-    ]
-    (row,) = only(records).rows
+    row = row_of(
+        [
+            one_run("german", errors=0.3, selected=True),
+            one_run("german", "word-charlstm", errors=0.1),
+        ]
+    )
     assert row.selected == "word-charlstm"
     assert row.scores(TEST) == {}
-    assert row.notes == ("german-mini: word-charlstm is not scored on test (seed 1).",)
+    assert list(row.notes) == ["german-mini: word-charlstm is not scored on test (seed 1)."]
 
 
-def test_newest_record_of_a_run_counts_and_test_scores_of_its_weights_stay() -> None:
+def test_newest_record_of_a_run_counts() -> None:
     old = one_run("german", errors=0.3, selected=True, finished=datetime(2019, 1, 1, tzinfo=UTC))
     new = one_run("german", errors=0.1, selected=True, weights="ef" * 32)
     for order in ([old, new], [new, old]):
-        (row,) = only(order).rows
-        assert row.scores(DEV, "charlstm") == {1: f1(new.dev)}
+        row = row_of(order)
+        assert row.scores(dev("charlstm")) == {1: f1(new.dev)}
         assert row.scores(TEST) == {1: f1(new.test)}
-    # Scored again, no longer selected by another command: the same weights have test scores.
-    again = new.model_copy(
-        update={
-            "selected": False,
-            "test": None,
-            "baselines": {},
-            "finished": datetime(2022, 1, 1, tzinfo=UTC),
-        }
-    )
-    (row,) = only([old, new, again]).rows
-    assert row.scores(TEST) == {1: f1(new.test)}
 
 
 def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
@@ -354,25 +271,17 @@ def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
         + both("french", track="open")
     )
     records[2] = one_run("english", bank="english-wsj", track="open", errors=0.5, selected=True)
-    setup = only(records, "open")
-    assert [row.treebank for row in setup.rows] == ["english-gum", "english-wsj", "french-open"]
-    (found,) = setup.averages
+    (found,) = only(records, "open").averages
     gum, wsj, french = (f1(one.dev) for one in records if one.variant == "charlstm")
-    value = dev_average(found, "charlstm")
+    value = averaged(found, "dev F1 charlstm")
     assert value.mean == pytest.approx(((gum + wsj) / 2 + french) / 2)
-    assert "counts each language once" in text_of(records, "open")
 
 
 def test_scores_of_different_parameters_are_not_averaged() -> None:
     records = both("german") + both("french") + both("english", prm="COLLINS(5678)")
-    setup = only(records)
-    (found,) = setup.averages
-    assert found.languages == ("french", "german")
-    text = text_of(records)
-    assert (
-        "Scores that were counted in different ways are not averaged: english-mini with prm "
-        "COLLINS(5678); french-mini, german-mini with prm spmrl(1234)." in text
-    )
+    (found,) = only(records).averages
+    assert found.languages == ["french", "german"]
+    assert "Scores that were counted in different ways are not averaged" in text_of(records)
 
 
 def test_two_states_of_a_treebank_are_not_mixed() -> None:
@@ -383,10 +292,8 @@ def test_two_states_of_a_treebank_are_not_mixed() -> None:
     ]
     setup = only([*old, *new, *both("french")])
     assert [row.seeds for row in setup.rows] == [[1], [7]]
-    assert setup.left_out == (
-        f"Not shown: 2 records of german-mini that do not compare (fingerprint is {'ab' * 32} "
-        f"there, {'cd' * 32} here).",
-    )
+    name = "german-mini (mini track, generated sentences, table {})".format
+    assert setup.left_out == [f"Not shown: {name(1)}, which does not compare with {name(2)}."]
 
 
 def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
@@ -398,126 +305,58 @@ def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
         one_run("german", recipe=changed, selected=True),
         one_run("german", ensemble=["ab" * 32, "cd" * 32], selected=True, errors=0.0),
     ]
-    scores = scores_of(records)
-    (setup,) = scores.setups
-    assert scores.left_out == (
-        "Not shown, records of one language only: small, layers=2 (german).",
-    )
-    assert setup.left_out == ("Not shown, variants of one language only: tag (german).",)
-    assert setup.variants == ORDER
+    (setup,), left_out = scores_of(records)
+    assert left_out == ["Not shown, records of one language only: small, layers=2 (german)."]
+    assert setup.left_out == ["Not shown, variants of one language only: tag (german)."]
+    assert setup.variants == list(ORDER)
     assert setup.rows[1].selected == "charlstm"
-    assert setup.rows[1].scores(DEV, "charlstm") == {1: f1(records[0].dev)}
+    assert setup.rows[1].scores(dev("charlstm")) == {1: f1(records[0].dev)}
     # By themselves they are shown.
-    (alone,) = scores_of([records[5]]).setups
-    assert alone.name == "small, layers=2"
-
-
-def test_sizes_and_settings_are_systems_of_their_own() -> None:
-    changed = {"settings": {"train.max_epochs": 1}}
-    records = [
-        *both("german"),
-        *both("french"),
-        *both("german", recipe=changed),
-        *both("french", recipe=changed),
-        *both("german", size="published"),
-        *both("french", size="published"),
-    ]
-    setups = scores_of(records).setups
-    assert [setup.name for setup in setups] == ["published", "small", "small, max_epochs=1"]
-    assert all(len(setup.rows) == 2 for setup in setups)
+    assert only([records[5]]).name == "small, layers=2"
 
 
 def test_tracks_of_two_languages() -> None:
-    records = both("german") + both("french") + both("english", track="open")
-    assert tracks_of(groups_of(by_age(records))) == ["mini"]
-    assert tracks_of(groups_of(by_age(records)), languages=1) == ["mini", "open"]
+    groups = groups_of(by_age(both("german") + both("french") + both("english", track="open")))
+    assert (tracks_of(groups), tracks_of(groups, languages=1)) == (["mini"], ["mini", "open"])
 
 
-def test_no_difference_to_figures_of_another_treebank() -> None:
-    records = both("german") + both("english")
-    scores = scores_of(records)
-    assert published_differences(scores.setups[0], PUBLISHED) == []
-    tables = track_document(scores, PUBLISHED).tables
-    own, published = tables[:1], tables[1:]
-    assert len(published) == 3  # SPMRL dev and test, Penn Treebank
-    assert all(NOT_COMPARABLE in table.title for table in published)
-    assert not any("K&K18" in cell for table in own for row in table.rows for cell in row)
+def test_figures_of_another_treebank_stand_apart() -> None:
+    own, *published = document(both("german") + both("english")).tables
+    assert [table.title for table in published] == [
+        f"Published, not comparable: {family} ({split} F1)"
+        for family in ("ptb", "spmrl")
+        for split in ("dev", "test")
+    ]
+    assert not any("K&K18" in cell for row in own.rows for cell in row)
     for table in published:
-        names = [row[0] for row in table.rows]
-        assert not any(name.startswith(("ours", "Δ")) for name in names)
+        assert not any(row[0].startswith("ours") for row in table.rows)
         assert any("do not compare" in note for note in table.notes)
 
 
-def test_differences_to_figures_of_the_same_treebank() -> None:
-    records = both("german", track="spmrl", **PAPER) + both("french", track="spmrl", **PAPER)
-    scores = scores_of(records, "spmrl")
-    tables = {table.title: table for table in track_document(scores, PUBLISHED).tables}
-    assert not any(NOT_COMPARABLE in title for title in tables)
-    dev = tables["Beside published scores on the SPMRL treebanks (dev F1)"]
-    lines = {row[0]: row[1:] for row in dev.rows}
+def test_own_scores_stand_below_published_ones_of_the_same_treebank() -> None:
+    records = both("german", track="spmrl") + both("french", track="spmrl")
+    tables = {table.title: table for table in document(records, "spmrl").tables}
+    table = tables["Beside published scores: spmrl (dev F1)"]
+    lines = {row[0]: row[1:] for row in table.rows}
     german, french = f1(records[0].dev), f1(records[2].dev)
-    assert dev.headings == ["system", "french", "german", "average"]
-    shown = dict(zip(dev.headings[1:], lines["Δ K&K18, charlstm"], strict=True))
-    assert shown == {
-        "german": f"{german - 91.26:+.2f}",
-        "french": f"{french - 84.27:+.2f}",
-        "average": f"{(german + french) / 2 - (91.26 + 84.27) / 2:+.2f}",
-    }
-    test = tables["Beside published scores on the SPMRL treebanks (test F1)"]
-    lines = {row[0]: row[1:] for row in test.rows}
-    tested = f1(records[0].test)
-    (apart,) = [line for name, line in lines.items() if name.startswith("Δ")]
-    assert f"{tested - 87.69:+.2f}" in apart
+    assert table.headings == ["system", "french", "german", "average"]
+    assert lines["K&K18, charlstm"] == ["84.27", "91.26", f"{(84.27 + 91.26) / 2:.2f}"]
+    own = [f"{value:.2f}" for value in (french, german, (german + french) / 2)]
+    assert lines["ours, charlstm"] == own
+    table = tables["Beside published scores: spmrl (test F1)"]
+    lines = {row[0]: row[1:] for row in table.rows}
+    tested = [f"{f1(records[number].test):.2f}" for number in (2, 0)]
+    assert lines["ours, selected on dev"][:2] == tested
     assert lines["Cross & Huang 2016"].count("") == 2  # French only, so no average
-    apart = published_differences(scores.setups[0], PUBLISHED)
-    values = [one.points for one in apart if one.published.language == "german"]
-    assert values == pytest.approx([german - 91.26, f1(records[1].dev) - 91.39, tested - 87.69])
-
-
-def test_no_difference_where_the_settings_are_not_those_of_the_paper() -> None:
-    other = {"size": "published", "recipe": paper_recipe(learning_rate=0.002)}
-    records = both("german", track="spmrl", **other) + both("french", track="spmrl", **PAPER)
-    scores = scores_of(records, "spmrl")
-    apart = published_differences(scores.setups[0], PUBLISHED)
-    assert {one.published.language for one in apart} == {"french"}
-    dev = track_document(scores, PUBLISHED).tables[1]
-    lines = {row[0]: row[1:] for row in dev.rows}
-    assert lines["ours, charlstm"].count("") == 0
-    assert lines["Δ K&K18, charlstm"].count("") == 2  # german and the average
-    small = scores_of(both("german", track="spmrl"), "spmrl")
-    assert published_differences(small.setups[0], PUBLISHED) == []
-
-
-def test_english_is_set_beside_recall_and_precision() -> None:
-    records = both("english", bank="english-ptb", track="ptb", **PAPER)
-    scores = scores_of(records, "ptb")
-    (table,) = track_document(scores, PUBLISHED).tables[1:]
-    assert table.title == "Beside published scores on the Penn Treebank (english)"
-    rows_ = table.rows
-    assert ["K&K18", "charlstm", "93.61", "93.20", "93.90", "93.55"] in rows_
-    test = records[0].test
-    recall, precision = (test.figure("brackets", name) for name in ("recall", "precision"))
-    assert recall is not None
-    assert precision is not None
-    assert [
-        "Δ K&K18",
-        "charlstm",
-        f"{f1(records[0].dev) - 93.61:+.2f}",
-        f"{recall - 93.20:+.2f}",
-        f"{precision - 93.90:+.2f}",
-        f"{f1(test) - 93.55:+.2f}",
-    ] in rows_
 
 
 def test_csv_has_the_cells_of_all_tables() -> None:
     found = document(both("german", (1, 2)) + both("french", (1, 2)))
     lines = list(csv.DictReader(io.StringIO(to_csv(found))))
     assert len(lines) == sum(len(table.rows) for table in found.tables)
-    own, *_ = found.tables
-    assert {key: value for key, value in lines[1].items() if value} == {
-        "table": own.title,
-        **{key: value for key, value in zip(own.headings, own.rows[1], strict=True) if value},
-    }
+    own = found.tables[0]
+    cells = {"table": own.title} | dict(zip(own.headings, own.rows[1], strict=True))
+    assert {key: value for key, value in lines[1].items() if value} == cells
 
 
 def test_the_same_records_in_any_order_give_the_same_files() -> None:

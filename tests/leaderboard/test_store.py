@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from multiprocessing import get_context
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 
-from spmrl_bench.leaderboard.record import (
-    Hardware,
-    MetricResult,
-    Record,
-    SplitResult,
-    Training,
-    TreebankInfo,
-    read_record,
-    read_records,
-    write_record,
-)
+from spmrl_bench.leaderboard.record import Record, read_record, read_records, write_record
 from spmrl_bench.leaderboard.store import files_of
 from tests.reliability.tally import Tally
 
 COMMON = -1
 PATIENCE = 600.0  # seconds; the other processes start faster without what conftest imports
-SENTENCES = 2000  # of each tenth record, so that its file is larger than what is written at once
+GOLDEN = read_records(Path(__file__).parent / "golden")[0]  # larger than what is written at once
 
 
 def record(process: int, number: int) -> Record:
-    sentences = 1 if number % 10 else SENTENCES
-    toy = MetricResult(
-        counts={"words": [number] * sentences}, figures={}, signature="", signature_long=""
-    )
-    dev = SplitResult(sentences=sentences, metrics={"toy": toy})
-    training = Training(epochs=1, updates=1, parameters=1, wall_seconds=1, tokens_per_second=1)
-    hardware = Hardware(device="cpu", platform="", processor="", cpu_count=1, threads=1)
-    return Record(
-        finished=datetime(2020, 5, 1, tzinfo=UTC),
-        lang="german",
-        treebank=TreebankInfo(name="some", track="mini", language="german", fingerprints={}),
-        variant=str(process),
-        size="small",
-        seed=number,
-        selected=False,
-        weights="",
-        recipe={},
-        dev=dev,
-        training=training,
-        hardware=hardware,
-        versions={},
-    )
+    return GOLDEN.model_copy(update={"variant": str(process), "seed": number})
 
 
 def write(folder: Path, process: int, records: int, together: Barrier) -> None:
@@ -97,28 +65,3 @@ def test_processes_that_write_at_once_lose_nothing(
     assert set(kept) == expected
     assert len(list(tmp_path.iterdir())) == len(kept)
     print(f"{processes} processes: {len(kept)} records, read {looks} times meanwhile")
-
-
-@pytest.mark.parametrize("rounds", [20, pytest.param(2000, marks=pytest.mark.campaign)])
-def test_one_record_of_all_is_one_file(tmp_path: Path, rounds: int, tally: Tally) -> None:
-    held = tally("R18", "records that all processes write: one file")
-    context, processes = get_context("spawn"), 3
-    together = context.Barrier(processes)
-    writers = [
-        context.Process(target=write_the_same, args=(tmp_path, rounds, together), daemon=True)
-        for _ in range(processes)
-    ]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    held.add(processes * rounds)
-    assert [writer.exitcode for writer in writers] == [0] * processes
-    assert sorted(one.seed for one in read_records(tmp_path)) == list(range(rounds))
-    assert len(list(tmp_path.iterdir())) == rounds
-
-
-def write_the_same(folder: Path, rounds: int, together: Barrier) -> None:
-    for number in range(rounds):
-        together.wait(PATIENCE)
-        write_record(record(COMMON, number), folder)

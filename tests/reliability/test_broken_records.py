@@ -25,7 +25,7 @@ from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.multilingual import tracks_of, write_track
-from spmrl_bench.leaderboard.published import read_published
+from spmrl_bench.leaderboard.published import load_published
 from spmrl_bench.leaderboard.record import Record, load_records, read_records, write_record
 from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
 from spmrl_bench.leaderboard.tables import results_csv, results_document
@@ -234,7 +234,7 @@ def replaced(content: Any, place: tuple[str | int, ...], value: object) -> Any:
     return new
 
 
-PUBLISHED = read_published()
+PUBLISHED = load_published()[0]
 
 
 def make_tables(records: list[Record], folder: Path) -> None:
