@@ -8,28 +8,22 @@ or parse load torch.
 
 from __future__ import annotations
 
-# Importing a module of commands registers them with the application.
-from spmrl_bench.cli import (  # noqa: F401
-    annotation,
-    attention,
-    bench,
-    comparisons,
-    dependencies,
-    heads,
-    leaderboard,
-    listings,
-    multilingual,
-    packages,
+# Importing a module of commands registers them with the application, in this order.
+from spmrl_bench.cli import (  # noqa: F401, I001
+    train,
     parsing,
-    run_folders,
-    runs,
-    scores,
-    search,
-    settings,
-    site,
-    study,
-    systems,
+    score,
     treebanks,
+    annotation,
+    runs,
+    results,
+    systems,
+    study,
+    search,
+    packages,
+    attention,
+    heads,
+    recipes,
 )
 from spmrl_bench.cli.app import app
 from spmrl_bench.entry import main
