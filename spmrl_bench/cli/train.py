@@ -1,8 +1,9 @@
-"""Commands that train and evaluate parsers."""
+"""The commands that train and evaluate parsers, ours and others', on a treebank or on a track."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +24,6 @@ from spmrl_bench.cli.options import (
     Settings,
     Size,
     StrictFiles,
-    SystemName,
     Track,
     TreebankName,
     Variant,
@@ -33,101 +33,100 @@ from spmrl_bench.cli.options import (
     raise_all,
     required_lang,
 )
+from spmrl_bench.cli.results import verdicts
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.experiments.plan import Run
-    from spmrl_bench.systems.run import SystemRun
+    from spmrl_bench.experiments.score import AnyRun
+
+Languages = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LANG,LANG,...",
+        help="Only these recipes of the track.",
+        show_default="all with a treebank of the track that is present",
+    ),
+]
+SystemNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--system",
+        metavar="NAME",
+        help="An external parser instead of the recipe's variants, as 'spmrl-bench systems list' "
+        "has it, or the path of its description (.toml); may be repeated. 'all': the variants and "
+        "every external parser that is installed.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 def train(
     lang: Lang = None,
-    treebank: TreebankName = None,
     track: Track = None,
+    languages: Languages = None,
+    treebank: TreebankName = None,
     variant: Variant = None,
+    system: SystemNames = None,
     size: Size = None,
     seed: Seed = None,
     seeds: Seeds = None,
+    minutes: Minutes = None,
+    settings: Settings = None,
     jobs: Jobs = None,
     on: On = None,
     device: Device = "auto",
-    minutes: Minutes = None,
-    settings: Settings = None,
-    system: SystemName = None,
     runs: RunsFolder = Path("runs"),
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete what the run folders hold and start anew.")
     ] = False,
 ) -> None:
-    """Train the variants of a language's recipe on its first treebank that is present.
+    """Train a recipe's variants on a treebank, or on a whole track.
 
-    A run that was interrupted continues where it stopped when the same command is given
-    again; a finished one is not trained twice. A run that fails does not stop the others.
+    The treebank is the first of the recipe that is present. The same command continues what was
+    interrupted and leaves alone what is finished. A run that fails does not stop the others.
 
     Examples:
 
         spmrl-bench train german
 
-        spmrl-bench train german --track mini --variant charlstm --seed 2
-
         spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
 
-        spmrl-bench train german --minutes 20
+        spmrl-bench train --track mini --variant charlstm
+
+        spmrl-bench train --track open --system all --minutes 10
 
         spmrl-bench train german --seeds 5 --on slurm:partition=gpu,gpus=1
-
-        spmrl-bench train basque --system udpipe --minutes 10
     """
     from spmrl_bench.experiments.train import train_all
     from spmrl_bench.process.executors.backend import parse_backend
 
     backend = parse_backend(on)
-    work = _runs(
-        lang, system, variant, minutes, settings, runs_dir=runs, treebank=treebank, track=track,
-        size=size, seeds=chosen_seeds(seed, seeds),
+    work, absent = _chosen(
+        lang, track, languages, treebank, variant, system, minutes, settings,
+        size=size, seeds=chosen_seeds(seed, seeds), runs_dir=runs,
     )  # fmt: skip
+    for name, places in absent:
+        typer.echo(f"absent: {name} ({places})", err=True)
     train_all(work, device=device, fresh=fresh, jobs=jobs, on=backend)
-
-
-def _runs(
-    lang: str | None,
-    system: str | None,
-    variants: list[str] | None,
-    minutes: float | None,
-    settings: list[str] | None,
-    **options: Any,
-) -> Sequence[Run | SystemRun]:
-    """The runs that the options of `train` and `eval` name."""
-    from spmrl_bench.experiments.plan import make_runs
-
-    if system is None:
-        given = parse_settings(settings, minutes)
-        return make_runs(required_lang(lang), variants=variants, settings=given, **options)
-    if variants:
-        raise SpmrlError("--variant: not for the parsers of others (--system)")
-    from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.run import system_runs
-
-    known, given = load_system(system), parse_settings(settings)
-    return system_runs(required_lang(lang), known, settings=given, minutes=minutes, **options)
 
 
 @app.command("eval")
 def evaluate(
     lang: Lang = None,
-    treebank: TreebankName = None,
     track: Track = None,
+    languages: Languages = None,
+    treebank: TreebankName = None,
     variant: Variant = None,
+    system: SystemNames = None,
     size: Size = None,
     seed: Seed = None,
     seeds: Seeds = None,
+    minutes: Minutes = None,
+    settings: Settings = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs scored at once.")] = 1,
     on: On = None,
     device: Device = "auto",
-    minutes: Minutes = None,
-    settings: Settings = None,
-    system: SystemName = None,
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
     ensemble: Annotated[
@@ -139,33 +138,35 @@ def evaluate(
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
-    """Select the variant with the best dev F1, score it on test, and print the table.
+    """Select on dev, score the selected variant on test, print the table.
 
-    Takes the same options as `train` and scores what it trained. With several seeds, the mean
-    over the seeds selects. The test split is scored for the runs of the selected variant only.
-    Each run leaves a record in the results folder; `spmrl-bench table` shows all of them.
+    Takes the options of 'train' and scores what it trained. Over several seeds the mean on dev
+    selects. The test split is scored for the selected variant only. Each run leaves a record,
+    which 'spmrl-bench results table' shows; what was scored before is not scored again.
 
     Examples:
 
         spmrl-bench eval german
 
-        spmrl-bench eval german --track mini --variant charlstm --seed 2
-
         spmrl-bench eval german --seeds 5 --ensemble
 
-        spmrl-bench eval basque --system udpipe --minutes 10
+        spmrl-bench eval --track mini --variant charlstm
+
+        spmrl-bench eval --track open --system all --minutes 10
     """
     from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+    from spmrl_bench.leaderboard.board import load_results
+    from spmrl_bench.leaderboard.multilingual import write_track
     from spmrl_bench.leaderboard.published import load_published
     from spmrl_bench.leaderboard.tables import results_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 
     backend = parse_backend(on)
-    if system is not None and ensemble:
-        raise SpmrlError("--ensemble: not for the parsers of others (--system)")
-    work = _runs(
-        lang, system, variant, minutes, settings, runs_dir=runs, treebank=treebank, track=track,
-        size=size, seeds=chosen_seeds(seed, seeds),
+    if system and ensemble:
+        raise SpmrlError("--ensemble: not for external parsers (--system)")
+    work, absent = _chosen(
+        lang, track, languages, treebank, variant, system, minutes, settings,
+        size=size, seeds=chosen_seeds(seed, seeds), runs_dir=runs,
     )  # fmt: skip
     known = KnownRecords(results)
     published, wrong = load_published()
@@ -179,5 +180,82 @@ def evaluate(
         on=backend,
         save_parses=save_parses,
     )
+    if not records:
+        raise_all(errors)
+    if lang is not None or track is None:
+        typer.echo(results_markdown(records, published), nl=False)
+    else:
+        groups = load_results([results]).groups
+        typer.echo(write_track(groups, track, results, published))
+        if system:
+            typer.echo(verdicts(groups, track, minutes), nl=False)
+        if absent:
+            typer.echo(f"Absent: {', '.join(name for name, _ in absent)}.")
     raise_all(errors)
-    typer.echo(results_markdown(records, published), nl=False)
+
+
+def _chosen(
+    lang: str | None,
+    track: str | None,
+    languages: str | None,
+    treebank: str | None,
+    variants: list[str] | None,
+    system: list[str] | None,
+    minutes: float | None,
+    settings: list[str] | None,
+    **options: Any,
+) -> tuple[Sequence[AnyRun], list[tuple[str, str]]]:
+    """The runs that the options of 'train' and 'eval' name, and the recipes without treebank."""
+    from spmrl_bench.experiments.plan import make_runs, plan_board, plan_track
+
+    if lang is None and track is None:
+        required_lang(lang)
+    names = [name.strip() for name in (languages or "").split(",") if name.strip()]
+    if lang is not None and names:
+        raise SpmrlError(f"{lang} and --languages: give one of the two")
+    given = parse_settings(settings, minutes)
+    if not system:
+        if lang is not None:
+            runs = make_runs(
+                lang, treebank=treebank, track=track, variants=variants, settings=given, **options
+            )
+            return runs, []
+        if treebank is not None:
+            raise SpmrlError(f"--treebank {treebank}: name its language too")
+        return plan_track(
+            str(track), languages=names, variants=variants, settings=given, **options
+        )
+    from spmrl_bench.systems.description import load_system, system_paths
+    from spmrl_bench.systems.install import is_installed, version_of
+    from spmrl_bench.systems.run import system_runs
+
+    ours = "all" in system
+    if variants and not ours:
+        raise SpmrlError("--variant: not for external parsers (--system)")
+    others = [load_system(name) for name in system if name != "all"]
+    if ours:
+        installed = [one for one in map(load_system, system_paths()) if is_installed(one)]
+        others += [one for one in installed if one.description.train]
+    for one in others:
+        version_of(one)  # raises where it is not installed
+    theirs = {} if ours else parse_settings(settings)
+    makers = [
+        (one.description.layer, partial(system_runs, system=one, minutes=minutes, settings=theirs))
+        for one in others
+    ]
+    if lang is None:
+        treebanks = None if treebank is None else [treebank]
+        own = variants if ours else []
+        board = plan_board(
+            str(track), languages=names, treebanks=treebanks, variants=own, others=makers,
+            settings=given, **options,
+        )  # fmt: skip
+        return board, []
+    work: list[AnyRun] = []
+    place = {"treebank": treebank, "track": track}
+    if ours:
+        work += make_runs(lang, variants=variants, settings=given, **place, **options)
+    for layer, make in makers:
+        if not ours or layer in work[0].treebank.layers:
+            work += make(lang, **place, **options)
+    return work, []
