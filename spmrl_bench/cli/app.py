@@ -25,6 +25,8 @@ MISUSED = 2  # it was not understood
 
 # What the system can run out of, whatever the program does.
 _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+# What the extra "train" brings.
+_TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "torch"}
 # Click's usage error, which some versions of typer bring along under a name of their own.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
@@ -92,6 +94,10 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
         _fail(message if message.startswith("Usage:") else f"{path}: {message}", MISUSED)
     except SpmrlError as error:
         _fail(f"spmrl-bench: {error}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _TRAIN:
+            raise
+        _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[train]'")
     except BrokenPipeError:
         raise
     except OSError as error:
