@@ -13,6 +13,7 @@ from spmrl_bench.cli import (  # noqa: F401, I001
     train,
     parsing,
     score,
+    compare,
     treebanks,
     annotation,
     runs,

@@ -135,7 +135,7 @@ def score(
         spmrl-bench score gold.conllu parses.conllu --punctuation ptb-ctb
     """
     as_json = form == "json"
-    if _is_conll(gold, encoding):
+    if is_conll(gold, encoding):
         of_brackets = {"--by": by, "--official": official, "--format evalb": form == "evalb"}
         of_brackets[f"--punctuation {punctuation}"] = punctuation in ("by-tag", "by-gold")
         for option in (option for option, value in of_brackets.items() if value):
@@ -218,7 +218,7 @@ def score(
         require_most(counts)
 
 
-def _is_conll(path: Path, encoding: str) -> bool:
+def is_conll(path: Path, encoding: str = "utf-8") -> bool:
     """Whether a file begins with a comment or a number, as dependency trees do."""
     try:
         with path.open("rb") as file:
