@@ -1,20 +1,24 @@
-# Every target is a one-line alias of `spmrl-bench` or of a development tool; the first call
-# creates the virtual environment, installs the pinned dependencies and builds the extension.
+# Every target is a one-line alias of `spmrl-bench` or of a development tool. The first call makes
+# the virtual environment, installs the pinned dependencies and builds the kernels; what only some
+# targets need is installed by the first of these.
 #
 #   make lang=german train eval                 train both variants, score the better one
 #   make lang=german seeds=5 jobs=2 train eval  options pass through when given
 #   make lang=german set="train.max_epochs=5" train   settings of the recipe
-#   make track=mini seeds=2 multilingual        every language of a track, and one table of all
-#   make study=encoders treebank=NAME study     one of the paper's experiments
-#   make lang=german variant=charlstm trials=12 set='train.learning_rate=log:1e-4:5e-3' search
+#   make track=mini seeds=2 train eval          every language of a track
 #   make table | recipes | treebanks            results; what can be trained; what is present
 #   make site                                   results as static pages, results/site/index.html
-#   make validate treebank=NAME                 read a treebank (or all) and list what is wrong
-#   make new-treebank dir=DIR lang=german       look at a folder; yes=1 writes a manifest and a recipe
+#   make study=encoders treebank=NAME study     one of the papers' experiments
+#   make lang=german variant=charlstm trials=12 set='train.learning_rate=log:1e-4:5e-3' search
+#   make check treebank=NAME                    read a treebank (or all) and list what is wrong
+#   make add dir=DIR lang=german                look at a folder; yes=1 writes a manifest and a recipe
+#   make model=runs/NAME parse < words.txt      parse
+#   make gold=gold.mrg test=parses.mrg score    score a file of parses
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
+#   make test order=7                           tests in a random order, that of the seed 7
+#   make coverage                               branches that the tests reach, by room
 #   make size                                   lines of each room, and whether they are within the limit
 #   make same BASE=COMMIT                       models, records and trainings of another version, as they were
-#   make test order=7                           tests in a random order, that of the seed 7
 #   make minigen                                tests of the generator of the mini treebanks
 #   make docs                                   the documentation as a site, in site/
 
@@ -22,94 +26,108 @@ PYTHON ?= python3
 VENV ?= .venv
 COMPAT ?= ../shared/compat
 BIN := $(VENV)/bin
-INSTALLED := $(VENV)/.installed
+CORE := $(VENV)/.core
 BENCH := $(BIN)/spmrl-bench
-EXTENSIONS := $(wildcard spmrl_bench/*/*.pyx spmrl_bench/*/*.pxi spmrl_bench/*/*.h)
+KERNELS := $(shell find spmrl_bench -name '*.pyx' -o -name '*.pxi' -o -name '*.h')
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
-# lang= is the argument of train and eval; the others become --NAME VALUE. ensemble=1 is for eval;
-# set= holds KEY=VALUE pairs with spaces between them.
-option = $(if $($(1)),--$(1) $($(1)))
-options = $(foreach name,$(1),$(call option,$(name))) $(foreach pair,$(set),--set $(pair))
-RUN_OPTIONS = $(lang) $(call options,treebank track variant size seed seeds device minutes jobs)
+# The variables of each target. They become --NAME VALUE, but for lang (the argument), set
+# (KEY=VALUE pairs with spaces between them) and those that stand for a flag or an argument.
+VARS.train := lang track languages treebank variant system size seed seeds device minutes jobs set
+VARS.eval := $(VARS.train) ensemble
+VARS.table := treebank track
+VARS.parse := model input device
+VARS.score := gold test prm
+VARS.study := study treebank lang size seeds jobs device set
+VARS.search := lang treebank track variant size seed minutes jobs trials pruner device set
+VARS.check := treebank
+VARS.add := dir lang yes
+VARS.test := order
 
-# A variable that is misspelt would be ignored, and something else be trained. Those with capital
-# letters are for Python, the compiler and other programs.
-VARIABLES := lang treebank track variant size seed seeds device minutes jobs ensemble set languages \
-	study trials pruner model input gold test prm dir yes order
+options = $(foreach name,$(filter-out lang set $(1),$(VARS.$@)),$(if $($(name)),--$(name) $($(name)))) \
+	$(foreach pair,$(set),--set $(pair))
+
+# A variable that no target takes would be ignored, and something else be trained. Those with
+# capital letters are for Python, the compiler and other programs.
+KNOWN := $(sort $(foreach goal,$(MAKECMDGOALS),$(VARS.$(goal))))
 CAPITALS := $(foreach letter,A B C D E F G H I J K L M N O P Q R S T U V W X Y Z,$(letter)%)
-NO_SPACE := $(subst \ ,~,$(MAKEOVERRIDES))
-GIVEN := $(foreach variable,$(NO_SPACE),$(firstword $(subst =, ,$(variable))))
-UNKNOWN := $(filter-out $(VARIABLES) $(CAPITALS),$(GIVEN))
-$(if $(UNKNOWN),$(error unknown: $(UNKNOWN). Known: $(VARIABLES)))
+GIVEN := $(foreach variable,$(subst \ ,~,$(MAKEOVERRIDES)),$(firstword $(subst =, ,$(variable))))
+UNKNOWN := $(filter-out $(KNOWN) $(CAPITALS),$(GIVEN))
+$(if $(UNKNOWN),$(error unknown: $(UNKNOWN). Known to $(MAKECMDGOALS): $(or $(KNOWN),no variable)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval multilingual study search table site parse score recipes treebanks validate new-treebank test lint size same campaign bench minigen docs
+.PHONY: help install train eval study search table site parse score recipes treebanks check add test coverage lint size same campaign bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
 
-install: $(INSTALLED)
+install: $(CORE) $(VENV)/.extra-dev
 
-$(INSTALLED): pyproject.toml setup.py constraints.txt $(EXTENSIONS)
+$(CORE): pyproject.toml setup.py constraints.txt $(KERNELS)
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo "make: no program '$(PYTHON)': install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "make: '$(PYTHON)' is $$($(PYTHON) --version 2>&1): Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "make: '$(PYTHON)' comes without the venv module: install it (on Debian and Ubuntu: the package python3-venv)" >&2; exit 1; }
-	@echo "Installing into $(VENV) (once; a few minutes)"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -c constraints.txt setuptools cython
-	$(BIN)/python -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[dev]'
+	@echo "Installing into $(VENV) (once; a minute or two)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) setuptools cython
+	@$(PIP) --no-build-isolation -e '.[train]'
 	@touch $@
 
-train: $(INSTALLED)
-	@$(BENCH) train $(RUN_OPTIONS)
+# The packages alone: `-e '.[dev]'` would build the kernels again.
+$(VENV)/.extra-%: $(CORE)
+	@echo "Installing what '$*' needs (once)"
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' >$@.txt
+	@$(PIP) -r $@.txt
+	@touch $@
 
-eval: $(INSTALLED)
-	@$(BENCH) eval $(RUN_OPTIONS) $(if $(ensemble),--ensemble)
+train: $(CORE)
+	@$(BENCH) train $(lang) $(call options)
 
-multilingual: $(INSTALLED)
-	@$(BENCH) multilingual $(call options,track languages variant size seeds jobs device)
+eval: $(CORE)
+	@$(BENCH) eval $(lang) $(call options,ensemble) $(if $(ensemble),--ensemble)
 
-study: $(INSTALLED)
-	@$(BENCH) study $(study) $(call options,treebank lang size seeds jobs device)
+table: $(CORE)
+	@$(BENCH) results table $(call options)
 
-search: $(INSTALLED)
-	@$(BENCH) search $(RUN_OPTIONS) $(call option,trials) $(call option,pruner)
+site: $(VENV)/.extra-report
+	@$(BENCH) results site
 
-table: $(INSTALLED)
-	@$(BENCH) table
+parse: $(CORE)
+	@$(BENCH) parse $(call options)
 
-site: $(INSTALLED)
-	@$(BENCH) site
+score: $(CORE)
+	@$(BENCH) score $(gold) $(test) $(call options,gold test)
 
-parse: $(INSTALLED)
-	@$(BENCH) parse $(call option,model) $(call option,input) $(call option,device)
+study: $(VENV)/.extra-report
+	@$(BENCH) study run $(study) $(call options,study) $(if $(lang),--lang $(lang))
 
-score: $(INSTALLED)
-	@$(BENCH) score $(gold) $(test) $(call option,prm)
+search: $(VENV)/.extra-search
+	@$(BENCH) study search $(lang) $(call options)
 
-recipes: $(INSTALLED)
-	@$(BENCH) recipes
+recipes treebanks: $(CORE)
+	@$(BENCH) $@ list
 
-treebanks: $(INSTALLED)
-	@$(BENCH) treebanks
+check: $(CORE)
+	@$(BENCH) treebanks check $(or $(treebank),all)
 
-validate: $(INSTALLED)
-	@$(BENCH) validate $(or $(treebank),all)
-
-new-treebank: $(INSTALLED)
-	@$(BENCH) new-treebank $(dir) $(if $(lang),--language $(lang)) $(if $(yes),--yes)
+add: $(CORE)
+	@$(BENCH) treebanks add $(dir) $(if $(lang),--language $(lang)) $(if $(yes),--yes)
 
 # A process for each core, each with one thread: threads of several processes wait for each other.
-test: $(INSTALLED)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto $(if $(order),-p randomly --randomly-seed=$(order))
+test: install
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(order),-p randomly --randomly-seed=$(order))
 
-lint: $(INSTALLED)
+coverage: install
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --cov=spmrl_bench --cov-branch --cov-report=json:$(VENV)/coverage.json
+	$(BIN)/python tools/coverage.py $(VENV)/coverage.json
+
+lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -118,29 +136,23 @@ size:
 	@$(PYTHON) tools/size.py
 
 # BASE is installed beside the checkout, once, and both train the same.
-same: $(INSTALLED)
+same: install
 	@test -x $(COMPAT)/same || { echo "make: no $(COMPAT)/same: COMPAT=FOLDER says where it is" >&2; exit 1; }
 	@test -n '$(BASE)' || { echo "make: with which version? make same BASE=COMMIT" >&2; exit 1; }
 	@test -d ../base-$(BASE) || git worktree add ../base-$(BASE) $(BASE)
 	@test -x ../base-$(BASE)/$(VENV)/bin/spmrl-bench || $(MAKE) -C ../base-$(BASE) install
 	$(COMPAT)/same . ../base-$(BASE)
 
-campaign: $(INSTALLED)
+campaign: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md
 
-minigen: $(INSTALLED)
+minigen: install
 	$(BIN)/pytest -q tools/minigen
 
-# The site's own packages, which nothing else needs; once, like the others.
-$(VENV)/.installed-docs: $(INSTALLED)
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' >$(VENV)/docs.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt -r $(VENV)/docs.txt
-	@touch $@
-
-docs: $(VENV)/.installed-docs
+docs: install $(VENV)/.extra-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "look at it: $(BIN)/python -m http.server --directory site"
 
-bench: $(INSTALLED)
+bench: install
 	@mkdir -p .benchmarks
 	$(BIN)/pytest -q tests/benchmarks --benchmark-enable --benchmark-only --benchmark-json=.benchmarks/latest.json

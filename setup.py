@@ -24,27 +24,22 @@ import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.errors import CompileError, LinkError
 
 ROOT = Path(__file__).resolve().parent
-KERNELS = (
-    "chart._dependencies",
-    "chart._joint",
-    "chart._spans",
-    "nn.kernels._decoder",
-    "nn.kernels._encoder",
-    "nn.kernels._recurrent",
-    "scoring._scanning",
-)
+SOURCES = sorted(path.relative_to(ROOT) for path in (ROOT / "spmrl_bench").rglob("*.pyx"))
+KERNELS = {".".join(path.with_suffix("").parts[1:]): str(path) for path in SOURCES}
 HEADERS = sorted(
     str(path.relative_to(ROOT))
     for ending in ("h", "pxi")
     for path in (ROOT / "spmrl_bench").rglob(f"*.{ending}")
 )
 DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published", "systems")
+SWITCHES = ("SPMRL_BENCH_BOUNDS_CHECKS", "SPMRL_BENCH_SANITIZE")
 
 
 class BuildKernels(build_ext):
@@ -55,27 +50,42 @@ class BuildKernels(build_ext):
 
     def finalize_options(self) -> None:
         super().finalize_options()
+        self.parallel = os.cpu_count()
+        switches = repr([os.environ.get(name, "0") or "0" for name in SWITCHES])
+        # File times do not show that a switch has moved.
+        noted = ROOT / "build" / "switches"
+        if not noted.exists() or noted.read_text(encoding="utf-8") != switches:
+            self.force = True
+            noted.parent.mkdir(exist_ok=True)
+            noted.write_text(switches, encoding="utf-8")
+
+    def build_extensions(self) -> None:
         checks = os.environ.get("SPMRL_BENCH_BOUNDS_CHECKS", "0") not in ("", "0")
-        self.force = True  # file times do not show that the switch has moved
-        self.cython_directives = {
+        directives = {
             "language_level": 3,
             "boundscheck": checks,
             "initializedcheck": checks,
             "wraparound": False,
         }
-
-    def build_extension(self, ext: Extension) -> None:
-        ext.extra_compile_args = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3"]
+        # One process for each kernel; the compiler has threads of its own below.
+        translated = cythonize(
+            self.extensions,
+            nthreads=self.parallel,
+            force=self.force,
+            quiet=True,
+            compiler_directives=directives,
+        )
+        for ext, found in zip(self.extensions, translated, strict=True):
+            ext.sources = found.sources
+        flags = self._openmp_flags()
+        optimised = ["/O2"] if self.compiler.compiler_type == "msvc" else ["-O3"]
         sanitizers = os.environ.get("SPMRL_BENCH_SANITIZE", "")
-        if sanitizers:
-            watch = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"]
-            ext.extra_compile_args = ["-O1", "-g", "-fno-omit-frame-pointer", *watch]
-            ext.extra_link_args = watch
-        if not ext.name.endswith("._scanning"):
-            flags = self._openmp_flags()
-            ext.extra_compile_args += flags
-            ext.extra_link_args += flags
-        super().build_extension(ext)
+        watch = [f"-fsanitize={sanitizers}", "-fno-sanitize-recover=all"] if sanitizers else []
+        if watch:
+            optimised = ["-O1", "-g", "-fno-omit-frame-pointer", *watch]
+        for ext in self.extensions:
+            ext.extra_compile_args, ext.extra_link_args = [*optimised, *flags], [*watch, *flags]
+        super().build_extensions()
 
     def _openmp_flags(self) -> list[str]:
         """The flags that compile and link OpenMP; none where a small program does not build."""
@@ -124,10 +134,10 @@ class BuildWithData(build_py):
 def chosen_kernels() -> tuple[str, ...]:
     """All kernels, or those that the environment names."""
     named = tuple(filter(None, os.environ.get("SPMRL_BENCH_KERNELS", "").split(",")))
-    if unknown := set(named) - set(KERNELS):
+    if unknown := set(named) - KERNELS.keys():
         known = ", ".join(KERNELS)
         raise SystemExit(f"SPMRL_BENCH_KERNELS: no {', '.join(sorted(unknown))}, but {known}")
-    return named or KERNELS
+    return named or tuple(KERNELS)
 
 
 setup(
@@ -135,7 +145,7 @@ setup(
     ext_modules=[
         Extension(
             f"spmrl_bench.{name}",
-            [f"spmrl_bench/{name.replace('.', '/')}.pyx"],
+            [KERNELS[name]],
             depends=HEADERS,
             optional=True,
         )

@@ -1,21 +1,63 @@
-"""spmrl_bench: train, select and score neural parsers over many treebanks.
+"""spmrl_bench: train, select and score parsers over many treebanks.
 
-The top-level package imports nothing heavy: reading trees and scoring them needs
-neither torch nor a model.
+What a program needs of it, imported when it is used: trees are read and scored without torch.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spmrl_bench.parsing.models import load_parser
+    from spmrl_bench.errors import SpmrlError
+    from spmrl_bench.experiments.api import evaluate, results_frame, train
+    from spmrl_bench.parsers.base import Parser
+    from spmrl_bench.parsing.models import load_parser as load
+    from spmrl_bench.readers.brackets import read_brackets_file as read_trees
+    from spmrl_bench.readers.conll import read_dependencies
+    from spmrl_bench.scoring.attachment import score_dependencies
+    from spmrl_bench.scoring.texts import score_trees
+    from spmrl_bench.treebanks.treebank import open_treebank
+    from spmrl_bench.trees.dependencies import DependencyTree
+    from spmrl_bench.trees.parse import Parse
+    from spmrl_bench.trees.tree import Tree
 
-__all__ = ["load_parser"]
+__all__ = [
+    "DependencyTree",
+    "Parse",
+    "Parser",
+    "SpmrlError",
+    "Tree",
+    "evaluate",
+    "load",
+    "open_treebank",
+    "read_dependencies",
+    "read_trees",
+    "results_frame",
+    "score_dependencies",
+    "score_trees",
+    "train",
+]
 __version__ = "0.1.0"
+
+_PLACES = {
+    "DependencyTree": "trees.dependencies:DependencyTree",
+    "Parse": "trees.parse:Parse",
+    "Parser": "parsers.base:Parser",
+    "SpmrlError": "errors:SpmrlError",
+    "Tree": "trees.tree:Tree",
+    "evaluate": "experiments.api:evaluate",
+    "load": "parsing.models:load_parser",
+    "open_treebank": "treebanks.treebank:open_treebank",
+    "read_dependencies": "readers.conll:read_dependencies",
+    "read_trees": "readers.brackets:read_brackets_file",
+    "results_frame": "experiments.api:results_frame",
+    "score_dependencies": "scoring.attachment:score_dependencies",
+    "score_trees": "scoring.texts:score_trees",
+    "train": "experiments.api:train",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name != "load_parser":
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from spmrl_bench.parsing.models import load_parser
-
-    return load_parser
+    module, _, attribute = _PLACES[name].partition(":")
+    return getattr(import_module(f"{__name__}.{module}"), attribute)

@@ -8,13 +8,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from typing import NoReturn
 
 from spmrl_bench.process.console import standard_streams
 from spmrl_bench.process.signals import INTERRUPTED, exit_status, interrupt
-
-#: Exit status of a command that did not do what it was asked for.
-FAILED = 1
 
 
 def main() -> None:
@@ -31,23 +27,13 @@ def main() -> None:
     # training down twentyfold; a short spin keeps most of the speed of an idle machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     try:
-        with standard_streams(FAILED):
+        with standard_streams(status=1):
             from spmrl_bench.cli import app
 
             app(prog_name="spmrl-bench")
     except KeyboardInterrupt as stopped:  # before a command has begun, or after its end
-        _end(stopped)
-    except SystemExit as ended:
-        # Where it has hold of the interrupt, typer gives a status of its own and says nothing.
-        cause = ended.__context__.__cause__ if ended.__context__ else None
-        if not isinstance(cause, KeyboardInterrupt):
-            raise
-        _end(cause)
+        print(INTERRUPTED, file=sys.stderr)
+        sys.exit(exit_status(stopped))
     finally:
         for number in answered:  # nothing is left to be saved
             signal.signal(number, signal.SIG_DFL)
-
-
-def _end(stopped: KeyboardInterrupt) -> NoReturn:
-    print(INTERRUPTED, file=sys.stderr)
-    sys.exit(exit_status(stopped))

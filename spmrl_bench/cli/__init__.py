@@ -8,27 +8,22 @@ or parse load torch.
 
 from __future__ import annotations
 
-# Importing a module of commands registers them with the application.
+# Importing a module of commands registers them with the application, in this order.
 from spmrl_bench.cli import (  # noqa: F401
     annotation,
     attention,
-    bench,
-    comparisons,
-    dependencies,
+    compare,
     heads,
-    leaderboard,
-    listings,
-    multilingual,
     packages,
     parsing,
-    run_folders,
+    recipes,
+    results,
     runs,
-    scores,
+    score,
     search,
-    settings,
-    site,
     study,
     systems,
+    train,
     treebanks,
 )
 from spmrl_bench.cli.app import app

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import treebanks as group
 from spmrl_bench.cli.options import Device, check_choice
 from spmrl_bench.errors import SpmrlError
 
@@ -35,7 +35,7 @@ Split = Annotated[
 ]
 
 
-@app.command()
+@group.command()
 def disagreements(
     what: Annotated[
         str,
@@ -164,7 +164,7 @@ def _heading(
     )
 
 
-@app.command()
+@group.command()
 def variation(
     treebank: Annotated[str, typer.Argument(metavar="TREEBANK", help="Name of a treebank.")],
     split: Split = None,

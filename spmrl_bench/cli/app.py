@@ -1,85 +1,119 @@
-"""The application: one message and a status for what the user caused, a traceback for a defect."""
+"""The application: its groups of commands, and one line and a status for what the user caused.
+
+A defect of the program keeps its traceback. Knows no command: each registers itself with the
+application or with a group.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
-from typing import Annotated, Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from spmrl_bench import __version__
-from spmrl_bench.entry import FAILED
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.signals import exit_status
 
+# Exit statuses.
+FAILED = 1  # the command did not do what it was asked for
+MISUSED = 2  # it was not understood
+
 # What the system can run out of, whatever the program does.
 _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+# What the extra "train" brings.
+_TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "torch"}
+# Click's usage error, which some versions of typer bring along under a name of their own.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+#: Names that commands had, and what to type now.
+RENAMED = {
+    "multilingual": "spmrl-bench train --track TRACK' and 'spmrl-bench eval --track TRACK",
+    "leaderboard": "spmrl-bench train --track TRACK --system all' and the same with 'eval",
+    "table": "spmrl-bench results table",
+    "site": "spmrl-bench results site",
+    "explain": "spmrl-bench compare",
+    "score-dependencies": "spmrl-bench score",
+    "validate": "spmrl-bench treebanks check",
+    "new-treebank": "spmrl-bench treebanks add",
+    "treebanks show": "spmrl-bench treebanks check NAME --figures",
+    "disagreements": "spmrl-bench treebanks suspects NAME --model RUN",
+    "variation": "spmrl-bench treebanks suspects NAME",
+    "settings": "spmrl-bench recipes show",
+    "search": "spmrl-bench study search",
+    "study list": "spmrl-bench study run",
+    "package": "spmrl-bench model package",
+    "attention": "spmrl-bench model attention",
+    "heads": "spmrl-bench model heads",
+    "trace": "spmrl-bench model heads --sentence WORDS",
+    "task": "spmrl-bench systems task",
+    "enter": "spmrl-bench systems enter",
+    "runs cancel": "kill PID' or 'scancel JOB",
+    "runs watch": "watch spmrl-bench runs list",
+    "bench": "make bench",
+}
 
 
-# As --help lists them: the way of a run first.
-ORDER = (
-    "train",
-    "eval",
-    "multilingual",
-    "table",
-    "site",
-    "study",
-    "search",
-    "attention",
-    "heads",
-    "trace",
-    "parse",
-    "package",
-    "score",
-    "score-dependencies",
-    "leaderboard",
-    "systems",
-    "task",
-    "enter",
-    "compare",
-    "explain",
-    "recipes",
-    "settings",
-    "treebanks",
-    "validate",
-    "new-treebank",
-    "disagreements",
-    "variation",
-    "runs",
-    "bench",
-)
-
-# What goes on where it was interrupted.
-_CONTINUED = ("train", "eval", "multilingual", "study", "search", "leaderboard")
+# Commands that go on where they were interrupted.
+_CONTINUED = ("train", "eval", "run", "search")
 
 
-class _Commands(TyperGroup):
-    """Turns what the user caused into one message and a status; a defect keeps its traceback."""
+class Commands(TyperGroup):
+    """Commands in the order in which they were registered."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(self.commands, key=ORDER.index)
+        return list(self.commands)
+
+    def make_context(self, *args: Any, **extra: Any) -> Any:
+        with _one_line():
+            return super().make_context(*args, **extra)
 
     def invoke(self, ctx: Any) -> Any:
-        try:
+        with _one_line(ctx):
             return super().invoke(ctx)
-        except SpmrlError as error:
-            typer.echo(f"spmrl-bench: {error}", err=True)
-            raise typer.Exit(FAILED) from None
-        except BrokenPipeError:
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = " ".join([*ctx.command_path.split()[1:], *args[:1]])
+        if args and args[0] not in self.commands and name in RENAMED:
+            raise _UsageError(f"'{name}' is now '{RENAMED[name]}'", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@contextmanager
+def _one_line(ctx: Any = None) -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        message = error.format_message()
+        path = error.ctx.command_path if error.ctx else "spmrl-bench"
+        # Without a command, the message is the help.
+        _fail(message if message.startswith("Usage:") else f"{path}: {message}", MISUSED)
+    except SpmrlError as error:
+        _fail(f"spmrl-bench: {error}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _TRAIN:
             raise
-        except OSError as error:
-            if not (problem := _outside(error)):
-                raise
-            typer.echo(f"spmrl-bench: {problem}", err=True)
-            raise typer.Exit(FAILED) from None
-        except KeyboardInterrupt as interrupt:
-            message = str(interrupt) or "interrupted"
-            if ctx.invoked_subcommand in _CONTINUED:
-                message += "; give the same command again (without --fresh) to continue"
-            typer.echo(f"\nspmrl-bench: {message}", err=True)
-            raise typer.Exit(exit_status(interrupt)) from None
+        _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[train]'")
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if not (problem := _outside(error)):
+            raise
+        _fail(f"spmrl-bench: {problem}")
+    except KeyboardInterrupt as interrupt:
+        message = str(interrupt) or "interrupted"
+        if ctx is not None and ctx.invoked_subcommand in _CONTINUED:
+            message += "; give the same command again (without --fresh) to continue"
+        _fail(f"\nspmrl-bench: {message}", exit_status(interrupt))
+
+
+def _fail(message: str, status: int = FAILED) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(status) from None
 
 
 def _outside(error: OSError) -> str:
@@ -94,12 +128,21 @@ def _outside(error: OSError) -> str:
     return reason if error.errno in _OUTSIDE else ""
 
 
+def _group(name: str, about: str) -> typer.Typer:
+    """A group of commands; without one of them it prints its help."""
+    made = typer.Typer(cls=Commands, help=about, no_args_is_help=True, **_PLAIN)
+    app.add_typer(made, name=name)
+    return made
+
+
+# One column of plain text, for any terminal and any pager.
+_PLAIN: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
 app = typer.Typer(
-    cls=_Commands,
+    cls=Commands,
     no_args_is_help=True,
-    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    **_PLAIN,
 )
 
 
@@ -118,7 +161,16 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    """Train, select and score neural parsers over many treebanks.
+    """Train, select and score parsers over many treebanks.
 
-    Start with `spmrl-bench train german`, then `spmrl-bench eval german`.
+    Start with 'spmrl-bench train german', then 'spmrl-bench eval german'.
     """
+
+
+treebanks = _group("treebanks", "List, fetch, check and add treebanks, and find suspect annotation")
+runs = _group("runs", "List training runs, print their logs, free room")
+results = _group("results", "Print the tables of all results, or build their pages")
+systems = _group("systems", "Install external parsers, or enter their parses")
+study = _group("study", "Repeat the experiments of the papers, or search for settings")
+model = _group("model", "Package a trained parser, or look into it")
+recipes = _group("recipes", "List what can be trained, and what can be set")

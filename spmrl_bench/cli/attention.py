@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import model as group
 from spmrl_bench.cli.options import Device, Model, check_choice
 from spmrl_bench.errors import SpmrlError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
 
 
-@app.command()
+@group.command()
 def attention(
     model: Model,
     sentence: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import model as group
 from spmrl_bench.cli.options import Device, Model, check_choice, print_rows
 from spmrl_bench.errors import SpmrlError
 
@@ -29,7 +29,7 @@ Split = Annotated[
 ]
 
 
-@app.command()
+@group.command()
 def heads(
     model: Model,
     files: Annotated[
@@ -119,7 +119,7 @@ def heads(
         typer.echo(f"spmrl-bench: {output} written", err=True)
 
 
-@app.command()
+@group.command()
 def trace(
     model: Model,
     sentence: Annotated[

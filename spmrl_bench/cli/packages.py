@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import model as group
 from spmrl_bench.cli.options import ResultsFolder
 
 
-@app.command()
+@group.command()
 def package(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="The folder of a run that was scored.")

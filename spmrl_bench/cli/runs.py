@@ -1,183 +1,139 @@
-"""Commands that train and evaluate parsers."""
+"""Commands about the folders of runs: how each stands, what it has said, and the room it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import (
-    Device,
-    Jobs,
-    Lang,
-    Minutes,
-    On,
-    ResultsFolder,
-    RunsFolder,
-    SaveParses,
-    Seed,
-    Seeds,
-    Settings,
-    Size,
-    StrictFiles,
-    SystemName,
-    Track,
-    TreebankName,
-    Variant,
-    chosen_seeds,
-    name_left_out,
-    parse_settings,
-    raise_all,
-    required_lang,
-)
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.cli.app import runs as group
+from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows
 
-if TYPE_CHECKING:
-    from spmrl_bench.experiments.plan import Run
-    from spmrl_bench.systems.run import SystemRun
+RunsNamed = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[RUN]...",
+        help="Runs, or folders of runs. Default: all of `--runs`.",
+        show_default=False,
+    ),
+]
 
 
-@app.command()
-def train(
-    lang: Lang = None,
-    treebank: TreebankName = None,
-    track: Track = None,
-    variant: Variant = None,
-    size: Size = None,
-    seed: Seed = None,
-    seeds: Seeds = None,
-    jobs: Jobs = None,
-    on: On = None,
-    device: Device = "auto",
-    minutes: Minutes = None,
-    settings: Settings = None,
-    system: SystemName = None,
+@group.command("list")
+def listing(
+    names: RunsNamed = None,
     runs: RunsFolder = Path("runs"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete what the run folders hold and start anew.")
-    ] = False,
-) -> None:
-    """Train the variants of a language's recipe on its first treebank that is present.
-
-    A run that was interrupted continues where it stopped when the same command is given
-    again; a finished one is not trained twice. A run that fails does not stop the others.
-
-    Examples:
-
-        spmrl-bench train german
-
-        spmrl-bench train german --track mini --variant charlstm --seed 2
-
-        spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
-
-        spmrl-bench train german --minutes 20
-
-        spmrl-bench train german --seeds 5 --on slurm:partition=gpu,gpus=1
-
-        spmrl-bench train basque --system udpipe --minutes 10
-    """
-    from spmrl_bench.experiments.train import train_all
-    from spmrl_bench.process.executors.backend import parse_backend
-
-    backend = parse_backend(on)
-    work = _runs(
-        lang, system, variant, minutes, settings, runs_dir=runs, treebank=treebank, track=track,
-        size=size, seeds=chosen_seeds(seed, seeds),
-    )  # fmt: skip
-    train_all(work, device=device, fresh=fresh, jobs=jobs, on=backend)
-
-
-def _runs(
-    lang: str | None,
-    system: str | None,
-    variants: list[str] | None,
-    minutes: float | None,
-    settings: list[str] | None,
-    **options: Any,
-) -> Sequence[Run | SystemRun]:
-    """The runs that the options of `train` and `eval` name."""
-    from spmrl_bench.experiments.plan import make_runs
-
-    if system is None:
-        given = parse_settings(settings, minutes)
-        return make_runs(required_lang(lang), variants=variants, settings=given, **options)
-    if variants:
-        raise SpmrlError("--variant: not for the parsers of others (--system)")
-    from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.run import system_runs
-
-    known, given = load_system(system), parse_settings(settings)
-    return system_runs(required_lang(lang), known, settings=given, minutes=minutes, **options)
-
-
-@app.command("eval")
-def evaluate(
-    lang: Lang = None,
-    treebank: TreebankName = None,
-    track: Track = None,
-    variant: Variant = None,
-    size: Size = None,
-    seed: Seed = None,
-    seeds: Seeds = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs scored at once.")] = 1,
-    on: On = None,
-    device: Device = "auto",
-    minutes: Minutes = None,
-    settings: Settings = None,
-    system: SystemName = None,
-    runs: RunsFolder = Path("runs"),
-    results: ResultsFolder = Path("results"),
-    ensemble: Annotated[
-        bool,
+    state: Annotated[
+        list[str] | None,
         typer.Option(
-            "--ensemble", help="Also score all runs of the selected variant as one parser."
+            metavar="STATE",
+            help="Only runs in this state: running, failed, interrupted or done; "
+            "may be repeated. Default: all.",
+            show_default=False,
         ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON object for each run, one a line.")
     ] = False,
-    save_parses: SaveParses = False,
-    strict: StrictFiles = False,
 ) -> None:
-    """Select the variant with the best dev F1, score it on test, and print the table.
+    """List runs: in what state each is, where it runs, how far it is and how good so far.
 
-    Takes the same options as `train` and scores what it trained. With several seeds, the mean
-    over the seeds selects. The test split is scored for the runs of the selected variant only.
-    Each run leaves a record in the results folder; `spmrl-bench table` shows all of them.
+    'watch spmrl-bench runs list' shows how they go on; a process that is ended by 'kill' saves
+    first.
 
     Examples:
 
-        spmrl-bench eval german
+        spmrl-bench runs list
 
-        spmrl-bench eval german --track mini --variant charlstm --seed 2
-
-        spmrl-bench eval german --seeds 5 --ensemble
-
-        spmrl-bench eval basque --system udpipe --minutes 10
+        spmrl-bench runs list --state failed --state interrupted
     """
-    from spmrl_bench.experiments.score import KnownRecords, evaluate_all
-    from spmrl_bench.leaderboard.published import load_published
-    from spmrl_bench.leaderboard.tables import results_markdown
-    from spmrl_bench.process.executors.backend import parse_backend
-
-    backend = parse_backend(on)
-    if system is not None and ensemble:
-        raise SpmrlError("--ensemble: not for the parsers of others (--system)")
-    work = _runs(
-        lang, system, variant, minutes, settings, runs_dir=runs, treebank=treebank, track=track,
-        size=size, seeds=chosen_seeds(seed, seeds),
-    )  # fmt: skip
-    known = KnownRecords(results)
-    published, wrong = load_published()
-    name_left_out([*known.problems.values(), *wrong], strict)
-    records, errors = evaluate_all(
-        work,
-        known,
-        device=device,
-        ensemble=ensemble,
-        jobs=jobs,
-        on=backend,
-        save_parses=save_parses,
+    from spmrl_bench.experiments.listing import (
+        HEADINGS,
+        STATES,
+        counts,
+        find_runs,
+        json_line,
+        row,
+        run_named,
+        state_of,
     )
-    raise_all(errors)
-    typer.echo(results_markdown(records, published), nl=False)
+
+    for each in state or ():
+        check_choice("state", each, STATES)
+    folders: list[Path] = []
+    for place in names or [runs]:
+        inside = next((at for at in (place, runs / place) if at.is_dir()), place)
+        found = find_runs(inside) if inside.is_dir() or not names else []
+        folders += found or [run_named(str(place), runs)] if names else found
+    looked_at = map(state_of, dict.fromkeys(folders))
+    states = [run for run in looked_at if not state or run.state in state]
+    if as_json:
+        for run in states:
+            typer.echo(json_line(run, runs))
+        return
+    if states:
+        print_rows(HEADINGS, (row(run, runs) for run in states))
+    typer.echo(counts(states))
+
+
+@group.command()
+def log(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="A run: its path, or what `spmrl-bench runs list` calls it."
+        ),
+    ],
+    runs: RunsFolder = Path("runs"),
+) -> None:
+    """Print what a run has said: its evaluations, and what it failed of.
+
+    Example:
+
+        spmrl-bench runs log german-mini/small-charlstm-seed1
+    """
+    from spmrl_bench.experiments.listing import log_of, run_named
+
+    for piece in log_of(run_named(name, runs)):
+        typer.echo(piece, nl=False)
+
+
+@group.command()
+def clean(
+    names: RunsNamed = None,
+    runs: RunsFolder = Path("runs"),
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
+    ] = False,
+) -> None:
+    """Drop the last checkpoints of finished runs, which only a run that goes on needs.
+
+    The best parser, the settings and the log stay, and so does what says that the run has ended:
+    `eval`, `parse` and all else work as before, and `train` does not train it again. Runs that
+    have not ended, or could go on with more minutes, are left as they are, and so are those that
+    another process trains.
+
+    Examples:
+
+        spmrl-bench runs clean --dry-run
+
+        spmrl-bench runs clean runs/german-mini
+    """
+    from spmrl_bench.experiments.listing import clean_runs
+
+    answers = [run for place in names or [runs] for run in clean_runs(place, dry_run=dry_run)]
+    for run in answers:
+        typer.echo(f"{run.folder}: {f'kept, {run.kept}' if run.kept else _megabytes(run.freed)}")
+    verb = "would be freed" if dry_run else "freed"
+    kept = sum(bool(run.kept) for run in answers)
+    freed = _megabytes(sum(run.freed for run in answers))
+    typer.echo(f"{freed} {verb} in {_runs(len(answers) - kept)}, {_runs(kept)} kept")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _runs(number: int) -> str:
+    return f"{number} run{'' if number == 1 else 's'}"

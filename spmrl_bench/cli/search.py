@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import study as group
 from spmrl_bench.cli.options import (
     Device,
     Lang,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spmrl_bench.leaderboard.record import Search, SearchTrial
 
 
-@app.command()
+@group.command()
 def search(
     lang: Lang = None,
     treebank: TreebankName = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import study as group
 from spmrl_bench.cli.options import (
     Device,
     Jobs,
@@ -23,7 +23,7 @@ from spmrl_bench.cli.options import (
 )
 
 
-@app.command()
+@group.command("run")
 def study(
     name: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import systems as group
 from spmrl_bench.cli.options import (
     ResultsFolder,
     SaveParses,
@@ -18,16 +18,13 @@ from spmrl_bench.cli.options import (
 )
 from spmrl_bench.errors import SpmrlError
 
-systems_app = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
-app.add_typer(systems_app, name="systems")
-
 TreebankArgument = Annotated[
     str, typer.Argument(metavar="TREEBANK", help="As `spmrl-bench treebanks` lists it.")
 ]
 Split = Annotated[Literal["dev", "test"], typer.Option(help="Which sentences.")]
 
 
-@app.command()
+@group.command()
 def task(
     treebank: TreebankArgument,
     split: Split = "dev",
@@ -53,7 +50,7 @@ def task(
         typer.echo(f"wrote {path}")
 
 
-@app.command()
+@group.command()
 def enter(
     treebank: Annotated[str, typer.Option(help="The treebank that was parsed.")],
     system: Annotated[str, typer.Option(help="Name of the parser, such as Stanza.")],
@@ -133,21 +130,17 @@ def enter(
     typer.echo(results_markdown([record], []), nl=False)
 
 
-@systems_app.callback(invoke_without_command=True)
-def systems(context: typer.Context) -> None:
-    """List the parsers of others that can be trained or run here, and install them.
+@group.command("list")
+def listing() -> None:
+    """List the external parsers that can be trained or run here.
 
-    Each is described by a file `systems/NAME.toml`, of the program or in your own folder
-    ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). `train` and `eval` take their names with `--system`.
+    Each is described by a file systems/NAME.toml, of the program or in your own folder
+    ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). 'train' and 'eval' take their names with --system.
 
-    Examples:
+    Example:
 
-        spmrl-bench systems
-
-        spmrl-bench systems install udpipe
+        spmrl-bench systems list
     """
-    if context.invoked_subcommand is not None:
-        return
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.install import is_installed, version_of
 
@@ -160,7 +153,7 @@ def systems(context: typer.Context) -> None:
     print_rows(("name", "system", "answers", "", "version here"), rows)
 
 
-@systems_app.command("install")
+@group.command()
 def install(
     name: Annotated[str, typer.Argument(metavar="NAME", help="As `spmrl-bench systems` lists it.")],
     python: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spmrl_bench.cli.app import app
+from spmrl_bench.cli.app import treebanks
 from spmrl_bench.cli.options import check_choice, print_rows, raise_all
 from spmrl_bench.errors import SpmrlError, TreebankError
 
@@ -24,25 +24,18 @@ _VALIDATED = (
 )  # fmt: skip
 _SHOWN = 20  # errors printed unless all are asked for
 
-treebanks = typer.Typer(rich_markup_mode="markdown", invoke_without_command=True)
-app.add_typer(treebanks, name="treebanks")
 
-
-@treebanks.callback()
-def listing(context: typer.Context) -> None:
+@treebanks.command("list")
+def listing() -> None:
     """List the treebanks the program knows, which are present, and where it looked.
 
     Treebanks other than the mini ones are read from the directory that the environment
     variable TREEBANKS names.
 
-    Examples:
+    Example:
 
-        TREEBANKS=~/treebanks spmrl-bench treebanks
-
-        TREEBANKS=~/treebanks spmrl-bench treebanks fetch english-wsj-sample
+        TREEBANKS=~/treebanks spmrl-bench treebanks list
     """
-    if context.invoked_subcommand is not None:
-        return
     from spmrl_bench.treebanks.catalogue import treebank_statuses
     from spmrl_bench.treebanks.manifest import SPLITS
     from spmrl_bench.treebanks.patterns import some
@@ -92,8 +85,8 @@ def fetch(
         typer.echo(f"{name}: {len(written)} files fetched; licence: {manifest.licence}")
 
 
-@app.command()
-def validate(
+@treebanks.command()
+def check(
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="[NAME]...", help="Treebanks, or `all` that are present."),
@@ -117,14 +110,13 @@ def validate(
 
     Examples:
 
-        TREEBANKS=~/treebanks spmrl-bench validate all
+        TREEBANKS=~/treebanks spmrl-bench treebanks check all
 
-        TREEBANKS=~/treebanks spmrl-bench validate german-spmrl --figures
+        TREEBANKS=~/treebanks spmrl-bench treebanks check german-spmrl --figures
     """
     from spmrl_bench.experiments.plan import recipe_problems
     from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
-    from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table
-    from spmrl_bench.treebanks.check import validate as check
+    from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table, validate
 
     everything = not names or names == ["all"]
     wrong: list[TreebankError] = []
@@ -134,7 +126,7 @@ def validate(
     manifests = [load_manifest(name) for name in names or ()]
     results = []
     for manifest in manifests:
-        result = check(manifest)
+        result = validate(manifest)
         if result.present:
             longest = {split: one.longest for split, one in result.statistics.items()}
             result.problems += recipe_problems(manifest.name, longest)
@@ -151,7 +143,9 @@ def validate(
     print_rows(_VALIDATED, rows)
     failed = [result for result in results if not result.sound]
     for result in failed:
-        problems = result.problems or ["not present: 'spmrl-bench treebanks' says what is missing"]
+        problems = result.problems or [
+            "not present: 'spmrl-bench treebanks list' says what is missing"
+        ]
         typer.echo(f"\n{result.name}: {len(problems)} problem(s)", err=True)
         _print_errors(problems, every)
         if result.deviating:
@@ -163,8 +157,8 @@ def validate(
     raise_all(wrong)
 
 
-@app.command("new-treebank")
-def new_treebank(
+@treebanks.command()
+def add(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with its files.")],
     language: Annotated[
         str | None,
@@ -224,9 +218,9 @@ def new_treebank(
 
     Examples:
 
-        spmrl-bench new-treebank ~/treebanks/my_treebank --language icelandic
+        spmrl-bench treebanks add ~/treebanks/my_treebank --language icelandic
 
-        spmrl-bench new-treebank corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
+        spmrl-bench treebanks add corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
     from spmrl_bench.experiments.recipe import new_recipe
     from spmrl_bench.storage.paths import home

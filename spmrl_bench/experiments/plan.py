@@ -297,8 +297,8 @@ def plan_board(
     Args:
         languages: names of recipes; by default all.
         treebanks: only these.
-        variants: only these; by default, of each layer of a treebank, those that learn it alone
-            and are trained without being named, or the first one that there is.
+        variants: only these, or none of ours; by default, of each layer of a treebank, those that
+            learn it alone and are trained without being named, or the first one that there is.
         others: what makes the runs of parsers of others, as :func:`make_runs`, by their layer.
         settings, options: those of :func:`make_runs`; the settings are those of our variants.
 
@@ -314,7 +314,7 @@ def plan_board(
             there.add(bank.name)
             size = recipe.size_of(bank.track, options.get("size"))
             for layer in bank.layers if bank.name in (treebanks or there) else ():
-                usual = variants or learnable(recipe, [layer], size)
+                usual = learnable(recipe, [layer], size) if variants is None else variants
                 if own := [one for one in usual if layers_of(recipe, one) == (layer,)]:
                     given = {"variants": own, "settings": settings, **options}
                     runs += make_runs(name, treebank=bank.name, **given)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.errors import ScoreError
+from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.compare import joined_signature, score_key
 from spmrl_bench.leaderboard.frame import (
     Key,
@@ -503,6 +503,30 @@ class Results:
     @cached_property
     def groups(self) -> list[Group]:
         return groups_of(self.stored)
+
+    def named(self, name: str, treebank: str | None = None) -> list[Record]:
+        """The records of an entry that a table names, or of a variant or system with one entry.
+
+        Empty where there is none; a RecordError where there are several.
+        """
+        entries = [
+            (group, entry)
+            for group in self.groups
+            if treebank in (None, group.treebank)
+            for entry in group.entries
+            if not entry.baseline
+        ]
+        for names in (("title", "name"), ("variant",)):
+            found = [one for one in entries if name in (getattr(one[1], key) for key in names)]
+            if len(found) > 1:
+                listed = "; ".join(f"{entry.title} on {group.treebank}" for group, entry in found)
+                raise RecordError(
+                    f"{name}: several entries ({listed}); say which with its whole name and "
+                    "--treebank"
+                )
+            if found:
+                return [one.record for one in found[0][1].stored]
+        return []
 
 
 def load_results(folders: Iterable[Path]) -> Results:

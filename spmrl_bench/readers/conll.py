@@ -104,6 +104,11 @@ def read_conll_file(
     return read_conll(read_text(path, encoding), path=path, **options)
 
 
+def read_dependencies(path: FilePath, *, encoding: str = "utf-8") -> Iterator[DependencyTree]:
+    """Yield the trees of a file of CoNLL-U or CoNLL-X, with the errors of :func:`read_conll`."""
+    return (sentence.tree for sentence in read_conll_file(path, encoding=encoding))
+
+
 def read_conll(
     source: str,
     *,

@@ -129,6 +129,10 @@ class Metric(ABC, Generic[CountsT, RulesT]):
         lines = figure_lines(self.figures, {"": self.values(counts)}, 24, 14)[1:]
         return "".join(f"{line}\n" for line in lines)
 
+    def report_dict(self, counts: CountsT, rules: RulesT) -> dict[str, object]:
+        """Return the report as JSON-able values."""
+        return dict(self.values(counts))
+
     def title(self, figure: str) -> str:
         """Return what a figure is called."""
         return self.figures[figure].title if figure in self.figures else figure

@@ -23,7 +23,14 @@ from spmrl_bench.readers.brackets import one_tree_per_line, parse_brackets, read
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.evalb import count_brackets, label_rules
-from spmrl_bench.scoring.prm import PUBLISHED, MissingParse, Parameters, Policy, Punctuation
+from spmrl_bench.scoring.prm import (
+    PUBLISHED,
+    MissingParse,
+    Parameters,
+    Policy,
+    Punctuation,
+    load_prm,
+)
 from spmrl_bench.trees.escapes import decode_label, escapes_named
 from spmrl_bench.trees.tree import Tree, is_nltk
 
@@ -35,11 +42,12 @@ TreeLike = Tree | str | list[Any] | None
 def score_trees(
     gold: Sequence[TreeLike],
     test: Sequence[TreeLike],
-    prm: Parameters,
+    prm: Parameters | str = "spmrl",
     policy: Policy = PUBLISHED,
 ) -> BracketCounts:
     """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
+    ``prm`` may be what :func:`~spmrl_bench.scoring.prm.load_prm` takes.
     A sentence without a parse is None or a tree without words. Text is read as ``score_files``
     reads a line, so that it is a tree without words where it is blank or ``(())``. The leaves of
     NLTK's trees are the words; where they hold escapes and the other side does not, translate
@@ -49,6 +57,8 @@ def score_trees(
         ScoreError: the sides have different numbers of sentences, or one is malformed or of
             another type.
     """
+    if isinstance(prm, str):
+        prm = load_prm(prm)
     if len(gold) != len(test):
         raise ScoreError(
             f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"

@@ -1,0 +1,278 @@
+"""The command that compares two parsers: is their difference chance, and what else differs?"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out, print_rows
+from spmrl_bench.cli.score import is_conll
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.leaderboard.record import Record
+    from spmrl_bench.scoring.counts import Counts
+    from spmrl_bench.scoring.metric import Metric
+    from spmrl_bench.scoring.significance import Comparison, Interval, Ratio
+
+_WHICH = (
+    "A run folder; a record, or the beginning of its name; a variant or a system as the table "
+    "names it, with all its seeds; or, with --gold, a file of parses."
+)
+First = Annotated[str, typer.Argument(metavar="A", help=_WHICH)]
+Second = Annotated[str, typer.Argument(metavar="B", help="Likewise.")]
+
+FEW = 100  # sentences below which the bootstrap finds too many differences
+
+
+class _Side(NamedTuple):
+    """The counts of one side on the same sentences, and the signature of each."""
+
+    counts: list[Counts]  # of each seed
+    signatures: list[str]
+
+
+@app.command()
+def compare(
+    first: First,
+    second: Second,
+    treebank: Annotated[
+        str | None, typer.Option(help="Of variants and systems; needed where several have them.")
+    ] = None,
+    split: Annotated[
+        str | None,
+        typer.Option(help="dev or test.", show_default="test where both were scored on it"),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="By which metric.", show_default="the first that both have"),
+    ] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Gold trees of two files of parses.", show_default=False)
+    ] = None,
+    prm: Annotated[str, typer.Option(help="Parameter set for files of brackets.")] = "spmrl",
+    trials: Annotated[
+        int, typer.Option(min=1, help="Random swaps and random draws of sentences.")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the swaps and draws.")] = 0,
+    form: Annotated[
+        Literal["table", "json"], typer.Option("--format", help="What to print.")
+    ] = "table",
+    latex: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the table as LaTeX.", show_default=False),
+    ] = None,
+    results: ResultsFolder = Path("results"),
+    strict: StrictFiles = False,
+) -> None:
+    """Is the difference of two parsers chance, and what else differs?
+
+    Prints both scores with 95 % confidence intervals, the difference B - A, and the p of two
+    tests over sentences: approximate randomisation and paired bootstrap; over several seeds of
+    both, also that of a permutation test of their means. Below stands what else differs in their
+    making. Scores that do not compare are refused, with the keys that differ.
+
+    Examples:
+
+        spmrl-bench compare runs/german-mini/small-{charlstm,bilstm}-seed1
+
+        spmrl-bench compare charlstm bilstm --treebank german-mini --latex difference.tex
+
+        spmrl-bench compare a.mrg b.mrg --gold gold.mrg
+    """
+    from spmrl_bench.scoring import significance
+    from spmrl_bench.scoring.metric import metric_named
+
+    differing: list[tuple[str, str, str]] = []
+    if gold is not None:
+        where = str(gold)
+        name, sides = _of_files(gold, Path(first), Path(second), prm)
+    else:
+        from spmrl_bench.leaderboard.compare import (
+            common_metric,
+            common_split,
+            record_differences,
+        )
+
+        found = _find((first, second), results, treebank, strict)
+        one, other = (records[0] for records in found)
+        where, name = split or common_split(one, other), metric or common_metric(one, other)
+        differing = record_differences(one, other)
+        sides = _of_records(found, where, name)
+    scorer = metric_named(name)
+    one_ratios, other_ratios = (
+        _sums(scorer, side.counts, len(beside.counts)) for side, beside in (sides, sides[::-1])
+    )
+    pairs = zip(one_ratios, other_ratios, strict=True)
+    # What is 0 of 0 cannot be compared, as the precision of parses without brackets.
+    defined = [pair for pair in pairs if None not in (pair[0].value, pair[1].value)]
+    if not defined:
+        raise SpmrlError(f"nothing was counted by the metric {name} on {where}")
+    compared = significance.compare(*zip(*defined, strict=True), trials=trials, seed=seed)
+    over_seeds = _over_seeds(scorer, sides)
+    counts = sides[0].counts[0]
+    if latex is not None:
+        _write_latex(latex, compared, scorer, f"A: {first}, B: {second}, {where}")
+    if form == "json":
+        report = {
+            "metric": name,
+            "split": where,
+            "sentences": len(counts),
+            "skipped": counts.skipped,
+            "trials": trials,
+            "seed": seed,
+            "level": significance.LEVEL,
+            "figures": {result.name: asdict(result) for result in compared},
+            "signatures": [text for side in sides for text in side.signatures[:1]],
+            "seeds": over_seeds,
+            "differences": {key: [left, right] for key, left, right in differing},
+        }
+        typer.echo(json.dumps(report, indent=2))
+        return
+    print_rows(_HEADINGS, _rows(compared, scorer))
+    best = compared[0]
+    equal = len(counts) - best.better - best.worse
+    typer.echo(
+        f"\nB is better than A on {best.better:,} sentences of {where}, worse on {best.worse:,}, "
+        f"equal on {equal:,} (by {scorer.title(best.name)})."
+    )
+    if over_seeds:
+        typer.echo(
+            f"Over seeds: {over_seeds['A']} and {over_seeds['B']}; p {over_seeds['p']:.4f} "
+            "(permutation test of the means)."
+        )
+    if len(counts) < FEW:
+        typer.echo(f"Fewer than {FEW} sentences: intervals and p bootstrap are rough.")
+    if counts.skipped:
+        typer.echo(f"LEFT OUT of every figure: {counts.skipped:,} sentences.")
+    swaps = "all swaps" if best.exact else f"{trials:,} random swaps"
+    typer.echo(
+        f"Randomisation: {swaps}; bootstrap: {trials:,} draws; seed {seed}. Intervals: "
+        f"{significance.LEVEL:g} %.\n"
+    )
+    for letter, side in zip("AB", sides, strict=True):
+        typer.echo(f"{letter}: {side.signatures[0]}")
+    if differing:
+        typer.echo("\nWhat else differs:\n")
+        print_rows(("key", "A", "B"), differing)
+
+
+def _find(
+    wanted: Sequence[str], results: Path, treebank: str | None, strict: bool
+) -> list[list[Record]]:
+    """The records of both sides: of one run, or of all seeds of an entry of the table."""
+    from spmrl_bench.leaderboard.board import load_results
+    from spmrl_bench.leaderboard.compare import find_records
+
+    loaded = load_results([results]) if not all(Path(one).exists() for one in wanted) else None
+    found: list[list[Record]] = []
+    for one in wanted:
+        entry = loaded.named(one, treebank) if loaded and not Path(one).exists() else []
+        if not entry:
+            entry, mistakes = find_records((one,), results)
+            name_left_out(mistakes, strict)
+        found.append(entry)
+    return found
+
+
+def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, list[_Side]]:
+    from spmrl_bench.scoring import (
+        AttachmentRules,
+        load_prm,
+        score_dependency_files,
+        score_files,
+    )
+    from spmrl_bench.scoring.bracket_metric import BracketRules
+    from spmrl_bench.scoring.metric import metric_named
+    from spmrl_bench.scoring.signature import sign
+
+    name = "attachment" if is_conll(gold) else "brackets"
+    rules: Any = AttachmentRules() if name == "attachment" else BracketRules(load_prm(prm))
+    sides = []
+    for path in (first, second):
+        counts: Counts = (
+            score_dependency_files(gold, path, rules)
+            if name == "attachment"
+            else score_files(gold, path, *rules)
+        )
+        sides.append(_Side([counts], [sign(metric_named(name), counts, rules).long()]))
+    if (sides[0].counts[0].scored != sides[1].counts[0].scored).any():
+        raise SpmrlError(
+            f"{first} and {second} leave out different sentences of {gold}: a comparison of the "
+            "others would reward failures"
+        )
+    return name, sides
+
+
+def _of_records(found: Sequence[Sequence[Record]], split: str, metric: str) -> list[_Side]:
+    from spmrl_bench.leaderboard.compare import comparable_counts
+
+    sides = []
+    for records, (beside, *_) in (found, found[::-1]):
+        counts = [comparable_counts(record, beside, split, metric)[0] for record in records]
+        results = [record.result(split) for record in records]
+        signatures = [one.metrics[metric].signature_long for one in results if one]
+        sides.append(_Side(counts, signatures))
+    return sides
+
+
+def _sums(scorer: Metric[Any, Any], counts: Sequence[Counts], times: int) -> list[Ratio]:
+    """The figures of all seeds together, multiplied so that both sides weigh the same."""
+    from spmrl_bench.scoring.significance import Ratio
+
+    return [
+        Ratio(
+            each[0].name,
+            times * sum(ratio.numerator for ratio in each),
+            times * sum(ratio.denominator for ratio in each),
+        )
+        for each in zip(*map(scorer.ratios, counts), strict=True)
+    ]
+
+
+def _over_seeds(scorer: Metric[Any, Any], sides: Sequence[_Side]) -> dict[str, Any]:
+    """Means over the seeds and the p of their difference; empty without several on both sides."""
+    from spmrl_bench.scoring.significance import permutation
+
+    values = [[scorer.ratios(one)[0].value or 0.0 for one in side.counts] for side in sides]
+    if min(map(len, values)) < 2:
+        return {}
+    texts = [f"{statistics.fmean(one):.2f} ± {statistics.stdev(one):.2f}" for one in values]
+    return {"A": texts[0], "B": texts[1], "p": permutation(*values)}
+
+
+_HEADINGS = ("", "A", "B", "B - A", "p randomisation", "p bootstrap")
+
+
+def _rows(compared: Sequence[Comparison], metric: Metric[Any, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            metric.title(result.name),
+            f"{result.one:.2f} {_shown(result.one_interval)}",
+            f"{result.other:.2f} {_shown(result.other_interval)}",
+            f"{result.difference:+.2f} {_shown(result.interval, '+')}",
+            f"{result.p_randomisation:.4f}",
+            f"{result.p_bootstrap:.4f}",
+        )
+        for result in compared
+    ]
+
+
+def _shown(interval: Interval, sign: str = "") -> str:
+    return f"[{interval.low:{sign}.2f}, {interval.high:{sign}.2f}]"
+
+
+def _write_latex(
+    path: Path, compared: Sequence[Comparison], metric: Metric[Any, Any], title: str
+) -> None:
+    from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_tables
+
+    table = Table(title, _HEADINGS, _rows(compared, metric), frozenset(_HEADINGS[1:]))
+    write_tables({path: to_latex(Document("", tables=(table,)))})

@@ -1,0 +1,165 @@
+"""Commands that show results: tables and pages of all records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from spmrl_bench.cli.app import results as group
+from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out
+from spmrl_bench.errors import SpmrlError, unknown_name
+
+if TYPE_CHECKING:
+    from spmrl_bench.leaderboard.board import Group, Results
+
+
+@group.command()
+def table(
+    results: ResultsFolder = Path("results"),
+    form: Annotated[
+        Literal["markdown", "csv"], typer.Option("--format", help="What to print.")
+    ] = "markdown",
+    treebank: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Print this treebank only; may be repeated.", show_default=False
+        ),
+    ] = None,
+    track: Annotated[
+        str | None,
+        typer.Option(
+            help="Print the table over the languages of this track, and whether our best or the "
+            "best external parser of each treebank is ahead."
+        ),
+    ] = None,
+    strict: StrictFiles = False,
+) -> None:
+    """Print the tables of all result records, and write them to table.md and table.csv.
+
+    Scores of different treebanks or tracks, or scores counted in different ways, never share a
+    table. Of several records of one run the newest is shown. Records that come with the program
+    are marked as shipped. A track with records of two languages or more also gets
+    multilingual-TRACK.md, .csv and .tex. Files that cannot be read are named and left out.
+
+    Examples:
+
+        spmrl-bench results table
+
+        spmrl-bench results table --treebank german-mini --format csv
+
+        spmrl-bench results table --track open
+    """
+    from spmrl_bench.leaderboard.formats import to_markdown, write_tables
+    from spmrl_bench.leaderboard.multilingual import SUFFIXES, track_file, tracks_of, write_track
+    from spmrl_bench.leaderboard.tables import results_csv, results_document
+
+    found = loaded([results], strict)
+    known = sorted({group.treebank for group in found.groups})
+    for one in treebank or ():
+        if one not in known:
+            raise SpmrlError(f"among the records: {unknown_name('treebank', one, known)}")
+    tracks = tracks_of(found.groups, languages=1)
+    if track is not None and track not in tracks:
+        raise SpmrlError(f"among the records: {unknown_name('track', track, tracks)}")
+
+    def text(groups: list[Group], form: str) -> str:
+        if form == "csv":
+            return results_csv(groups, found.published)
+        return to_markdown(results_document(groups, found.published))
+
+    write_tables(
+        {
+            results / "table.md": text(found.groups, "markdown"),
+            results / "table.csv": text(found.groups, "csv"),
+        }
+    )
+    several = tracks_of(found.groups)
+    for one in tracks:
+        # Tables of one language that are there already do not stay behind the others.
+        if one in several or one == track or track_file(results, one, SUFFIXES[0]).exists():
+            written = write_track(found.groups, one, results, found.published)
+            name = track_file(results, one, f"{{{','.join(SUFFIXES)}}}")
+            typer.echo(f"wrote {name}", err=True)
+            if one == track:
+                typer.echo(f"{written}\n{verdicts(found.groups, track)}", nl=False)
+    if track is None:
+        asked = [group for group in found.groups if not treebank or group.treebank in treebank]
+        typer.echo(text(asked, form), nl=False)
+
+
+@group.command()
+def site(
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of results, whose records and parses are shown; may be repeated.",
+            show_default="results",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of the site.",
+            show_default="site in the first folder of results",
+        ),
+    ] = None,
+    strict: StrictFiles = False,
+) -> None:
+    """Build static pages of all results: treebanks, systems, runs, comparisons, published figures.
+
+    The pages open from the disk, load nothing from elsewhere and need no scripts. Sentences are
+    shown of open and generated treebanks only. The same records give the same bytes.
+
+    Examples:
+
+        spmrl-bench results site
+
+        spmrl-bench results site --results results --results ~/other/results --to public
+    """
+    from spmrl_bench.site.building import site_pages
+    from spmrl_bench.site.writing import write_site
+
+    folders = results or [Path("results")]
+    gathered = loaded(folders, strict)
+    folder = to or folders[0] / "site"
+    written = write_site(folder, site_pages(gathered))
+    for name in written.kept:
+        typer.echo(f"left alone, as it was changed since it was built: {folder / name}", err=True)
+    removed = f", {written.removed:,} of an earlier build removed" if written.removed else ""
+    typer.echo(
+        f"{written.files:,} files, {written.size / 2**20:.1f} MiB{removed}. "
+        f"Open {folder / 'index.html'}"
+    )
+
+
+def loaded(folders: list[Path], strict: bool) -> Results:
+    """Read all results, and say which files are left out.
+
+    Raises:
+        SpmrlError: there is no record.
+    """
+    from spmrl_bench.leaderboard.board import load_results
+
+    found = load_results(folders)
+    name_left_out(found.errors, strict)
+    if not found.stored:
+        places = " or ".join(str(folder / "runs") for folder in folders)
+        raise SpmrlError(
+            f"no records {'that can be read ' if found.errors else ''}in {places}: "
+            "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
+        )
+    return found
+
+
+def verdicts(groups: list[Group], track: str, minutes: float | None = None) -> str:
+    """Which side is ahead on the treebanks of a track, as Markdown."""
+    from spmrl_bench.leaderboard.formats import Document, to_markdown
+    from spmrl_bench.leaderboard.tables import ours_and_others, ours_and_others_table
+
+    treebanks = {group.treebank for group in groups if group.track == track}
+    rows = ours_and_others_table(*ours_and_others(groups, treebanks, minutes))
+    return to_markdown(Document(title="", tables=(rows,)))

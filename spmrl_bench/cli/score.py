@@ -1,0 +1,308 @@
+"""The command that scores files of parses, in brackets or CoNLL-U."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from spmrl_bench.cli.app import app
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.scoring import BracketCounts
+    from spmrl_bench.scoring.bracket_metric import BracketRules
+    from spmrl_bench.scoring.counts import Counts
+    from spmrl_bench.scoring.metric import Metric
+    from spmrl_bench.trees import Tree
+
+    Sides = Callable[[], tuple[list[Tree], list[Tree]]]
+
+_SNIFFED = 65536  # bytes in which a file shows what it holds
+
+
+class _Part(NamedTuple):
+    """What a report says beside its figures."""
+
+    key: str  # in JSON
+    value: object
+    text: str
+
+
+@app.command()
+def score(
+    gold: Annotated[Path, typer.Argument(help="Gold trees: brackets, CoNLL-U or CoNLL-X.")],
+    test: Annotated[Path, typer.Argument(help="Parses of the same sentences.")],
+    prm: Annotated[
+        str,
+        typer.Option(
+            help="Brackets: parameter set (COLLINS, new, nk, spmrl, spmrl_hebrew), or an evalb "
+            "parameter file."
+        ),
+    ] = "spmrl",
+    program: Annotated[
+        str | None,
+        typer.Option(
+            help="Brackets: EVALB or EVALB_SPMRL, whose conventions a parameter file follows that "
+            "does not say so itself.",
+            show_default="EVALB",
+        ),
+    ] = None,
+    missing_parse: Annotated[
+        Literal["skip", "count"],
+        typer.Option(
+            help="Brackets: leave a sentence without parse out (skip), or count its gold brackets "
+            "as missed (count, the option -X of EVALB_SPMRL)."
+        ),
+    ] = "skip",
+    punctuation: Annotated[
+        Literal["by-tag", "by-gold", "none", "ptb-ctb", "unicode"] | None,
+        typer.Option(
+            help="Brackets: remove punctuation by the tags of each side as EVALB does (by-tag), or "
+            "at gold's positions (by-gold, the default where a file has no tags). CoNLL: score "
+            "every word (none, the default), or not those with the gold tag . , : `` '' PU "
+            "(ptb-ctb) or of Unicode punctuation (unicode).",
+            show_default=False,
+        ),
+    ] = None,
+    tags: Annotated[
+        Literal["xpos", "upos"], typer.Option(help="CoNLL: the column of tags for ptb-ctb.")
+    ] = "xpos",
+    relations: Annotated[
+        Literal["whole", "universal", "none"],
+        typer.Option(
+            help="CoNLL: relations as they are, without subtypes (nsubj:pass is nsubj), or none."
+        ),
+    ] = "whole",
+    roots: Annotated[
+        Literal["one", "several"], typer.Option(help="CoNLL: roots that a sentence may have.")
+    ] = "one",
+    by: Annotated[
+        Literal["length", "label", "span"] | None,
+        typer.Option(
+            help="Brackets: break the score down by length of the sentence, label, or length of "
+            "the span; also says what it is without labels."
+        ),
+    ] = None,
+    intervals: Annotated[
+        bool,
+        typer.Option("--intervals", help="Add 95 % confidence intervals (bootstrap, sentences)."),
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if any sentence cannot be scored.")
+    ] = False,
+    allow_skipped: Annotated[
+        bool,
+        typer.Option(
+            "--allow-skipped",
+            help="Accept a score without more than a twentieth of the sentences; with --official "
+            "without any.",
+        ),
+    ] = False,
+    official: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Brackets: let this EVALB or EVALB_SPMRL binary score the files too, and print "
+            "nothing unless it prints the same counts, byte for byte.",
+        ),
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Of both files.")] = "utf-8",
+    form: Annotated[
+        Literal["table", "json", "evalb"],
+        typer.Option("--format", help="evalb is what the C programs print, byte for byte."),
+    ] = "table",
+) -> None:
+    """Score a file of parses against gold trees: brackets as EVALB does, or attachment.
+
+    Both files hold the same sentences in the same order. Which scores are due is seen in the gold
+    file. A sentence whose brackets have other words is left out of every figure, and the report
+    says so; where more than a twentieth are, the status is 1.
+
+    Examples:
+
+        spmrl-bench score gold.mrg parses.mrg
+
+        spmrl-bench score gold.mrg parses.mrg --prm COLLINS --strict --format json
+
+        spmrl-bench score gold.mrg parses.mrg --by label --intervals
+
+        spmrl-bench score gold.conllu parses.conllu --punctuation ptb-ctb
+    """
+    as_json = form == "json"
+    if is_conll(gold, encoding):
+        of_brackets = {"--by": by, "--official": official, "--format evalb": form == "evalb"}
+        of_brackets[f"--punctuation {punctuation}"] = punctuation in ("by-tag", "by-gold")
+        for option in (option for option, value in of_brackets.items() if value):
+            raise SpmrlError(f"{option}: for brackets, but {gold} holds dependency trees")
+        from spmrl_bench.scoring.attachment import AttachmentRules, score_dependency_files
+
+        attachment_rules = AttachmentRules(punctuation or "none", tags, relations, roots)
+        attached = score_dependency_files(gold, test, attachment_rules, encoding=encoding)
+        _print("attachment", attached, attachment_rules, intervals=intervals, as_json=as_json)
+        return
+    from spmrl_bench.scoring import (
+        PUBLISHED,
+        MissingParse,
+        Policy,
+        Punctuation,
+        load_prm,
+        score_files,
+        score_trees,
+    )
+    from spmrl_bench.scoring.bracket_metric import (
+        BRACKETS,
+        BracketRules,
+        left_out_text,
+        require_all,
+        require_most,
+    )
+    from spmrl_bench.scoring.evalb_format import as_evalb
+    from spmrl_bench.scoring.official import check_against_program
+    from spmrl_bench.scoring.signature import sign
+    from spmrl_bench.scoring.texts import read_sides
+    from spmrl_bench.trees.tree import NO_TAG
+
+    if punctuation not in (None, "by-tag", "by-gold"):
+        raise SpmrlError(f"--punctuation {punctuation}: for CoNLL, but {gold} holds brackets")
+    parameters = load_prm(prm, program)
+    for note in parameters.notes:
+        typer.echo(note, err=True)
+    policy = Policy(MissingParse(missing_parse), Punctuation(punctuation or "by-tag"))
+    if official is not None and policy != PUBLISHED:
+        raise SpmrlError(
+            "--missing-parse count and --punctuation by-gold are for our own scorer; the official"
+            " programs cannot do that (EVALB_SPMRL -X counts brackets that no tree has)"
+        )
+    if form == "evalb" and (by is not None or intervals):
+        raise SpmrlError("--by and --intervals are for the formats table and json")
+    counts = score_files(gold, test, parameters, policy, encoding=encoding)
+    sides = cache(partial(read_sides, gold, test, encoding=encoding))
+    ours = official is None and form != "evalb"  # the C programs know tags only
+    if counts.skipped and punctuation is None and ours and (side := _untagged(sides())):
+        typer.echo(
+            f"{side} has no tags ({NO_TAG}): punctuation is removed where gold has it "
+            "(--punctuation by-gold)",
+            err=True,
+        )
+        policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
+        counts = score_trees(*sides(), parameters, policy)
+    rules = BracketRules(parameters, policy)
+    if strict:
+        require_all(counts)
+    also = {}
+    if official is not None:
+        also["scorer"] = scorer = check_against_program(
+            official, gold, test, counts, parameters, allow_skipped=allow_skipped,
+            encoding=encoding,
+        )  # fmt: skip
+        agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
+        typer.echo(agreed, err=True)
+    for sentence, difference in _differences(counts, rules, sides):
+        typer.echo(f"sentence {sentence}: {difference}", err=True)
+    if form == "evalb":
+        typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
+        signature = sign(BRACKETS, counts, rules, **also)
+        typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
+    else:
+        parts = None if by is None else _parts(by, sides(), counts, rules)
+        _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
+    if not allow_skipped:
+        require_most(counts)
+
+
+def is_conll(path: Path, encoding: str = "utf-8") -> bool:
+    """Whether a file begins with a comment or a number, as dependency trees do."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_SNIFFED).decode(encoding, errors="replace")
+    except (OSError, LookupError):
+        return False  # whoever reads it says what is wrong
+    return start.lstrip("\ufeff" + string.whitespace)[:1] in tuple("#0123456789")
+
+
+def _untagged(sides: tuple[list[Tree], list[Tree]]) -> str:
+    """The side of a corpus whose words have no tags, for people; empty if both have."""
+    from spmrl_bench.trees.tree import NO_TAG
+
+    for name, trees in zip(("gold", "the file of parses"), sides, strict=True):
+        if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
+            return name
+    return ""
+
+
+def _differences(
+    counts: BracketCounts, rules: BracketRules, sides: Sides
+) -> Iterator[tuple[int, str]]:
+    """The first sentence left out because of its words, and because of their number: which word."""
+    from spmrl_bench.scoring.counts import Status
+    from spmrl_bench.scoring.evalb import first_difference
+
+    for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
+        for k in counts.sentences_with(status)[:1].tolist():
+            gold, test = sides()
+            yield k + 1, first_difference(gold[k], test[k], rules.prm, rules.policy)
+
+
+def _print(
+    metric: str,
+    counts: Counts,
+    rules: object,
+    *,
+    parts: _Part | None = None,
+    intervals: bool,
+    as_json: bool,
+    **signed: str,
+) -> None:
+    """The report of a metric, with what is added to it, and the signature."""
+    from spmrl_bench.scoring.metric import metric_named
+    from spmrl_bench.scoring.signature import sign
+
+    scorer = metric_named(metric)
+    added = [_intervals(scorer, counts)] if intervals else []
+    added += [parts] if parts else []
+    signature = sign(scorer, counts, rules, **signed)
+    if as_json:
+        report = scorer.report_dict(counts, rules)
+        report |= {key: value for key, value, _ in added} | {"signature": signature.as_dict()}
+        typer.echo(json.dumps(report, indent=2))
+    else:
+        texts = "".join(text for *_, text in added)
+        typer.echo(f"{scorer.report(counts, rules)}\n{texts}{signature.long()}")
+
+
+def _intervals(metric: Metric[Any, Any], counts: Counts) -> _Part:
+    from spmrl_bench.scoring.significance import LEVEL, confidence_intervals
+
+    ratios = [ratio for ratio in metric.ratios(counts) if ratio.value is not None]
+    bounds = confidence_intervals(ratios) if ratios else []
+    found = {ratio.name: bound for ratio, bound in zip(ratios, bounds, strict=True)}
+    shown = ", ".join(f"{name} {one.low:.2f} to {one.high:.2f}" for name, one in found.items())
+    return _Part(
+        "intervals",
+        {name: [one.low, one.high] for name, one in found.items()},
+        f"{LEVEL:g} % confidence intervals: {shown or 'n/a'}\n\n",
+    )
+
+
+def _parts(
+    how: str, sides: tuple[list[Tree], list[Tree]], counts: BracketCounts, rules: BracketRules
+) -> _Part:
+    from tabulate import tabulate
+
+    from spmrl_bench.scoring.bracket_metric import BRACKETS
+    from spmrl_bench.trees.parse import Parse
+
+    gold, test = ([Parse.of(tree) for tree in side] for side in sides)
+    parts = BRACKETS.break_down(how, counts, gold, test, rules)
+    rows = [(part.name, *part.figures().values()) for part in parts]
+    headings = (how, *parts[0].figures())
+    text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")
+    return _Part(
+        f"by_{how}", [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"
+    )

@@ -1,0 +1,73 @@
+"""Training, scoring and results for a program: what the commands do, in a call each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spmrl_bench.experiments.plan import Run, make_runs
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+from spmrl_bench.experiments.train import train_all
+from spmrl_bench.leaderboard.board import load_results
+from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.record import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def train(
+    lang: str,
+    *,
+    treebank: str | None = None,
+    variants: Sequence[str] | None = None,
+    seeds: Sequence[int] = (1,),
+    settings: Mapping[str, str] | None = None,
+    device: str = "auto",
+    jobs: int | None = None,
+    runs: str | Path = "runs",
+) -> list[Run]:
+    """Train the variants of a recipe, as ``spmrl-bench train`` does, and return their runs.
+
+    What is finished is left alone and what was interrupted goes on. A run has its ``folder``, which
+    :func:`spmrl_bench.load` takes.
+
+    Raises:
+        SpmrlError: a name or setting is unknown, the treebank is absent, or a run failed.
+    """
+    made = make_runs(
+        lang,
+        treebank=treebank,
+        variants=variants,
+        seeds=seeds,
+        settings=settings,
+        runs_dir=Path(runs),
+    )
+    train_all(made, device=device, jobs=jobs)
+    return made
+
+
+def evaluate(
+    runs: Sequence[Run], *, device: str = "auto", results: str | Path = "results"
+) -> list[Record]:
+    """Select on dev, score the selected variant on test, and return the records of the runs.
+
+    Raises:
+        SpmrlError: a run is not trained to its end, or cannot be scored.
+    """
+    records, errors = evaluate_all(runs, KnownRecords(Path(results)), device=device)
+    if errors:
+        raise errors[0]
+    return records
+
+
+def results_frame(results: str | Path = "results") -> pd.DataFrame:
+    """All numbers of a folder of results, one row for each record, split, metric and figure.
+
+    Raises:
+        RecordError: the folder cannot be read. Files in it that cannot be read are left out.
+    """
+    stored = load_results([Path(results)]).stored
+    own = [one.record for one in stored if not one.shipped]
+    return records_frame(own, [one.record for one in stored if one.shipped])
