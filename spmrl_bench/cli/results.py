@@ -52,7 +52,13 @@ def table(
         spmrl-bench results table --track open
     """
     from spmrl_bench.leaderboard.formats import to_markdown, write_tables
-    from spmrl_bench.leaderboard.multilingual import SUFFIXES, track_file, tracks_of, write_track
+    from spmrl_bench.leaderboard.multilingual import (
+        SUFFIXES,
+        track_document,
+        track_file,
+        tracks_of,
+        write_track,
+    )
     from spmrl_bench.leaderboard.tables import results_csv, results_document
 
     found = loaded([results], strict)
@@ -60,7 +66,7 @@ def table(
     for one in treebank or ():
         if one not in known:
             raise SpmrlError(f"among the records: {unknown_name('treebank', one, known)}")
-    tracks = tracks_of(found.groups, languages=1)
+    tracks = sorted({group.track for group in found.groups})
     if track is not None and track not in tracks:
         raise SpmrlError(f"among the records: {unknown_name('track', track, tracks)}")
 
@@ -76,15 +82,18 @@ def table(
         }
     )
     several = tracks_of(found.groups)
-    for one in tracks:
+    for one in tracks_of(found.groups, languages=1):
         # Tables of one language that are there already do not stay behind the others.
-        if one in several or one == track or track_file(results, one, SUFFIXES[0]).exists():
-            written = write_track(found.groups, one, results, found.published)
+        if one in several or track_file(results, one, SUFFIXES[0]).exists():
+            write_track(found.groups, one, results, found.published)
             name = track_file(results, one, f"{{{','.join(SUFFIXES)}}}")
             typer.echo(f"wrote {name}", err=True)
-            if one == track:
-                typer.echo(f"{written}\n{verdicts(found.groups, track)}", nl=False)
-    if track is None:
+    if track is not None:
+        document = track_document(found.groups, track, found.published)
+        if document.tables:
+            typer.echo(to_markdown(document))
+        typer.echo(verdicts(found.groups, track), nl=False)
+    else:
         asked = [group for group in found.groups if not treebank or group.treebank in treebank]
         typer.echo(text(asked, form), nl=False)
 

@@ -28,16 +28,14 @@ from spmrl_bench.errors import (
 from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.experiments.run_folder import (
     SettingsMismatchError,
-    UntrainedError,
     check_settings,
     recording_failure,
     run_lock,
     unwritable,
     write_settings,
 )
-from spmrl_bench.experiments.score import AnyRun, KnownRecords, evaluate_all, shared
+from spmrl_bench.experiments.score import AnyRun, shared
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.process.devices import cards
@@ -132,37 +130,6 @@ def train_all(
         outcomes = run_units(units, executor, log=log, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)
-
-
-def train_and_evaluate(
-    runs: Sequence[AnyRun],
-    known: KnownRecords,
-    *,
-    device: str = "auto",
-    jobs: int | None = None,
-    scored_at_once: int = 1,
-    on: Backend = LOCAL,
-    save_parses: bool = False,
-) -> tuple[list[Record], list[SpmrlError]]:
-    """Train what is not trained (:func:`train_all`) and score what is not scored
-    (:func:`~spmrl_bench.experiments.score.evaluate_all`, whose ``jobs`` are ``scored_at_once``).
-
-    A run that fails keeps only those from being scored that it competes with; nothing is trained
-    where a run folder was trained with other settings (SettingsMismatchError).
-    """
-    failures: list[SpmrlError] = []
-    try:
-        train_all(runs, device=device, jobs=jobs, on=on)
-    except SettingsMismatchError:
-        raise
-    except SpmrlError as error:
-        failures.append(error)
-    records, errors = evaluate_all(
-        runs, known, device=device, jobs=scored_at_once, on=on, save_parses=save_parses
-    )
-    # What ended a training says more than that it has not ended.
-    untold = [error for error in errors if not (failures and isinstance(error, UntrainedError))]
-    return records, failures + untold
 
 
 def _empty(runs: Sequence[AnyRun]) -> None:

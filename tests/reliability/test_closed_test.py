@@ -10,8 +10,8 @@ import pytest
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import Run, make_runs, plan_track
-from spmrl_bench.experiments.score import KnownRecords
-from spmrl_bench.experiments.train import train_all, train_and_evaluate
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.treebanks import treebank
 from spmrl_bench.treebanks.treebank import ClosedSplitError, Treebank, open_treebank
 from tests.builders import cli, works
@@ -96,7 +96,7 @@ def test_a_track_opens_test_when_all_its_runs_are_trained(
     runs, _ = plan_track("open", variants=["charlstm"])
     train_all(runs)
     assert "test" not in opened
-    train_and_evaluate(runs, KnownRecords(Path("results")))
+    evaluate_all(runs, KnownRecords(Path("results")))
     assert "test" in opened
 
 

@@ -13,8 +13,8 @@ import pytest
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.plan import Run, make_runs, plan_board
 from spmrl_bench.experiments.run_folder import SettingsMismatchError
-from spmrl_bench.experiments.score import KnownRecords
-from spmrl_bench.experiments.train import train_and_evaluate
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
@@ -44,7 +44,13 @@ def theirs(laboratory: Laboratory, system: SystemDescription, **options: Any) ->
 def compete(
     runs: Sequence[Run | SystemRun], jobs: int = 1
 ) -> tuple[list[Record], list[SpmrlError]]:
-    return train_and_evaluate(runs, KnownRecords(RESULTS), device="cpu", jobs=jobs)
+    failures = []
+    try:
+        train_all(runs, device="cpu", jobs=jobs)
+    except SpmrlError as error:
+        failures.append(error)
+    records, errors = evaluate_all(runs, KnownRecords(RESULTS), device="cpu")
+    return records, failures + errors
 
 
 def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
