@@ -244,7 +244,7 @@ def test_a_kind_and_a_metric_of_a_package_go_all_the_way(command: Any, tmp_path:
     rows = ("to-the-left", "to-the-right", "right-branching", "attach-neighbour")
     for text in ("dev words in both", "test words in both", "test F1", "test LAS", *rows):
         assert text in printed
-    assert "to-the-left" in command("table")
+    assert "to-the-left" in command("results", "table")
 
     first, second = (f"runs/twenty-mini/small-to-the-{side}-seed1" for side in ("left", "right"))
     compared = command("compare", first, second, "--split", "dev")
@@ -333,7 +333,7 @@ def test_an_encoder_and_an_input_of_a_package_go_all_the_way(
     assert model["encoder"]["convolutions"]["layers"] == 2
     assert [*model["inputs"]] == (["word"] if variant == "plain" else ["word", "suffix"])
     command("eval", "tiny.toml", "--variant", variant, "--set", setting)
-    assert f"{variant} ({key}={value})" in command("table")
+    assert f"{variant} ({key}={value})" in command("results", "table")
     assert "Hund)" in command(
         "parse", "--model", f"runs/twenty-mini/{run.name}", given="Der Hund\n"
     )
@@ -345,4 +345,4 @@ def test_an_encoder_and_an_input_of_a_package_go_all_the_way(
     (tmp_path / "site" / "flat-1.0.dist-info" / "entry_points.txt").write_text("")
     asked = ("parse", "--model", f"runs/twenty-mini/{run.name}")
     assert "Install the package that adds it" in command(*asked, given="Der Hund\n", status=1)
-    assert variant in command("table")
+    assert variant in command("results", "table")

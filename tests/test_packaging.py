@@ -71,7 +71,7 @@ def test_makefile_passes_options_through_only_when_given() -> None:
     assert shown("lang=german", *options, "train") == [
         "train german --track mini --variant charlstm --size small --seed 2 --device cpu"
     ]
-    assert shown("table") == ["table"]
+    assert shown("table") == ["results table"]
 
 
 def test_makefile_names_the_python_that_is_missing() -> None:
@@ -109,7 +109,7 @@ def test_wheel_carries_the_data_and_works_outside_a_checkout(tmp_path: Path) -> 
     code = "from spmrl_bench import cli; print(cli.__file__); cli.main()"
     for command in ("recipes", "treebanks"):
         result = subprocess.run(
-            [str(tmp_path / "venv" / "bin" / "python"), "-c", code, command],
+            [str(tmp_path / "venv" / "bin" / "python"), "-c", code, command, "list"],
             cwd=tmp_path,
             capture_output=True,
             text=True,

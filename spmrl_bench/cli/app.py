@@ -62,11 +62,16 @@ RENAMED = {
 _CONTINUED = ("train", "eval", "run", "search")
 
 
+# What help lists before all else, in this order.
+_FIRST = ("train", "eval", "parse", "score", "compare", "list", "fetch", "check", "run", "package")
+
+
 class Commands(TyperGroup):
-    """Commands in the order in which they were registered."""
+    """Commands in the order of their use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
+        order = {name: place for place, name in enumerate(_FIRST)}
+        return sorted(self.commands, key=lambda name: order.get(name, len(order)))
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _one_line():
@@ -167,7 +172,7 @@ def _options(
     """
 
 
-treebanks = _group("treebanks", "List, fetch, check and add treebanks, and find suspect annotation")
+treebanks = _group("treebanks", "List, fetch, check, add treebanks, find suspect annotation")
 runs = _group("runs", "List training runs, print their logs, free room")
 results = _group("results", "Print the tables of all results, or build their pages")
 systems = _group("systems", "Install external parsers, or enter their parses")

@@ -72,7 +72,7 @@ def compare(
     results: ResultsFolder = Path("results"),
     strict: StrictFiles = False,
 ) -> None:
-    """Is the difference of two parsers chance, and what else differs?
+    """Test whether two parsers differ by chance; say what differs.
 
     Prints both scores with 95 % confidence intervals, the difference B - A, and the p of two
     tests over sentences: approximate randomisation and paired bootstrap; over several seeds of

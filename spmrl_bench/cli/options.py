@@ -13,7 +13,7 @@ from spmrl_bench.errors import RecordError, SpmrlError, unknown_name
 Lang = Annotated[
     str | None,
     typer.Argument(
-        metavar="LANG", help="A language, as `spmrl-bench recipes` lists it, or a recipe file."
+        metavar="LANG", help="A language, as 'spmrl-bench recipes list' lists it, or a recipe file."
     ),
 ]
 TreebankName = Annotated[
@@ -30,7 +30,7 @@ Variant = Annotated[
 ]
 Size = Annotated[
     str | None,
-    typer.Option(help="`published` or `small`. Default: what the recipe says for the track."),
+    typer.Option(help="'published' or 'small'. Default: what the recipe says for the track."),
 ]
 Seed = Annotated[
     int | None, typer.Option(min=0, help="Seed of all random choices.", show_default="1")
@@ -54,19 +54,19 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="WHERE",
-        help="Where the runs are done: `local`; `dask://HOST:PORT`, a cluster whose scheduler is "
-        "there; `slurm`, or `slurm:KEY=VALUE,...` with settings of its jobs. All but "
+        help="Where the runs are done: 'local'; 'dask://HOST:PORT', a cluster whose scheduler is "
+        "there; 'slurm', or 'slurm:KEY=VALUE,...' with settings of its jobs. All but "
         "the first want the runs in a folder that all machines share.",
         show_default="local",
     ),
 ]
-Device = Annotated[str, typer.Option(help="`auto` (CUDA when present), `cpu`, `cuda`, `cuda:1`.")]
+Device = Annotated[str, typer.Option(help="'auto' (CUDA when present), 'cpu', 'cuda', 'cuda:1'.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Change one setting of the recipe, such as `train.max_epochs=5`; may be repeated.",
+        help="Change one setting of the recipe, such as 'train.max_epochs=5'; may be repeated.",
     ),
 ]
 Minutes = Annotated[
@@ -74,37 +74,27 @@ Minutes = Annotated[
     typer.Option(
         min=0,
         help="End each training, evaluation included, before so many minutes are over; the same "
-        "command with more goes on with it. (`--set train.max_minutes=N`.)",
-        show_default=False,
-    ),
-]
-SystemName = Annotated[
-    str | None,
-    typer.Option(
-        "--system",
-        metavar="NAME",
-        help="A parser of somebody else instead of the recipe's variants, as `spmrl-bench systems` "
-        "lists it, or the path of its description (.toml). `--set` changes its settings.",
+        "command with more goes on with it. ('--set train.max_minutes=N'.)",
         show_default=False,
     ),
 ]
 RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[
-    Path, typer.Option("--results", help="Folder of the result records (in `runs/`) and tables.")
+    Path, typer.Option("--results", help="Folder of the result records (in 'runs/') and tables.")
 ]
 SaveParses = Annotated[
     bool,
     typer.Option(
         "--save-parses",
         help="Keep the scored parses, and the gold trees that they were compared with, in the "
-        "folder `parses` of the results.",
+        "folder 'parses' of the results.",
     ),
 ]
 Model = Annotated[
     Path,
     typer.Option(
-        help="A run folder of `train`, the folder of a saved parser or of a package, or on the hub "
-        "`OWNER/NAME@COMMIT`."
+        help="A run folder of 'train', the folder of a saved parser or of a package, or on the hub "
+        "'OWNER/NAME@COMMIT'."
     ),
 ]
 StrictFiles = Annotated[

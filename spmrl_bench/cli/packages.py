@@ -22,8 +22,8 @@ def package(
     name: Annotated[
         str | None,
         typer.Option(
-            help="Name of the package: letters, digits, `_`, `-`. Default: "
-            "`spmrl_bench_` and the treebank.",
+            help="Name of the package: letters, digits, '_', '-'. Default: "
+            "'spmrl_bench_' and the treebank.",
             show_default=False,
         ),
     ] = None,
@@ -31,7 +31,7 @@ def package(
         str | None,
         typer.Option(
             "--license",
-            help="Under which the model is shared: an identifier such as `cc-by-4.0`, or a "
+            help="Under which the model is shared: an identifier such as 'cc-by-4.0', or a "
             "sentence. Default: that of the treebank, if it is open and its licence well known.",
             show_default=False,
         ),
@@ -43,13 +43,13 @@ def package(
     The package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
     card (README.md) with what it was trained on and how it was scored, and a list of the files with
     their hashes. Its version is the day on which the run was scored. Whatever takes a model takes
-    its folder, or its name on the hub (`hf upload OWNER/NAME FOLDER` puts it there).
+    its folder, or its name on the hub ('hf upload OWNER/NAME FOLDER' puts it there).
 
     Examples:
 
-        spmrl-bench package runs/german-mini/small-charlstm-seed1 --to packages
+        spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
 
-        spmrl-bench package runs/NAME --to packages --name my_parser
+        spmrl-bench model package runs/NAME --to packages --name my_parser
     """
     from spmrl_bench.experiments.packaging import package_run
 

@@ -25,7 +25,7 @@ def parse(
         list[str] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="What to parse, in this order; `-` is standard input. Default: standard input.",
+            help="What to parse, in this order; '-' is standard input. Default: standard input.",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +41,7 @@ def parse(
         str | None,
         typer.Option(
             "--input",
-            help="What is read: `tokens`, `brackets` (trees) or `conllu`. Default: `tokens`; in a "
+            help="What is read: 'tokens', 'brackets' (trees) or 'conllu'. Default: 'tokens'; in a "
             "folder, what the name of each file says.",
             show_default=False,
         ),
@@ -49,7 +49,7 @@ def parse(
     output: Annotated[
         str | None,
         typer.Option(
-            help="What is written: `brackets`, `conllu` or `json`. Default: `brackets`; `conllu` "
+            help="What is written: 'brackets', 'conllu' or 'json'. Default: 'brackets'; 'conllu' "
             "if the parser finds dependencies only."
         ),
     ] = None,
@@ -59,8 +59,8 @@ def parse(
     on_long: Annotated[
         Literal["error", "skip", "flat"],
         typer.Option(
-            help="A sentence with more words than the parser has positions: stop with an `error`; "
-            "`skip` it (`(())` in brackets, `_` for its heads in CoNLL-U); or write a `flat` "
+            help="A sentence with more words than the parser has positions: stop with an 'error'; "
+            "'skip' it ('(())' in brackets, '_' for its heads in CoNLL-U); or write a 'flat' "
             "parse, as one bracket over all words. Those not parsed are counted on standard error."
         ),
     ] = "error",
@@ -75,17 +75,17 @@ def parse(
         typer.Option(
             "--on",
             metavar="WHERE",
-            help="Where the workers of `--to` are, as of `train`; the default is this machine.",
+            help="Where the workers of '--to' are, as of 'train'; the default is this machine.",
             show_default=False,
         ),
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Parse files or standard input; write the parses to standard output, in the same order.
+    """Parse files or standard input to standard output, in order.
 
-    With `--input tokens` every line is a sentence, its words separated by white space; an
+    With '--input tokens' every line is a sentence, its words separated by white space; an
     empty line gives an empty line. Such words have no tags: trees show what the parser predicts,
-    or else `XX`. With `--input brackets` or `conllu` the words and tags of
+    or else 'XX'. With '--input brackets' or 'conllu' the words and tags of
     trees are read, and the trees themselves are parsed anew; the words of brackets come out as they
     went in, and what the parser's treebank changes in its trees (traces, functions of tags) is
     changed here too. Text is UTF-8, of any size.
@@ -93,8 +93,8 @@ def parse(
     Trees and JSON objects are written one a line. From CoNLL-U to CoNLL-U, heads and relations
     are replaced and all else comes out as it went in.
 
-    With `--to` a folder of files is parsed, whose names say what they hold (`.txt`, `.mrg`,
-    `.conllu`, also with `.gz` behind it); each gets a file of the same name. What is
+    With '--to' a folder of files is parsed, whose names say what they hold ('.txt', '.mrg',
+    '.conllu', also with '.gz' behind it); each gets a file of the same name. What is
     done is kept: the same command again, after whatever has happened, does the rest.
 
     Examples:

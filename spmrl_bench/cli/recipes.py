@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @recipes.command("list")
 def listing() -> None:
-    """List the languages that can be trained, with their treebanks in order of preference.
+    """List the languages that can be trained, with their treebanks.
 
     Example:
 
@@ -51,7 +51,7 @@ def show(
         typer.Argument(metavar="[KEY]...", help="A setting, or how the keys of several begin."),
     ] = None,
 ) -> None:
-    """List the settings of a run with their values at both sizes; say what those named do.
+    """List the settings of a run, or explain those that are named.
 
     Recipes give them in their sections 'model' and 'train', the command line with --set KEY=VALUE.
     A variant or a language may have other values than its size.

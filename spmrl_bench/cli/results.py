@@ -36,12 +36,13 @@ def table(
     ] = None,
     strict: StrictFiles = False,
 ) -> None:
-    """Print the tables of all result records, and write them to table.md and table.csv.
+    """Print and write the tables of all result records.
 
-    Scores of different treebanks or tracks, or scores counted in different ways, never share a
-    table. Of several records of one run the newest is shown. Records that come with the program
-    are marked as shipped. A track with records of two languages or more also gets
-    multilingual-TRACK.md, .csv and .tex. Files that cannot be read are named and left out.
+    They are written to table.md and table.csv in the folder of the results. Scores of different
+    treebanks or tracks, or scores counted in different ways, never share a table. Of several
+    records of one run the newest is shown. Records that come with the program are marked as
+    shipped. A track with records of two languages or more also gets multilingual-TRACK.md, .csv and
+    .tex. Files that cannot be read are named and left out.
 
     Examples:
 
@@ -118,10 +119,11 @@ def site(
     ] = None,
     strict: StrictFiles = False,
 ) -> None:
-    """Build static pages of all results: treebanks, systems, runs, comparisons, published figures.
+    """Build static pages of all results.
 
-    The pages open from the disk, load nothing from elsewhere and need no scripts. Sentences are
-    shown of open and generated treebanks only. The same records give the same bytes.
+    Treebanks, systems, runs, comparisons and published figures have pages of their own. The pages
+    open from the disk, load nothing from elsewhere and need no scripts. Sentences are shown of open
+    and generated treebanks only. The same records give the same bytes.
 
     Examples:
 

@@ -14,7 +14,7 @@ RunsNamed = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[RUN]...",
-        help="Runs, or folders of runs. Default: all of `--runs`.",
+        help="Runs, or folders of runs. Default: all of '--runs'.",
         show_default=False,
     ),
 ]
@@ -37,7 +37,7 @@ def listing(
         bool, typer.Option("--json", help="Print a JSON object for each run, one a line.")
     ] = False,
 ) -> None:
-    """List runs: in what state each is, where it runs, how far it is and how good so far.
+    """List runs: their state, machine, progress and score so far.
 
     'watch spmrl-bench runs list' shows how they go on; a process that is ended by 'kill' saves
     first.
@@ -82,12 +82,12 @@ def log(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="A run: its path, or what `spmrl-bench runs list` calls it."
+            metavar="RUN", help="A run: its path, or what 'spmrl-bench runs list' calls it."
         ),
     ],
     runs: RunsFolder = Path("runs"),
 ) -> None:
-    """Print what a run has said: its evaluations, and what it failed of.
+    """Print the log of a run: its evaluations, or why it failed.
 
     Example:
 
@@ -107,12 +107,12 @@ def clean(
         bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
     ] = False,
 ) -> None:
-    """Drop the last checkpoints of finished runs, which only a run that goes on needs.
+    """Delete the last checkpoints of finished runs.
 
-    The best parser, the settings and the log stay, and so does what says that the run has ended:
-    `eval`, `parse` and all else work as before, and `train` does not train it again. Runs that
-    have not ended, or could go on with more minutes, are left as they are, and so are those that
-    another process trains.
+    Only a run that goes on needs them. The best parser, the settings and the log stay, and so does
+    what says that the run has ended: 'eval', 'parse' and all else work as before, and 'train' does
+    not train it again. Runs that have not ended, or could go on with more minutes, are left as they
+    are, and so are those that another process trains.
 
     Examples:
 

@@ -118,11 +118,11 @@ def score(
         typer.Option("--format", help="evalb is what the C programs print, byte for byte."),
     ] = "table",
 ) -> None:
-    """Score a file of parses against gold trees: brackets as EVALB does, or attachment.
+    """Score a file of parses against gold trees.
 
-    Both files hold the same sentences in the same order. Which scores are due is seen in the gold
-    file. A sentence whose brackets have other words is left out of every figure, and the report
-    says so; where more than a twentieth are, the status is 1.
+    Both files hold the same sentences in the same order. Brackets are scored as EVALB does, CoNLL
+    files by attachment. A sentence whose brackets have other words is left out of every figure, and
+    the report says so; where more than a twentieth are, the status is 1.
 
     Examples:
 

@@ -48,8 +48,8 @@ def search(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="One value for all trials, or several to be searched: `KEY=LOW:HIGH`, "
-            "`KEY=log:LOW:HIGH`, `KEY=int:LOW:HIGH`, `KEY=A|B|C`; may be repeated.",
+            help="One value for all trials, or several to be searched: 'KEY=LOW:HIGH', "
+            "'KEY=log:LOW:HIGH', 'KEY=int:LOW:HIGH', 'KEY=A|B|C'; may be repeated.",
         ),
     ] = None,
     trials: Annotated[int, typer.Option(min=1, help="Trials in all, earlier ones included.")] = 20,
@@ -64,12 +64,12 @@ def search(
     ] = None,
     pruner: Annotated[
         str,
-        typer.Option(help="What ends trials whose dev curve falls behind: `median` or `none`."),
+        typer.Option(help="What ends trials whose dev curve falls behind: 'median' or 'none'."),
     ] = "median",
     sampler: Annotated[
         str,
         typer.Option(
-            help="What chooses settings: `tpe`, which learns from earlier trials, or `random`."
+            help="What chooses settings: 'tpe', which learns from earlier trials, or 'random'."
         ),
     ] = "tpe",
     seed: Seed = None,
@@ -85,20 +85,20 @@ def search(
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
 ) -> None:
-    """Search for the settings of a variant that have the best score on dev.
+    """Search for the settings of a variant with the best dev score.
 
     Each trial is a run of the recipe with other settings; the test split stays closed. The same
-    command goes on where it was interrupted, and with more `--trials` adds to them. At the end it
+    command goes on where it was interrupted, and with more '--trials' adds to them. At the end it
     prints all trials and the command that trains the best; the record of a run that has settings
-    of a trial says how much was searched. Needs `pip install 'spmrl-bench[search]'`.
+    of a trial says how much was searched. It needs the extra 'search'.
 
     Examples:
 
-        spmrl-bench search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
+        spmrl-bench study search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
 
-        spmrl-bench search german --variant charlstm --set model.layers=int:1:4 --minutes 5
+        spmrl-bench study search german --variant charlstm --set model.layers=int:1:4 --minutes 5
 
-        spmrl-bench search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
+        spmrl-bench study search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
     """
     from spmrl_bench.experiments.search import PRUNERS, SAMPLERS, plan_search, run_search
     from spmrl_bench.process.executors.backend import parse_backend

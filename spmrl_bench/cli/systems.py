@@ -19,7 +19,7 @@ from spmrl_bench.cli.options import (
 from spmrl_bench.errors import SpmrlError
 
 TreebankArgument = Annotated[
-    str, typer.Argument(metavar="TREEBANK", help="As `spmrl-bench treebanks` lists it.")
+    str, typer.Argument(metavar="TREEBANK", help="As 'spmrl-bench treebanks list' lists it.")
 ]
 Split = Annotated[Literal["dev", "test"], typer.Option(help="Which sentences.")]
 
@@ -33,15 +33,16 @@ def task(
         bool, typer.Option("--tags", help="Give the treebank's tags too, in the column XPOS.")
     ] = False,
 ) -> None:
-    """Write the sentences of a split for another parser: words, and no gold structure.
+    """Write the words of a split for another parser.
 
-    The words are those that our parsers read: one sentence a line in `TREEBANK.SPLIT.txt` (where no
-    word has a space in it), one word a line in `TREEBANK.SPLIT.conllu`. What the other
-    parser makes of them is entered with `spmrl-bench enter`.
+    No gold structure is written. The words are those that our parsers read: one sentence a line in
+    'TREEBANK.SPLIT.txt' (where no word has a space in it), one word a line in
+    'TREEBANK.SPLIT.conllu'. What the other parser makes of them is entered with 'spmrl-bench
+    systems enter'.
 
     Example:
 
-        spmrl-bench task german-mini --split dev --to outside
+        spmrl-bench systems task german-mini --split dev --to outside
     """
     from spmrl_bench.systems.entry import write_task
     from spmrl_bench.treebanks.treebank import open_treebank
@@ -67,13 +68,13 @@ def enter(
     training_data: Annotated[str, typer.Option(help="What it was trained on.")] = "",
     notes: Annotated[str, typer.Option(help="What else a reader should know.")] = "",
     tags: Annotated[
-        bool, typer.Option("--tags", help="It read the treebank's tags (of `task --tags`).")
+        bool, typer.Option("--tags", help="It read the treebank's tags (of 'task --tags').")
     ] = False,
     faults: Annotated[
         Literal["refuse", "missing", "repair"],
         typer.Option(
-            help="Answers that cannot be scored: `refuse` the file; count them as `missing` "
-            "parses, of which nothing is right; `repair` brackets that are not closed or have text "
+            help="Answers that cannot be scored: 'refuse' the file; count them as 'missing' "
+            "parses, of which nothing is right; 'repair' brackets that are not closed or have text "
             "around them, and count the rest as missing."
         ),
     ] = "refuse",
@@ -82,19 +83,19 @@ def enter(
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
-    """Score what another parser made of dev, test or both, as a record among the results.
+    """Score the parses of another parser, and keep a record.
 
     A file has an answer for each sentence, in their order: trees in brackets, one a line or laid
-    out over lines (words escaped as usual, `-LRB-` for an opening bracket), or CoNLL-U. Words must
-    be those of `spmrl-bench task`; tags are not scored, and the treebank's take their place. Parses
-    of dev and test, and of both layers, come together in one record of the system's version, which
-    `table`, `compare` and `explain` take as they take runs.
+    out over lines (words escaped as usual, '-LRB-' for an opening bracket), or CoNLL-U. Words must
+    be those of 'spmrl-bench systems task'; tags are not scored, and the treebank's take their
+    place. Parses of dev and test, and of both layers, come together in one record of the system's
+    version, which 'results table' and 'compare' take as they take runs.
 
     Examples:
 
-        spmrl-bench enter --dev dev.mrg --treebank german-mini --system Stanza
+        spmrl-bench systems enter --dev dev.mrg --treebank german-mini --system Stanza
 
-        spmrl-bench enter --test out.txt --treebank german-mini --system GPT --faults repair
+        spmrl-bench systems enter --test out.txt --treebank german-mini --system GPT --faults repair
     """
     from spmrl_bench.leaderboard.record import System, load_records
     from spmrl_bench.leaderboard.tables import results_markdown
@@ -155,7 +156,9 @@ def listing() -> None:
 
 @group.command()
 def install(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `spmrl-bench systems` lists it.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="As 'spmrl-bench systems list' lists it.")
+    ],
     python: Annotated[
         str | None,
         typer.Option(
@@ -165,7 +168,9 @@ def install(
         ),
     ] = None,
 ) -> None:
-    """Make the environment of a system under your own folder, with the versions that it names.
+    """Install an external parser in an environment of its own.
+
+    The environment is under your own folder and has the versions that its description names.
 
     Example:
 

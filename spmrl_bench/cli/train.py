@@ -138,7 +138,7 @@ def evaluate(
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
-    """Select on dev, score the selected variant on test, print the table.
+    """Select a variant on dev and score it on test.
 
     Takes the options of 'train' and scores what it trained. Over several seeds the mean on dev
     selects. The test split is scored for the selected variant only. Each run leaves a record,

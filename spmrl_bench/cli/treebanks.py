@@ -27,7 +27,7 @@ _SHOWN = 20  # errors printed unless all are asked for
 
 @treebanks.command("list")
 def listing() -> None:
-    """List the treebanks the program knows, which are present, and where it looked.
+    """List treebanks: which are present, and where they belong.
 
     Treebanks other than the mini ones are read from the directory that the environment
     variable TREEBANKS names.
@@ -67,10 +67,10 @@ def listing() -> None:
 def fetch(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Treebanks to download.")],
 ) -> None:
-    """Download open treebanks into the directory that TREEBANKS names.
+    """Download open treebanks.
 
-    Every file is checked against the SHA-256 that the program records; files that are there
-    already stay as they are.
+    They go into the directory that the environment variable TREEBANKS names. Every file is checked
+    against the SHA-256 that the program records; files that are there already stay as they are.
 
     Example:
 
@@ -89,7 +89,7 @@ def fetch(
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Treebanks, or `all` that are present."),
+        typer.Argument(metavar="[NAME]...", help="Treebanks, or 'all' that are present."),
     ] = None,
     figures: Annotated[
         bool, typer.Option("--figures", help="Print the figures of every split.")
@@ -98,7 +98,7 @@ def check(
         bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
     ] = False,
 ) -> None:
-    """Read treebanks completely and list all that is wrong with them.
+    """Read treebanks completely and list what is wrong with them.
 
     Checked are the files and their checksums, every sentence, the numbers of sentences and
     tokens that the manifest declares, the root of every tree, sentences that two splits have, the
@@ -176,7 +176,7 @@ def add(
     train: Annotated[
         list[str] | None,
         typer.Option(
-            help="Files for training: a name, a pattern with `*`, a folder, or `@LIST`, a file "
+            help="Files for training: a name, a pattern with '*', a folder, or '@LIST', a file "
             "with a name on each line; may be repeated."
         ),
     ] = None,
@@ -191,14 +191,14 @@ def add(
     on_error: Annotated[
         str,
         typer.Option(
-            help="`fail`: write nothing if a sentence breaks the format. `skip`: leave such "
+            help="'fail': write nothing if a sentence breaks the format. 'skip': leave such "
             "sentences out; the manifest says how many there are."
         ),
     ] = "fail",
     into: Annotated[
         Path | None,
         typer.Option(
-            help="Write `treebanks/NAME.toml` and the recipe under this folder. Default: the "
+            help="Write 'treebanks/NAME.toml' and the recipe under this folder. Default: the "
             "checkout, or your own folder ($SPMRL_BENCH_HOME, else ~/.spmrl_bench)."
         ),
     ] = None,
@@ -206,10 +206,10 @@ def add(
         bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
     ] = False,
 ) -> None:
-    """Inspect a folder of treebank files, propose a manifest and a recipe, and write them.
+    """Make a manifest and a recipe for a folder of treebank files.
 
     Format, splits and transforms are guessed and everything is read; what was found is shown,
-    with the files of each split and those that none has, before anything is written (`--yes`
+    with the files of each split and those that none has, before anything is written ('--yes'
     writes without asking). Names that say something (train, dev, test, gold) decide about the
     splits; those that are missing are cut from the end of the training data, and so are all of
     a single file. Several files whose names say nothing are refused until you say what is for

@@ -130,8 +130,8 @@ def make_runs(
         raise RecipeError(
             f"treebank {bank.name} has {' and '.join(bank.layers)}, from which no variant of "
             f"recipe {recipe.name} for the size {chosen_size} learns "
-            f"({', '.join(recipe.variants)}); 'spmrl-bench validate {bank.name}' and "
-            "'spmrl-bench score-dependencies' work on it, or choose another treebank with "
+            f"({', '.join(recipe.variants)}); 'spmrl-bench treebanks check {bank.name}' and "
+            "'spmrl-bench score' work on it, or choose another treebank with "
             "--treebank"
         )
     configs = [

@@ -38,7 +38,7 @@ _INTRODUCTION = """\
 
 Every key that a recipe, a run or the manifest of a treebank can have. The tables are made from the
 classes that check the files, so they say what this version of the program allows. The command
-`spmrl-bench settings` prints the settings of a run on the terminal.
+`spmrl-bench recipes show` prints the settings of a run on the terminal.
 """
 
 _RUNS = """\

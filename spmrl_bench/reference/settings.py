@@ -105,7 +105,9 @@ def settings_named(names: Sequence[str]) -> list[Setting]:
             every = {key: None for one in known for key in (one.key, *one.short)}
             near = get_close_matches(name, every, cutoff=0.7)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise RecipeError(f"unknown setting '{name}'.{hint} 'spmrl-bench settings' lists all")
+            raise RecipeError(
+                f"unknown setting '{name}'.{hint} 'spmrl-bench recipes show' lists all"
+            )
         chosen |= {one.key: one for one in found}
     return list(chosen.values())
 

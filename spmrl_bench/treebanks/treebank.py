@@ -239,7 +239,7 @@ class Treebank:
                 raise TreebankError(
                     f"{self.name}, split {name} in {self._files.folder}: {'; '.join(wrong)}{note}. "
                     "The files are not those that the manifest describes: is it another release, "
-                    f"or cut? 'spmrl-bench validate {self.name}' lists all that differs; a "
+                    f"or cut? 'spmrl-bench treebanks check {self.name}' lists all that differs; a "
                     f'manifest of your own with base = "{self.name}" may declare other numbers'
                 )
             broken, empty = len(data.skipped), data.dropped

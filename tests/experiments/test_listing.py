@@ -110,7 +110,7 @@ def test_a_broken_file_is_named_and_stops_no_listing() -> None:
             assert found.state == state, (name, content)
             if state != "running":  # of a lock that is not whole the age counts
                 assert Path(name).name in found.broken, (name, content)
-                assert f"BROKEN: {found.broken[:20]}" in cli("runs").stdout
+                assert f"BROKEN: {found.broken[:20]}" in cli("runs", "list").stdout
             (RUN / name).unlink()
 
 
@@ -144,7 +144,7 @@ def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
     fail(Path("runs/bank/two"), SpmrlError("no tree\nin line 7"))
 
     def rows(*options: str) -> list[list[str]]:
-        result = cli("runs", *options)
+        result = cli("runs", "list", *options)
         assert (result.exit_code, result.stderr) == (0, "")
         return [line.split() for line in result.stdout.splitlines()[2:-1]]
 
@@ -157,12 +157,12 @@ def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
         *["no", "tree", "in", "line", "7"],
     ]
     assert cli("runs", "list").stdout.splitlines()[-1] == "2 runs: 1 failed, 1 done"
-    done, failed = map(json.loads, cli("runs", "--json").stdout.splitlines())
+    done, failed = map(json.loads, cli("runs", "list", "--json").stdout.splitlines())
     assert (done["run"], done["folder"], done["dev"]) == ("bank/three", "runs/bank/three", 81.25)
     assert failed["message"] == "no tree\nin line 7"
 
     assert [row[0] for row in rows("--state", "failed", "--state", "running")] == ["bank/two"]
-    assert cli("runs", "--state", "running").stdout == "0 runs\n"
+    assert cli("runs", "list", "--state", "running").stdout == "0 runs\n"
     for options in (["bank/two", "bank/three"], ["runs/bank/two", "runs/bank/three", "bank/two"]):
         assert sorted(row[0] for row in rows(*options)) == ["bank/three", "bank/two"]
     assert len(rows("runs/bank")) == len(rows("bank")) == 2
@@ -172,7 +172,7 @@ def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
         (("bank/four",), "unknown run 'bank/four'"),
         (("--runs", "nowhere"), "nowhere: no such folder"),
     ):
-        result = cli("runs", *wrong)
+        result = cli("runs", "list", *wrong)
         assert (result.exit_code, result.stdout) == (1, "")
         assert message in result.stderr
 
@@ -191,7 +191,8 @@ def test_the_log_of_a_run() -> None:
 
 def test_listing_brings_no_torch_along() -> None:
     begin()
-    code = "import sys\nfrom spmrl_bench.cli import app\napp(['runs'], standalone_mode=False)\n"
+    code = "import sys\nfrom spmrl_bench.cli import app\n"
+    code += "app(['runs', 'list'], standalone_mode=False)\n"
     code += "assert 'torch' not in sys.modules"
     root = str(Path(__file__).resolve().parents[2])
     done = subprocess.run(

@@ -206,7 +206,15 @@ def test_licensed_treebanks_need_a_licence_and_warn(
         with pytest.raises(PackageError, match=r"'Ask the elves\.'.*--license"):
             packaged(scored, tmp_path)
         monkeypatch.chdir(scored.folder)
-        options = ["package", str(run_of(scored)), "--to", str(tmp_path), "--license", "cc-by-4.0"]
+        options = [
+            "model",
+            "package",
+            str(run_of(scored)),
+            "--to",
+            str(tmp_path),
+            "--license",
+            "cc-by-4.0",
+        ]
         result = cli(*options)
         words = len(load_parser(run_of(scored), "cpu").vocabulary.words)
         assert result.exit_code == 0

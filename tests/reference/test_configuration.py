@@ -99,13 +99,13 @@ def test_settings_are_found_by_key_name_and_beginning() -> None:
     assert keys("model.scorer") == ["model.scorer.d_hidden", "model.scorer.layer_norm"]
     with pytest.raises(RecipeError, match=r"unknown setting 'model.head_s'. Did you mean model.he"):
         keys("model.head_s")
-    with pytest.raises(RecipeError, match="'spmrl-bench settings' lists all"):
+    with pytest.raises(RecipeError, match="'spmrl-bench recipes show' lists all"):
         keys("zzz")
 
 
 def test_the_command_tells_values_and_meaning() -> None:
     assert (
-        cli("settings", "d_label_hidden").stdout
+        cli("recipes", "show", "d_label_hidden").stdout
         == """\
 model.scorer.d_hidden
     short: model.d_label_hidden
@@ -115,9 +115,9 @@ model.scorer.d_hidden
     Width of the hidden layer.
 """
     )
-    listed = cli("settings").stdout.splitlines()
+    listed = cli("recipes", "show").stdout.splitlines()
     assert len(listed) == len(run_settings()) + 2
     assert any(re.match(r"model\.attention\.heads +8 +4 +chart, ", line) for line in listed)
-    assert cli("settings", "--markdown").stdout == PAGE
-    refused = cli("settings", "trian")
+    assert cli("recipes", "show", "--markdown").stdout == PAGE
+    refused = cli("recipes", "show", "trian")
     assert (refused.exit_code, refused.stdout) == (1, "")

@@ -147,7 +147,7 @@ def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tal
 
 
 def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> None:
-    arguments = ("table", "--results", str(results), "--format", "csv")
+    arguments = ("results", "table", "--results", str(results), "--format", "csv")
     sound = cli(*arguments, "--strict")
     assert sound.exit_code == 0
     before = set((results / "runs").iterdir())
@@ -170,14 +170,14 @@ def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> No
 def test_without_any_sound_record_there_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     make_file(tmp_path / "runs", "empty")
-    found = cli("table", "--results", str(tmp_path))
+    found = cli("results", "table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert "no records that can be read in" in found.stderr
 
 
 def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("no folder")
-    found = cli("table", "--results", str(tmp_path))
+    found = cli("results", "table", "--results", str(tmp_path))
     assert (found.exit_code, found.stdout) == (1, "")
     assert found.stderr == f"spmrl-bench: {tmp_path}/runs: cannot be read: Not a directory\n"
 
@@ -191,7 +191,7 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
 
 def test_hidden_files_are_no_records(results: Path) -> None:
     (results / "runs" / "._5f3a.json").write_bytes(b"what some systems keep of a file")
-    assert cli("table", "--results", str(results), "--strict").exit_code == 0
+    assert cli("results", "table", "--results", str(results), "--strict").exit_code == 0
 
 
 def test_comparisons_go_without_broken_records(results: Path) -> None:

@@ -62,8 +62,18 @@ def test_commands_that_train_or_compare_on_dev_do_not_open_test(
     for arguments in (
         ("train", recipe, "--variant", "charlstm"),
         ("train", recipe, "--variant", "charlstm", "--seeds", "2", "--jobs", "2"),
-        ("study", str(study), "--lang", recipe),
-        ("search", recipe, "--variant", "charlstm", "--trials", "2", "--set", "model.layers=1|2"),
+        ("study", "run", str(study), "--lang", recipe),
+        (
+            "study",
+            "search",
+            recipe,
+            "--variant",
+            "charlstm",
+            "--trials",
+            "2",
+            "--set",
+            "model.layers=1|2",
+        ),
     ):
         held.add()
         works(*arguments)
@@ -78,10 +88,10 @@ def test_commands_that_train_or_compare_on_dev_do_not_open_test(
     options = ("--variant", "charlstm", "--runs", "others")
     works("train", recipe, *options)
     assert "test" not in opened
-    for arguments in (("eval", recipe, *options), ("validate", "tiny-open")):
+    for arguments in (("eval", recipe, *options), ("treebanks", "check", "tiny-open")):
         held.add()
         works(*arguments)
-        assert ("test" in opened) == (arguments[0] == "eval")  # validate looks at files itself
+        assert ("test" in opened) == (arguments[0] == "eval")  # check looks at files itself
         opened.clear()
 
 

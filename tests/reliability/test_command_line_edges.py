@@ -27,16 +27,15 @@ MAIN = "from spmrl_bench.cli import main; main()"
 
 COMMANDS = {
     "help": "--help",
-    "recipes": "recipes",
-    "treebanks": "treebanks",
-    "validate": "validate german-mini",
-    "studies": "study",
+    "recipes": "recipes list",
+    "treebanks": "treebanks list",
+    "validate": "treebanks check german-mini",
+    "settings": "recipes show train.max_epochs",
     "score": "score {folder}/gold.mrg {folder}/Grün.mrg",
     "breakdown": "score {folder}/gold.mrg {folder}/Grün.mrg --by label --format json",
-    "dependencies": "score-dependencies {folder}/gold.conllu {folder}/gold.conllu",
-    "table": "table --results {folder}/results",
+    "dependencies": "score {folder}/gold.conllu {folder}/gold.conllu",
+    "table": "results table --results {folder}/results",
     "compare": "compare {folder}/results/runs/{one} {folder}/results/runs/{other} --trials 10",
-    "explain": "explain {folder}/results/runs/{one} {folder}/results/runs/{other}",
     "no such file": "score {folder}/none {folder}/gold.mrg",
     "no such command": "scores",
 }

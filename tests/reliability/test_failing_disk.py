@@ -53,12 +53,12 @@ def test_a_failure_of_any_call_is_one_message_and_loses_nothing(
     place = Path().resolve()
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(place / "home"))
     recipe = (str(laboratory.recipe), "--variant", "charlstm")
-    arguments = ("table",) if command == "table" else (command, *recipe, "--seed", "2")
+    arguments = ("results", "table") if command == "table" else (command, *recipe, "--seed", "2")
     kept = ("runs", "results")
     # What was there before: a run, its record, a table.
     assert invoke("train", *recipe)[0] == 0
     assert invoke("eval", *recipe)[0] == 0
-    assert invoke("table")[0] == 0
+    assert invoke("results", "table")[0] == 0
     if command == "eval":
         assert invoke("train", *recipe, "--seed", "2")[0] == 0
     shutil.copytree(place, laboratory.folder / "before")

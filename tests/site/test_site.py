@@ -398,7 +398,7 @@ def test_a_list_of_files_names_none_outside(tmp_path: Path) -> None:
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: cli("site", *arguments)
+    return lambda *arguments: cli("results", "site", *arguments)
 
 
 def test_command_builds_and_says_where(command: Callable[..., Result]) -> None:

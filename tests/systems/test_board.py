@@ -82,12 +82,15 @@ def test_who_competes_where(laboratory: Laboratory, flat: SystemDescription) -> 
 
 
 def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:
-    command = ("leaderboard", "open", "--minutes", "5", "--languages", laboratory.recipe)
-    table = works(*command, "--system", flat.path).stdout
+    options = ("--track", "open", "--minutes", "5", "--languages", laboratory.recipe)
+    options += ("--system", "all", "--system", flat.path)
+    works("train", *options)
+    table = works("eval", *options).stdout
     records = {record.variant.split()[0]: record for record in read_records(RESULTS / "runs")}
     assert records.keys() == {"charlstm", "word-charlstm", "Flat"}
     assert records["Flat"].recipe["system"]["minutes"] == 5
-    assert works(*command, "--system", flat.path).stdout == table
+    works("train", *options)
+    assert works("eval", *options).stdout == table
     assert len(read_records(RESULTS / "runs")) == 3
     (row,) = ahead(minutes=5)
     assert row.others.startswith("Flat")

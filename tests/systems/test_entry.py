@@ -99,7 +99,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     assert comparable_counts(ours, theirs, "test", "brackets")[0].skipped == 0
     with pytest.raises(ScoreError, match="second record has no scores on dev: its system was ent"):
         comparable_counts(ours, theirs, "dev", "brackets")
-    shown = works("table").stdout
+    shown = works("results", "table").stdout
     rows = {line.split("|")[1].strip(): line for line in shown.splitlines() if "|" in line}
     assert {"charlstm", "Branch 1", "right-branching"} <= rows.keys()
     cells = [
@@ -126,7 +126,17 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    command = ("enter", "--dev", path, "--treebank", "tiny-open", "--system", "B|x:y", "--faults")
+    command = (
+        "systems",
+        "enter",
+        "--dev",
+        path,
+        "--treebank",
+        "tiny-open",
+        "--system",
+        "B|x:y",
+        "--faults",
+    )
     assert "2 of 8 answers cannot be scored" in cli(*command, "refuse").stderr
     assert not (RESULTS / "runs").exists()
     result = works(*command, "repair")
@@ -175,7 +185,7 @@ def test_both_layers_come_together_and_are_kept_as_they_were_scored(
     enter({"dev": [conllu]}, bank, perfect, RESULTS, save_parses=True)
     page = pages()["entries/german-mini/Oracle-entered.html"].decode()
     assert page.count('class="wrong">no answer <') == len(gold[4])
-    nothing = cli("enter", "--treebank", "german-mini", "--system", "x")
+    nothing = cli("systems", "enter", "--treebank", "german-mini", "--system", "x")
     assert "nothing to enter" in nothing.stderr
     # What a record of somebody else says leads to no other folder.
     with pytest.raises(ScoreError, match="no parses can be kept"):
