@@ -184,7 +184,8 @@ def learn(
 
 def cli(*arguments: object, stdin: str | bytes | None = None) -> Result:
     """Run a command in this process."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+    words = [str(argument) for argument in arguments]
+    return CliRunner().invoke(app, words, input=stdin, prog_name="spmrl-bench")
 
 
 def works(*arguments: object, stdin: str | bytes | None = None) -> Result:

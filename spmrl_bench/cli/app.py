@@ -93,7 +93,7 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
     try:
         yield
     except _UsageError as error:
-        message = error.format_message()
+        message = error.format_message().replace("Value error, ", "")  # of pydantic
         path = error.ctx.command_path if error.ctx else "spmrl-bench"
         # Without a command, the message is the help.
         _fail(message if message.startswith("Usage:") else f"{path}: {message}", MISUSED)

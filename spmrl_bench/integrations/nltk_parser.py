@@ -50,7 +50,7 @@ class NltkParser(ParserI):
         """A parser of NLTK.
 
         Args:
-            parser: a loaded parser, or a model as :func:`~spmrl_bench.load_parser` takes
+            parser: a loaded parser, or a model as :func:`~spmrl_bench.load` takes
                 it, such as the folder of a run.
             layer: of those that the parser finds; by default constituents, if it finds them.
             device: of a parser that is loaded.

@@ -78,7 +78,7 @@ def make_component(
     Args:
         nlp: the pipeline.
         name: of the component in it.
-        model: as :func:`~spmrl_bench.load_parser` takes it. None in a pipeline that brings
+        model: as :func:`~spmrl_bench.load` takes it. None in a pipeline that brings
             its own.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
         on_long: a sentence that the parser has no room for is an ``error``; has no parse
@@ -282,7 +282,7 @@ class ParserComponent(Pipe):
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the parser in a folder, beside what else is there.
 
-        In it, the folder ``parser`` is one that :func:`~spmrl_bench.load_parser` opens too.
+        In it, the folder ``parser`` is one that :func:`~spmrl_bench.load` opens too.
         """
         write_folder(Path(path) / _SAVED, self.parser.save)
 

@@ -23,7 +23,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import filter_spans
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
 from spmrl_bench.integrations.spacy_component import NAME, ParserComponent
 from spmrl_bench.integrations.spacy_documents import (
@@ -33,6 +32,7 @@ from spmrl_bench.integrations.spacy_documents import (
     write_parses,
 )
 from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.builders import tiny

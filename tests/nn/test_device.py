@@ -83,7 +83,7 @@ pathlib.Path.read_text = lambda path, *options, **more: (
     "vendor_id : AuthenticAMD" if str(path) == "/proc/cpuinfo"
     else read_text(path, *options, **more)
 )
-from spmrl_bench import load_parser
+from spmrl_bench.parsing.models import load_parser
 parser = load_parser(sys.argv[1], "cpu")
 assert [len(parse.words) for parse in parser.parse([["the", "dog"], ["barks"] * 40])] == [2, 40]
 assert dict(os.environ) == before, set(os.environ) - set(before)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import PretrainedError, SentenceTooLongError
 from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsing.models import load_parser
 from tests.builders import TREES, tiny
 from tests.nn import plain_elmo
 from tests.nn.tiny_transformers import KINDS, make

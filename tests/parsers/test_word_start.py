@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.vocabulary import START, STOP, UNK, Vocabulary
 from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.builders import config

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.trees.parse import Parse
 from tests.conftest import PATIENCE

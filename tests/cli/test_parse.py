@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench import load_parser
 from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing.models import load_parser
 from tests.builders import MAIN, cli, cli_process, environment, tiny
 from tests.conftest import PATIENCE
 

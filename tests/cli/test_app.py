@@ -1,0 +1,213 @@
+"""The program as a whole: its help, its answers to mistakes, its exit statuses and streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+import spmrl_bench
+from spmrl_bench.cli import app
+from spmrl_bench.cli.app import RENAMED
+from tests.builders import MAIN, cli, cli_process, refused, works
+
+GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
+
+
+def leaves(command: Any, *path: str) -> Iterator[tuple[str, ...]]:
+    """The commands that do something, in the order of help."""
+    if not hasattr(command, "commands"):
+        yield path
+        return
+    for name in command.list_commands(None):
+        yield from leaves(command.commands[name], *path, name)
+
+
+LEAVES = list(leaves(typer.main.get_command(app)))
+# To become `treebanks suspects` and parts of `model heads`.
+IN_WORK = {("treebanks", "disagreements"), ("treebanks", "variation"), ("model", "trace")}
+IN_WORK |= {("treebanks", "suspects")}
+
+
+def test_help_fits_a_terminal_and_lists_what_there_is() -> None:
+    lines = works("--help").stdout.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    listed = [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]]
+    assert listed == [
+        *("train", "eval", "parse", "score", "compare"),
+        *("treebanks", "runs", "results", "systems", "study", "model", "recipes"),
+    ]
+    assert set(LEAVES) - IN_WORK == {
+        *((name,) for name in listed[:5]),
+        *(("treebanks", name) for name in ("list", "fetch", "check", "add")),
+        *(("runs", name) for name in ("list", "log", "clean")),
+        *(("results", name) for name in ("table", "site")),
+        *(("systems", name) for name in ("list", "install", "task", "enter")),
+        *(("study", name) for name in ("run", "search")),
+        *(("model", name) for name in ("package", "attention", "heads")),
+        *(("recipes", name) for name in ("list", "show")),
+    }
+
+
+BEING_REWRITTEN = {*IN_WORK, ("study", "run"), ("model", "heads"), ("model", "attention")}
+
+
+@pytest.mark.parametrize("path", [each for each in LEAVES if each not in BEING_REWRITTEN])
+def test_help_of_each_command_has_an_example(path: tuple[str, ...]) -> None:
+    shown = works(*path, "--help").stdout
+    assert f"spmrl-bench {' '.join(path)}" in shown.partition("Example")[2]
+    assert "`" not in shown.replace("`` ''", "")  # but the quotation marks of the Penn Treebank
+    (line,) = (line for line in works(*path[:-1], "--help").stdout.splitlines()
+               if line.startswith(f"  {path[-1]} "))  # fmt: skip
+    assert not line.endswith("...")
+
+
+def test_version() -> None:
+    assert works("--version").stdout == f"spmrl-bench {spmrl_bench.__version__}\n"
+
+
+# ---- mistakes ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("trian german", "spmrl-bench: No such command 'trian'. Did you mean 'train'?"),
+        ("runs clear", "spmrl-bench runs: No such command 'clear'. Did you mean 'clean'?"),
+        ("score gold", "spmrl-bench score: Missing argument 'test'."),
+        ("parse", "spmrl-bench parse: Missing option '--model'."),
+        ("train german --sizes small", "spmrl-bench train: No such option: --sizes (Possible opt"),
+        ("train german --seeds 0", "spmrl-bench train: Invalid value for '--seeds': "),
+        ("train german --seed -1", "spmrl-bench train: Invalid value for '--seed': "),
+        ("train german --jobs two", "spmrl-bench train: Invalid value for '--jobs': "),
+        ("score a b --tags upso", "spmrl-bench score: Invalid value for '--tags': 'upso' is not "),
+    ],
+)
+def test_what_is_not_understood_is_one_line_and_status_2(command: str, message: str) -> None:
+    result = cli(*command.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(message)
+
+
+def test_old_names_are_answered_by_the_new_ones() -> None:
+    for old, new in RENAMED.items():
+        result = cli(*old.split(), "--some", "options")
+        assert (result.exit_code, result.stdout) == (2, "")
+        (line,) = result.stderr.splitlines()
+        assert line.endswith(f": '{old}' is now '{new}'")
+        if new.startswith("spmrl-bench "):
+            words = new.partition("'")[0].split()[1:]
+            assert any(path == tuple(words[: len(path)]) for path in LEAVES) or "suspects" in new
+
+
+def test_a_group_alone_prints_its_help() -> None:
+    result = cli("runs")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Usage: spmrl-bench runs ")
+
+
+def test_mistakes_that_commands_find_themselves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command, message in {
+        "train": "name a language (with make: lang=german). Known: arabic, basque, ",
+        "train germam": "unknown language 'germam'. Did you mean german?",
+        "train german --languages french": "german and --languages: give one of the two",
+        "train --track mini --treebank x": "--treebank x: name its language too",
+        "train german --system supar --variant bilstm": "--variant: not for external parsers",
+        "train german --set x": "--set x: expected KEY=VALUE",
+        "train german --seed 3 --seeds 5": "--seed 3 and --seeds 5: give one of the two",
+        "eval german --ensemble": "an ensemble needs two runs of a variant at least",
+        "eval german --ensemble --system supar": "--ensemble: not for external parsers",
+        "results table": "no records in results/runs: 'spmrl-bench eval LANG' writes them",
+        "parse --model nowhere": "nowhere: no trained parser here",
+        "parse --model nowhere --input token": "unknown input 'token'. Did you mean tokens?",
+        "score a b --prm spmlr": "unknown parameter set 'spmlr'. Did you mean",
+    }.items():
+        assert message in refused(*command.split())
+        assert list(tmp_path.iterdir()) == []
+
+
+# ---- what is loaded ----------------------------------------------------------------------
+
+# A user who installed the scorer alone, without the extra "train".
+WITHOUT = """
+import sys
+class Missing:
+    def find_spec(self, name, *rest):
+        if name in ("torch", "pandas", "safetensors"):
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Missing())
+from spmrl_bench.cli import app
+for line in sys.stdin.read().splitlines():
+    app(line.split(), standalone_mode=False)
+"""
+
+
+def test_commands_that_need_torch_say_so_and_the_others_do_without(tmp_path: Path) -> None:
+    (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
+    (tmp_path / "gold.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", encoding="utf-8")
+    (tmp_path / "runs").mkdir()
+    commands = (
+        *("score gold.mrg gold.mrg", "score gold.conllu gold.conllu", "runs list"),
+        *("compare gold.mrg gold.mrg --gold gold.mrg", "recipes list", "train german"),
+    )
+    done = cli_process(code=WITHOUT, cwd=tmp_path, input="\n".join(commands))
+    assert done.stdout.count("scorer:own") == 4
+    assert done.stderr == "spmrl-bench: this needs torch: pip install 'spmrl-bench[train]'\n"
+
+
+def test_the_package_names_what_users_need_and_loads_it_when_it_is_used() -> None:
+    assert spmrl_bench.__all__ == [
+        *("DependencyTree", "Parse", "Parser", "SpmrlError", "Tree", "evaluate", "load"),
+        *("open_treebank", "read_dependencies", "read_trees", "results_frame"),
+        *("score_dependencies", "score_trees", "train"),
+    ]
+    assert all(callable(getattr(spmrl_bench, name)) for name in spmrl_bench.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'lode'"):
+        spmrl_bench.lode  # noqa: B018
+    code = "import spmrl_bench, sys; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
+    assert cli_process(code=code).returncode == 0
+
+
+# ---- interrupts and streams --------------------------------------------------------------
+
+
+def interrupt(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("command", "function", "said"),
+    [
+        ("train german", "spmrl_bench.experiments.train.train_all",
+         "interrupted; give the same command again (without --fresh) to continue"),
+        ("score a b", "spmrl_bench.scoring.load_prm", "interrupted"),
+    ],
+)  # fmt: skip
+def test_an_interrupt_has_its_own_status_and_says_how_to_continue(
+    command: str, function: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(function, interrupt)
+    result = cli(*command.split())
+    assert (result.exit_code, result.stderr.strip()) == (130, f"spmrl-bench: {said}")
+
+
+def test_streams_whatever_they_are(tmp_path: Path) -> None:
+    """A reader that goes away causes no traceback; text is UTF-8 whatever the locale says."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w") as closed:
+        result = cli_process("recipes", "list", stdout=closed)
+    assert (result.returncode, result.stderr) == (1, "")
+    code = f"import sys; sys.stderr.reconfigure(encoding='ascii'); {MAIN}"
+    result = cli_process("score", "Straße", "b", cwd=tmp_path, code=code)
+    assert result.returncode == 1
+    assert result.stderr.startswith("spmrl-bench: Straße: cannot be read")
