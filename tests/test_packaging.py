@@ -53,32 +53,11 @@ def test_citation_has_the_version_of_the_package() -> None:
     assert date.fromisoformat(released[1]) >= date(2026, 11, 20)
 
 
-def test_cards_of_models_cite_the_program_as_the_readme_does() -> None:
+def test_cards_of_models_cite_the_program_as_its_citation_does() -> None:
     cited = SOFTWARE.format(version=__version__)
     assert cited.count("{") == cited.count("}") == 7
-    assert cited in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_makefile_passes_options_through_only_when_given() -> None:
-    def shown(*arguments: str) -> list[str]:
-        command = ["make", "--dry-run", "-C", str(ROOT), "VENV=unmade", *arguments]
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        lines = (line for line in output.splitlines() if line.startswith("unmade/bin/spmrl-bench"))
-        return [" ".join(line.split()[1:]) for line in lines]
-
-    assert shown("lang=german", "train", "eval") == ["train german", "eval german"]
-    options = ("track=mini", "variant=charlstm", "size=small", "seed=2", "device=cpu")
-    assert shown("lang=german", *options, "train") == [
-        "train german --track mini --variant charlstm --size small --seed 2 --device cpu"
-    ]
-    assert shown("table") == ["results table"]
-
-
-def test_makefile_names_the_python_that_is_missing() -> None:
-    command = ["make", "-C", str(ROOT), "VENV=unmade", "PYTHON=no-such-python", "install"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode != 0
-    assert "no program 'no-such-python': install Python 3.11 or newer" in result.stderr
+    title = re.search(r"title += {{(.+)}}", cited)
+    assert f'title: "{title[1]}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
 @pytest.mark.campaign

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("make") is None or not (ROOT / "Makefile").exists(),
@@ -18,36 +18,86 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def make(*arguments: str) -> tuple[int, str, str]:
-    """Status, last line that would be run, and what is said."""
+def make(*arguments: str) -> tuple[int, list[str], str]:
+    """Status, the commands of the program that would be run, and what is said."""
     found = subprocess.run(
-        ["make", "--no-print-directory", "-n", *arguments],
+        ["make", "--no-print-directory", "-n", "VENV=unmade", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
         timeout=PATIENCE,
     )
-    lines = found.stdout.splitlines()
-    return found.returncode, " ".join(lines[-1].split()) if lines else "", found.stderr
+    lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
+    program = "unmade/bin/spmrl-bench "
+    calls = [line.removeprefix(program) for line in lines if line.startswith(program)]
+    return found.returncode, calls, found.stderr
 
 
-def test_options_are_passed_on() -> None:
-    status, line, _ = make("lang=german", "seeds=5", "jobs=2", "ensemble=1", "eval")
-    assert status == 0
-    assert line == (".venv/bin/spmrl-bench eval german --seeds 5 --jobs 2 --ensemble")
-    status, line, _ = make("lang=german", "set=model.precision=bf16 train.max_epochs=3", "train")
-    assert line == (
-        ".venv/bin/spmrl-bench train german --set model.precision=bf16 --set train.max_epochs=3"
-    )
-    status, line, _ = make("lang=german", "trials=3", "set=model.layers=int:1:4", "search")
-    assert line == (".venv/bin/spmrl-bench search german --set model.layers=int:1:4 --trials 3")
-    assert make("VENV=/tmp/else", "TREEBANKS=/tmp", "table")[1] == "/tmp/else/bin/spmrl-bench table"
+@pytest.mark.parametrize(
+    ("arguments", "commands"),
+    [
+        ("lang=german train eval", ["train german", "eval german"]),
+        ("track=mini languages=german,french system=all minutes=5 train",
+         ["train --track mini --languages german,french --system all --minutes 5"]),
+        ("lang=german seeds=5 jobs=2 ensemble=1 eval",
+         ["eval german --seeds 5 --jobs 2 --ensemble"]),
+        ("lang=german variant=charlstm size=small seed=2 device=cpu treebank=x train",
+         ["train german --treebank x --variant charlstm --size small --seed 2 --device cpu"]),
+        ("track=open table", ["results table --track open"]),
+        ("site", ["results site"]),
+        ("model=M input=conllu parse", ["parse --model M --input conllu"]),
+        ("gold=a test=b prm=COLLINS score", ["score a b --prm COLLINS"]),
+        ("study=encoders treebank=x lang=german study",
+         ["study run encoders --treebank x --lang german"]),
+        ("lang=german trials=3 set=model.layers=int:1:4 search",
+         ["study search german --trials 3 --set model.layers=int:1:4"]),
+        ("recipes treebanks", ["recipes list", "treebanks list"]),
+        ("check", ["treebanks check all"]),
+        ("treebank=x check", ["treebanks check x"]),
+        ("dir=D lang=german yes=1 add", ["treebanks add D --language german --yes"]),
+    ],
+)  # fmt: skip
+def test_options_are_passed_on(arguments: str, commands: list[str]) -> None:
+    status, calls, said = make(*arguments.split())
+    assert (status, said) == (0, "")
+    assert [sorted(call.split()) for call in calls] == [sorted(each.split()) for each in commands]
 
 
-@pytest.mark.parametrize("wrong", ["sed=2", "max_epochs=3", "set_=a b"])
-def test_what_is_not_known_is_refused(wrong: str) -> None:
-    status, line, said = make("lang=german", wrong, "train")
-    name = wrong.partition("=")[0]
-    assert (status, line) == (2, "")
-    assert f"unknown: {name}. Known: lang treebank" in said
+def test_settings_are_passed_on_one_by_one() -> None:
+    _, calls, _ = make("lang=german", "set=model.precision=bf16 train.max_epochs=3", "train")
+    assert calls == ["train german --set model.precision=bf16 --set train.max_epochs=3"]
+
+
+def test_every_target_can_be_shown() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if line.startswith(".PHONY:"))
+    targets = line.split()[1:]
+    assert {"help", "install", "test", "lint", "campaign", "docs"} <= set(targets)
+    for target in {*targets} - {"same"}:  # which runs make again
+        status, _, said = make(target)
+        assert (status, said) == (0, ""), target
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("lang=german sed=2 train", "unknown: sed. Known to train: device jobs lang languages "),
+        ("lang=german max_epochs=3 train", "unknown: max_epochs. Known to train: "),
+        ("ensemble=1 train", "unknown: ensemble. Known to train: "),
+        ("lang=german table", "unknown: lang. Known to table: track treebank."),
+        ("lang=german recipes", "unknown: lang. Known to recipes: no variable."),
+        ("set_=a train", "unknown: set_. "),
+    ],
+)
+def test_what_a_target_does_not_take_is_refused(arguments: str, said: str) -> None:
+    status, calls, errors = make(*arguments.split())
+    assert (status, calls) == (2, [])
+    assert said in errors
+
+
+def test_the_python_that_is_missing_is_named() -> None:
+    command = ["make", "-C", str(ROOT), "VENV=unmade", "PYTHON=no-such-python", "install"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode != 0
+    assert "no program 'no-such-python': install Python 3.11 or newer" in result.stderr

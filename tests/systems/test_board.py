@@ -81,7 +81,10 @@ def test_who_competes_where(laboratory: Laboratory, flat: SystemDescription) -> 
             board(**options)
 
 
-def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:
+def test_a_board_goes_on_where_it_was(
+    laboratory: Laboratory, flat: SystemDescription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmrl_bench.systems.description.data_dirs", lambda _: [])
     options = ("--track", "open", "--minutes", "5", "--languages", laboratory.recipe)
     options += ("--system", "all", "--system", flat.path)
     works("train", *options)
