@@ -1,4 +1,4 @@
-"""The commands that score files: reports, their additions, sentences that cannot be compared."""
+"""The command that scores files: reports, their additions, sentences that cannot be compared."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_report_and_its_signature() -> None:
 
 
 def test_what_the_c_program_prints() -> None:
-    folder = Path(__file__).parent / "scoring" / "printed"
+    folder = Path(__file__).parents[1] / "scoring" / "printed"
     options = ("--prm", "spmrl", "--missing-parse", "count", "--format", "evalb")
     result = cli("score", folder / "gold.mrg", folder / "test.mrg", *options, "--allow-skipped")
     expected = (folder / "spmrl_X.out").read_text(encoding="utf-8")
@@ -196,7 +196,7 @@ def test_options_that_mean_nothing_together() -> None:
 def test_dependencies() -> None:
     Path("gold").write_text(DEPENDENCIES, encoding="utf-8")
     Path("test").write_text(DEPENDENCIES.replace("2\tpunct", "1\tpunct"), encoding="utf-8")
-    arguments = ("score-dependencies", "gold", "test", "--punctuation", "ptb-ctb")
+    arguments = ("score", "gold", "test", "--punctuation", "ptb-ctb")
     text = works(*arguments).stdout.splitlines()
     assert text[5].split() == ["UAS", "100.00", "66.67"]
     assert text[-1].startswith("scorer:own|match:attachment|punctuation:ptb-ctb(xpos)|")
@@ -205,3 +205,17 @@ def test_dependencies() -> None:
     assert found["signature"]["relations"] == "none"
     Path("test").write_text(DEPENDENCIES.replace("0\troot", "3\troot"), encoding="utf-8")
     assert refused(*arguments).startswith("test:2: sentence 1: the heads form a cycle")
+    for option in ("--by label", "--official evalb", "--format evalb", "--punctuation by-tag"):
+        said = refused("score", "gold", "test", *option.split())
+        assert said.startswith("--")
+        assert said.endswith(": for brackets, but gold holds dependency trees")
+
+
+def test_what_a_file_holds_is_seen_in_it() -> None:
+    for beginning in ("\ufeff", "\n\n", "# sent_id = 1\n"):
+        Path("gold").write_text(beginning + DEPENDENCIES, encoding="utf-8")
+        assert "UAS" in works("score", "gold", "gold").stdout
+    Path("gold").write_text("\ufeff (S (NN a))\n", encoding="utf-8")
+    assert "F1" in works("score", "gold", "gold").stdout
+    said = refused("score", "gold", "gold", "--punctuation", "unicode")
+    assert said == "--punctuation unicode: for CoNLL, but gold holds brackets"
