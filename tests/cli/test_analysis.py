@@ -70,12 +70,12 @@ def rows_of(path: str) -> list[dict[str, str]]:
 def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
     works("train", laboratory.recipe, "--variant", "charlstm")
     opened.clear()
-    text = works("disagreements", RUN, "--worst", "3").stdout
+    text = works("treebanks", "disagreements", RUN, "--worst", "3").stdout
     assert text.startswith("Where tiny-open, dev, and a parser disagree\nParser: runs/tiny-open/")
     assert re.search(r"\n1\. tiny-open dev, sentence (\d) \(dev\.mrg, sentence \1\): margin", text)
     assert len(re.findall(r"^\d+\. tiny-open dev", text, re.MULTILINE)) == 3
     for name in ("list.csv", "list.html", "list.txt"):
-        result = works("disagreements", RUN, "--by", "margin", "--output", name)
+        result = works("treebanks", "disagreements", RUN, "--by", "margin", "--output", name)
         assert result.stdout == ""
         assert f"spmrl-bench: {name} written, " in result.stderr
     margins: dict[str, float] = {}
@@ -84,17 +84,17 @@ def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set
     assert list(margins.values()) == sorted(margins.values(), reverse=True)
     assert Path("list.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert opened == {"dev"}
-    works("disagreements", RUN, "--split", "test")
+    works("treebanks", "disagreements", RUN, "--split", "test")
     assert opened == {"dev", "test"}
-    seen = works("disagreements", RUN, "--split", "train", "--treebank", "tiny-mini")
+    seen = works("treebanks", "disagreements", RUN, "--split", "train", "--treebank", "tiny-mini")
     assert "a parser has learnt the errors in its own training sentences" in seen.stderr
     Path("empty").mkdir()
     refuses({
-        ("disagreements", "german"): "german: no such run folder",
-        ("disagreements", "empty"): "empty: not trained yet",
-        ("disagreements", RUN, "--by", "size"): "--by: unknown",
-        ("disagreements", RUN, "--output", "x.pdf"): "x.pdf",
-        ("disagreements", RUN, "--layer", "dependencies"): "--layer dependencies",
+        ("treebanks", "disagreements", "german"): "german: no such run folder",
+        ("treebanks", "disagreements", "empty"): "empty: not trained yet",
+        ("treebanks", "disagreements", RUN, "--by", "size"): "--by: unknown",
+        ("treebanks", "disagreements", RUN, "--output", "x.pdf"): "x.pdf",
+        ("treebanks", "disagreements", RUN, "--layer", "dependencies"): "--layer dependencies",
     })  # fmt: skip
 
 
@@ -105,25 +105,35 @@ def test_variation_in_all_forms(laboratory: Laboratory, opened: set[str]) -> Non
     lines[3] = lines[9] = right
     lines[20] = right.replace("(NP (D the) (N dog))", "(D the) (N dog)")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    text = works("variation", "tiny-open", "--worst", "1").stdout
+    text = works("treebanks", "variation", "tiny-open", "--worst", "1").stdout
     assert "1. tiny-open train, sentence 21 (train.mrg, sentence 21)" in text
     assert "2:4 is not annotated; with 5 words around it the same, 2 other places are NP" in text
     assert opened == {"train"}
     for name in ("list.csv", "list.html", "list.txt"):
-        works("variation", "tiny-open", "--output", name, "--nucleus", "tags", "--context", "tags")
+        works(
+            "treebanks",
+            "variation",
+            "tiny-open",
+            "--output",
+            name,
+            "--nucleus",
+            "tags",
+            "--context",
+            "tags",
+        )
     assert Path("list.csv").read_text(encoding="utf-8").startswith("rank,treebank,split,sentence")
-    works("variation", "tiny-open", "--of", "tags", "--fringe", "--split", "dev")
+    works("treebanks", "variation", "tiny-open", "--of", "tags", "--fringe", "--split", "dev")
     assert opened == {"train", "dev"}
     refuses({
-        ("variation", "tiny-open", "--context", "x"): "--context: unknown",
-        ("variation", "tiny-open", "--of", "tags", "--nucleus", "tags"): "--of tags --nucleus",
+        ("treebanks", "variation", "tiny-open", "--context", "x"): "--context: unknown",
+        ("treebanks", "variation", "tiny-open", "--of", "tags", "--nucleus", "tags"): "--of tags",
     })  # fmt: skip
 
 
 # ---- heads and trace ---------------------------------------------------------------------
 
-HEADS = ("heads", "--model", "heads", "--treebank", "tiny-mini")
-TRACE = ("trace", "--model", "heads")
+HEADS = ("model", "heads", "--model", "heads", "--treebank", "tiny-mini")
+TRACE = ("model", "trace", "--model", "heads")
 
 
 def test_heads_of_a_treebank() -> None:
@@ -154,9 +164,9 @@ def test_heads_of_files_and_of_standard_input() -> None:
     Path("some.txt").write_text(text, encoding="utf-8")
     Path("some.mrg").write_text(GOLD + "\n(S (X (D an) (N elf)) (V sleeps) (P .))\n")
     found = {
-        works(*HEADS[:3], "some.txt").stdout,
-        works(*HEADS[:3], "-", stdin=text).stdout,
-        works(*HEADS[:3], "--input", "brackets", "some.mrg").stdout,
+        works(*HEADS[:4], "some.txt").stdout,
+        works(*HEADS[:4], "-", stdin=text).stdout,
+        works(*HEADS[:4], "--input", "brackets", "some.mrg").stdout,
     }
     assert len(found) == 1
     assert "NP" in found.pop()
@@ -170,9 +180,9 @@ def test_what_heads_refuses() -> None:
         (*HEADS, "--category", "VPP"): "unknown category 'VPP'. Did you mean VP",
         (*HEADS, "--output", "map.gif"): "map.gif",
         (*HEADS, "some.txt"): "--treebank tiny-mini and the file some.txt",
-        HEADS[:3]: "name a treebank",
-        (*HEADS[:3], "no.txt"): "no.txt: cannot be read",
-        (*HEADS[:3], "a.txt", "--split", "dev"): "--split dev",
+        HEADS[:4]: "name a treebank",
+        (*HEADS[:4], "no.txt"): "no.txt: cannot be read",
+        (*HEADS[:4], "a.txt", "--split", "dev"): "--split dev",
         (*HEADS, "--category", "S", "--output", "s.png"): "no span was predicted",
     })  # fmt: skip
     assert not Path("s.png").exists()
@@ -229,7 +239,7 @@ def test_what_trace_refuses() -> None:
 def drawn(model: str, *options: str, output: str = "some.svg") -> str:
     """The picture that the command writes."""
     sentence = ("--sentence", "d a c b")
-    result = works("attention", "--model", model, *sentence, *options, "--output", output)
+    result = works("model", "attention", "--model", model, *sentence, *options, "--output", output)
     assert (result.stdout, result.stderr) == ("", f"spmrl-bench: {output} written\n")
     return Path(output).read_bytes().decode("latin-1")
 
@@ -265,7 +275,7 @@ def test_attention_before_actions_and_below() -> None:
 def test_what_attention_refuses() -> None:
     save("actions", "chart")
     own, other = (
-        ("attention", "--model", model, "--sentence", "d a c b", "--output", "some.svg")
+        ("model", "attention", "--model", model, "--sentence", "d a c b", "--output", "some.svg")
         for model in ("actions", "chart")
     )
     refuses({
@@ -305,7 +315,7 @@ published = 80.0
 def own(laboratory: Laboratory) -> tuple[str, ...]:
     """The arguments of a study of two rows."""
     Path("own.toml").write_text(STUDY, encoding="utf-8")
-    return ("study", "own.toml", "--lang", str(laboratory.recipe))
+    return ("study", "run", "own.toml", "--lang", str(laboratory.recipe))
 
 
 def test_a_study_prints_its_table_and_leaves_files(own: tuple[str, ...]) -> None:
@@ -321,14 +331,14 @@ def test_a_study_prints_its_table_and_leaves_files(own: tuple[str, ...]) -> None
 
 
 def test_studies_are_listed_and_mistakes_told_before_training(own: tuple[str, ...]) -> None:
-    lines = works("study").stdout.splitlines()
+    lines = works("study", "run").stdout.splitlines()
     assert lines[0].split() == ["study", "rows", "title", "source"]
     names = [line.split()[0] for line in lines[2:]]
     assert names == sorted(names)
     assert "test-time-ablation" in names
     refuses({
-        ("study", "encodrs"): "unknown study 'encodrs'. Did you mean encoders",
-        ("study", "encoders"): "name a treebank",
+        ("study", "run", "encodrs"): "unknown study 'encodrs'. Did you mean encoders",
+        ("study", "run", "encoders"): "name a treebank",
         (*own, "--set", "model.layers"): "--set model.layers: expected KEY=VALUE",
         (*own, "--set", "model.encoder=lstm"): "study own, row 'no content'",
     })  # fmt: skip

@@ -27,7 +27,7 @@ OTHER = {"", "toml", "json", "bibtex"}
 def made_by(page: str) -> list[str]:
     """The treebanks and recipes that commands of a page make."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return re.findall(r"treebanks add .*--name (\S+)", text)
+    return re.findall(r"new-treebank .*--name (\S+)", text)
 
 
 def test_every_page_is_read() -> None:
@@ -85,9 +85,9 @@ x = 1
         "spmrl-bench train german --set train.max_epochs=0",
         "spmrl-bench train german --variant charlstn",
         "spmrl-bench eval german --seeds none",
-        "spmrl-bench treebanks check german-min",
+        "spmrl-bench validate german-min",
         "spmrl-bench score gold.mrg parses.mrg --prm smprl",
-        "spmrl-bench study run encoder",
+        "spmrl-bench study encoder",
         "make lang=german trian",
         "make lang=german max_epochs=3 train",
         "make lang=germn train",
@@ -132,7 +132,7 @@ def run(command: Command) -> None:
     if result.exit_code and "pip install" in result.stderr:
         pytest.skip(result.stderr.strip())
     # A new treebank is written with consent alone.
-    asked = arguments[:2] == ["treebanks", "add"] and "--yes" not in arguments
+    asked = arguments[0] == "new-treebank" and "--yes" not in arguments
     assert result.exit_code == 0 or asked, f"{command}\n{result.output}"
     if command.output:
         Path(command.output).write_text(result.stdout, encoding="utf-8")

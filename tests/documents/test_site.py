@@ -41,7 +41,7 @@ def test_every_command_is_described(hooks: ModuleType) -> None:
 def test_a_notebook_becomes_a_page(hooks: ModuleType) -> None:
     page = hooks.source("first_parser.md")
     assert page.startswith("# A first parser\n")
-    assert "```python\nimport spmrl_bench\n" in page
+    assert "```python\nfrom spmrl_bench import load_parser\n" in page
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,5 @@ model.scorer.d_hidden
     listed = cli("recipes", "show").stdout.splitlines()
     assert len(listed) == len(run_settings()) + 2
     assert any(re.match(r"model\.attention\.heads +8 +4 +chart, ", line) for line in listed)
-    assert cli("recipes", "show", "--markdown").stdout == PAGE
     refused = cli("recipes", "show", "trian")
     assert (refused.exit_code, refused.stdout) == (1, "")

@@ -521,9 +521,8 @@ def _(stage: Stage) -> None:
 # ---- Recipes ----
 
 RECIPES: dict[str, tuple[dict[str, str], str, str]] = {
-    "a language that is none": ({"language": '"nope"'}, "", "unknown language 'nope'"),
-    "a language that is nearly one": ({"language": '"elvisch"'}, "", "Did you mean elvish"),
-    "a language of other treebanks": ({"language": '"german"'}, "", "treebank tiny is elvish"),
+    "a language that is none": ({"language": '"nope"'}, "", "treebanks is elvish; found 'nope'"),
+    "a language of other treebanks": ({"language": '"german"'}, "", "treebanks is elvish"),
     "a treebank that is none": ({"treebanks": '["tiny", "tinny"]'}, "", "Did you mean tiny"),
     "a treebank by its path": ({"treebanks": '["../outside/x"]'}, "", "unknown treebank"),
     "a base by its path": ({"base": '"../outside/secret"'}, "", "input should be 'base'"),

@@ -267,7 +267,7 @@ def test_a_system_that_is_not_installed(
     said = refused("train", laboratory.recipe, "--system", "stanza-constituents")
     assert "install it with 'spmrl-bench systems install stanza-constituents'" in said
     said = refused("train", laboratory.recipe, "--system", "pcfg", "--variant", "x")
-    assert "--variant: not for the parsers of others (--system)" in said
+    assert "--variant: not for external parsers (--system)" in said
     assert "unknown system 'stanzer'" in refused("train", laboratory.recipe, "--system", "stanzer")
     rows = {line.split()[0]: line for line in works("systems", "list").stdout.splitlines()[2:]}
     assert "not installed" in rows["udpipe"]
