@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import typer
 import spmrl_bench
 from spmrl_bench.cli import app
 from spmrl_bench.cli.app import RENAMED
-from tests.builders import MAIN, cli, cli_process, refused, works
+from tests.builders import MAIN, ROOT, cli, cli_process, refused, works
 
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
 
@@ -175,6 +176,18 @@ def test_the_package_names_what_users_need_and_loads_it_when_it_is_used() -> Non
         spmrl_bench.lode  # noqa: B018
     code = "import spmrl_bench, sys; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
     assert cli_process(code=code).returncode == 0
+
+
+@pytest.mark.campaign
+def test_the_python_of_the_readme_has_the_types_that_it_needs(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    (tmp_path / "example.py").write_text("".join(blocks), encoding="utf-8")
+    code = "from mypy.__main__ import console_entry; console_entry()"
+    done = cli_process("--strict", "example.py", code=code, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 # ---- interrupts and streams --------------------------------------------------------------

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,88 +60,72 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return [write_record(one, Path("results/runs")).stem for one in made]
 
 
-def test_compare_prints_scores_intervals_and_both_p(names: list[str]) -> None:
+def percentage(counts: Sequence[list[tuple[int, ...]]]) -> float:
+    matched, gold = (sum(row[k] for some in counts for row in some) for k in (2, 3))
+    return 100 * matched / gold
+
+
+def test_scores_intervals_and_both_p(names: list[str]) -> None:
     good, _, bad = names
-    result = works("compare", bad, good, "--split", "dev", "--trials", "499")
-    lines = result.stdout.splitlines()
-    f1 = next(line for line in lines if line.startswith("F1 "))
-    assert f1.split()[-2:] == ["0.0020", "0.0020"]
+    printed = works("compare", bad, good, "--split", "dev", "--trials", "499").stdout
+    lines = printed.splitlines()
     assert lines[0].split() == ["A", "B", "B", "-", "A", "p", "randomisation", "p", "bootstrap"]
-    assert {line.split()[0] for line in lines[2:5]} == {"F1", "recall", "precision"}
-    before, after = (
-        sum(row[2] for row in rows(errors, seed)) * 100 / sum(row[3] for row in rows(errors, seed))
-        for errors, seed in ((0.2, 3), (0.1, 1))
-    )
-    assert f" {before:.2f} [" in f1
-    assert f" {after:.2f} [" in f1
-    assert f" {after - before:+.2f} [+" in f1
-    assert "Randomisation: 499 random swaps; bootstrap: 499 draws; seed 0. Inter" in result.stdout
-    (one,) = (line for line in lines if line.startswith("A: scorer:"))
-    (other,) = (line for line in lines if line.startswith("B: scorer:"))
-    assert one.endswith("|seed:3|version:0.1.0")
-    assert other.endswith("|seed:1|version:0.1.0")
-
-
-def test_compare_counts_sentences(names: list[str]) -> None:
-    result = works("compare", *names[:2], "--split", "dev")
-    pairs = list(zip(rows(0.1, 1), rows(0.1, 2), strict=True))
+    assert [line.split()[0] for line in lines[2:5]] == ["F1", "recall", "precision"]
+    assert lines[2].split()[-2:] == ["0.0020", "0.0020"]
+    before, after = percentage([rows(0.2, 3)]), percentage([rows(0.1, 1)])
+    for shown in (f" {before:.2f} [", f" {after:.2f} [", f" {after - before:+.2f} [+"):
+        assert shown in lines[2]
+    pairs = list(zip(rows(0.2, 3), rows(0.1, 1), strict=True))
     better = sum(other[2] > one[2] for one, other in pairs)
     worse = sum(other[2] < one[2] for one, other in pairs)
-    expected = (
+    assert (
         f"B is better than A on {better} sentences of dev, worse on {worse}, "
         f"equal on {SENTENCES - better - worse} (by F1)."
-    )
-    assert expected in result.stdout
-    assert "LEFT OUT" not in result.stdout
-    assert "Fewer than" not in result.stdout
+    ) in lines
+    assert "Randomisation: 499 random swaps; bootstrap: 499 draws; seed 0. Inter" in printed
+    signatures = [line for line in lines if line.startswith(("A: scorer:", "B: scorer:"))]
+    assert [line[-len("|seed:3|version:0.1.0") :][:7] for line in signatures] == [
+        "|seed:3", "|seed:1"
+    ]  # fmt: skip
+    for note in ("LEFT OUT", "Fewer than", "Over seeds"):
+        assert note not in printed
 
 
-def test_compare_prefers_test_and_prints_json(names: list[str]) -> None:
-    def report(*options: str) -> dict[str, object]:
-        result = works("compare", *names[:2], "--format", "json", *options)
-        found: dict[str, object] = json.loads(result.stdout)
-        return found
+def test_json_and_the_split_that_both_have(names: list[str]) -> None:
+    def report(*options: str) -> dict[str, Any]:
+        printed = works("compare", *names[:2], "--format", "json", "--trials", "300", *options)
+        return dict(json.loads(printed.stdout))
 
-    first = report("--seed", "4", "--trials", "300")
+    first = report("--seed", "4")
     assert (first["split"], first["sentences"], first["skipped"]) == ("test", 60, 0)
     assert (first["seed"], first["trials"], first["level"]) == (4, 300, 95.0)
-    figures = first["figures"]
-    assert isinstance(figures, dict)
-    assert list(figures) == ["f1", "recall", "precision"]
-    assert 0.05 < figures["f1"]["p_randomisation"] <= 1
-    assert figures["f1"]["interval"]["low"] < figures["f1"]["difference"]
-    assert report("--seed", "4", "--trials", "300") == first
-    assert report("--seed", "5", "--trials", "300") != first
+    assert list(first["figures"]) == ["f1", "recall", "precision"]
+    f1 = first["figures"]["f1"]
+    assert 0.05 < f1["p_randomisation"] <= 1
+    assert f1["interval"]["low"] < f1["difference"]
+    assert report("--seed", "4") == first != report("--seed", "5")
 
 
-def test_compare_takes_the_metric_that_is_asked_for(tmp_path: Path) -> None:
-    rows_of = {0.1: [ATTACHED] * 3 + [LOOSE], 0.2: [LOOSE] * 4}
+def test_the_metric_that_is_asked_for_and_what_is_left_out(tmp_path: Path) -> None:
     paths = []
-    for rate, attached in rows_of.items():
-        dev = joined(make_result(*rows(rate, 1)[:4]), make_result(*attached, metric="attachment"))
+    for rate, attached in ((0.1, [ATTACHED] * 3 + [LOOSE] * 4), (0.9, [LOOSE] * 7)):
+        brackets = make_result(*rows(rate, 1)[:5], SKIPPED, SKIPPED)
+        dev = joined(brackets, make_result(*attached, metric="attachment"))
         made = make_record(dev=dev, selected=False, test=None, baselines={})
         paths.append(write_record(made, tmp_path))
-    result = works("compare", *paths, "--metric", "attachment")
-    lines = result.stdout.splitlines()
-    # Of 16 words 13 and 4 have both right: three sentences with 4 and one, or all four, with 1.
-    assert lines[2].split()[:2] == ["LAS", "81.25"]
-    assert " 25.00 [" in lines[2]
-    assert "worse on 3, equal on 1 (by LAS)" in result.stdout
-    assert works("compare", *paths).stdout.splitlines()[2].startswith("F1 ")
-    wrong = refused("compare", *paths, "--metric", "attachmnt")
-    assert "unknown metric 'attachmnt'. Did you mean attachment?" in wrong
-
-
-def test_compare_says_what_is_left_out_and_that_all_swaps_were_tried(tmp_path: Path) -> None:
-    paths = []
-    for rate, seed in ((0.1, 1), (0.9, 2)):
-        dev = make_result(*rows(rate, seed)[:5], SKIPPED, SKIPPED)
-        made = make_record(dev=dev, selected=False, test=None, baselines={})
-        paths.append(write_record(made, tmp_path))
+    printed = works("compare", *paths, "--metric", "attachment").stdout
+    # Of 28 words 16 and 7 have both right: three sentences with 4 and four, or all, with 1.
+    row = printed.splitlines()[2]
+    assert row.split()[:2] == ["LAS", "57.14"]
+    assert " 25.00 [" in row
+    assert "worse on 3, equal on 4 (by LAS)" in printed
     printed = works("compare", *paths).stdout
+    assert printed.splitlines()[2].startswith("F1 ")
     assert "LEFT OUT of every figure: 2 sentences." in printed
     assert "Randomisation: all swaps; bootstrap: 10,000 draws" in printed
     assert "Fewer than 100 sentences: intervals and p bootstrap are rough." in printed
+    said = refused("compare", *paths, "--metric", "attachmnt")
+    assert "unknown metric 'attachmnt'. Did you mean attachment?" in said
 
 
 def test_compare_takes_run_folders(names: list[str]) -> None:
@@ -165,9 +151,8 @@ def test_compare_takes_all_seeds_of_variants(
     command = ("compare", "charlstm", "bilstm", "--split", "dev", "--trials", "99")
     report = json.loads(works(*command, "--format", "json").stdout)
     # The figures are those of the sentences of all seeds together.
-    counts = [rows(0.1, seed) for seed in (1, 2, 3)]
-    matched, gold = (sum(row[k] for some in counts for row in some) for k in (2, 3))
-    assert report["figures"]["f1"]["one"] == pytest.approx(100 * matched / gold)
+    expected = percentage([rows(0.1, seed) for seed in (1, 2, 3)])
+    assert report["figures"]["f1"]["one"] == pytest.approx(expected)
     assert report["seeds"]["p"] == pytest.approx(2 / 20)  # of 20 ways to divide six runs
     assert report["differences"]["recipe.variant"] == ["charlstm", "bilstm"]
     printed = works(*command, "--latex", "out/difference.tex").stdout

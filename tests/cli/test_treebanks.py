@@ -77,37 +77,6 @@ def test_sound_treebanks(laboratory: Laboratory) -> None:
     assert works(*CHECK).stdout == printed
 
 
-CROSSING = """\
-name = "crossing"
-title = "Two sentences with arcs that cross, and one without"
-language = "elvish"
-track = "open"
-format = "conll"
-path = "crossing"
-tags = "gold"
-licence = "MIT"
-citation = "none"
-source = "none"
-obtain = "Ask the elves."
-"""
-
-
-def test_arcs_that_are_not_projective(laboratory: Laboratory) -> None:
-    (laboratory.treebanks / "crossing").mkdir()
-    manifest = CROSSING
-    for split, heads in {"train": [3, 0, 2, 1], "dev": [2, 3, 0, 1], "test": [2, 0, 2]}.items():
-        n = len(heads)
-        lines = conll_lines("abcd"[:n], "T" * n, map(str, heads), "r" * n)
-        (laboratory.treebanks / "crossing" / f"{split}.conll").write_text(lines)
-        manifest += f'[splits.{split}]\nfiles = ["{split}.conll"]\nsentences = 1\n'
-    (laboratory.manifests / "crossing.toml").write_text(manifest)
-    printed = works(*CHECK, "crossing", "tiny-mini").stdout
-    rows = [" ".join(line.split()) for line in printed.splitlines()]
-    assert "crossing train 1 4 0 0 1 1 (100.0 %) 2 (50.0 %) sound" in rows
-    assert "crossing dev 1 4 0 0 1 1 (100.0 %) 1 (25.0 %)" in rows
-    assert "crossing test 1 3 0 0 1 0 0" in rows
-
-
 def test_a_broken_manifest_hides_no_other(laboratory: Laboratory) -> None:
     path = laboratory.manifests / "tiny-mini.toml"
     path.write_text(path.read_text().replace('prm = "spmrl"', 'prm = "smprl"'))
@@ -202,7 +171,8 @@ def test_dependencies_alone_get_a_recipe_with_room(own: Path) -> None:
     for split in SIZES:
         n = 400 if split == "train" else 4
         words = [f"{split}{k}" for k in range(n)]
-        lines = conll_lines(words, "T" * n, map(str, range(n)), "r" * n)
+        heads = [3, 0, 2, 1] if split == "dev" else range(n)  # those of dev cross
+        lines = conll_lines(words, "T" * n, map(str, heads), "r" * n)
         (own / f"{split}.conll").write_text(lines)
         (own / f"{split}.mrg").unlink()
     assert works(*WRITTEN).stdout.endswith("next: spmrl-bench train elvish\n")
@@ -210,6 +180,9 @@ def test_dependencies_alone_get_a_recipe_with_room(own: Path) -> None:
     assert {run.treebank.layers for run in runs} == {("dependencies",)}
     assert "biaffine" in {run.config.kind for run in runs}
     assert "max_positions = 402\n" in (HOME / "recipes" / "elvish.toml").read_text()
+    rows = [" ".join(row.split()) for row in works(*CHECK, "elvish-bank").stdout.splitlines()]
+    assert "elvish-bank train 1 400 0 0 1 0 0 sound" in rows
+    assert "elvish-bank dev 1 4 0 0 1 1 (100.0 %) 2 (50.0 %)" in rows
 
 
 def test_a_recipe_is_called_as_the_language_or_the_treebank(own: Path) -> None:
@@ -231,18 +204,6 @@ def test_what_the_manifest_says_of_tags_and_scores(own: Path) -> None:
     manifest = (HOME / "treebanks" / "english-pred.toml").read_text()
     for said in ('tags = "predicted"', '"strip-features"', 'prm = "COLLINS"'):
         assert said in manifest
-
-
-def test_several_files_without_names_of_splits(own: Path) -> None:
-    for number, split in enumerate(SIZES):
-        (own / f"{split}.mrg").rename(own / f"{number}.mrg")
-    assert "not known: 0.mrg, 1.mrg, 2.mrg" in fails(*OWN)
-    (own / "ids").write_text("1\n")
-    shown = works(*OWN, "--train", "*", "--dev", "@ids", "--test", "2.mrg").stdout
-    assert shown.splitlines()[1:5] == [
-        "splits: as you said", "  train: 0.mrg", "  dev: 1.mrg", "  test: 2.mrg"
-    ]  # fmt: skip
-    assert "  dev: the same files, sentences " in works(*OWN, "--train", "*").stdout
 
 
 def test_a_broken_sentence_or_a_shared_one_stops_it_unless_told_otherwise(own: Path) -> None:
