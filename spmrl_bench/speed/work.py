@@ -1,6 +1,6 @@
 """The pieces of work whose speed is reported, each as it occurs in a run.
 
-What is measured, on which data, is said here once: ``spmrl-bench bench`` and the benchmarks of
+What is measured, on which data, is said here once: ``make bench`` and the benchmarks of
 the tests take their work from here and add nothing but a stopwatch.
 """
 

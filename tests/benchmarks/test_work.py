@@ -1,4 +1,4 @@
-"""The work that ``spmrl-bench bench`` reports, and what it is held against, by pytest-benchmark.
+"""The work that ``make bench`` reports, and what it is held against, by pytest-benchmark.
 
 Run with ``make bench``; elsewhere each of these runs once, on few sentences. The sentences are as
 long as those of the Penn Treebank. Where the environment variable ``EVALB`` names the C program,

@@ -49,7 +49,7 @@ main()
 def words(laboratory: Laboratory) -> tuple[str, ...]:
     """A search over a tiny parser, of two epochs with two evaluations each."""
     laboratory.write_recipe(["tiny-open"], train={"evaluations_per_epoch": 2, "max_epochs": 2})
-    return "search", str(laboratory.recipe), "--variant", "charlstm", *SPACE
+    return "study", "search", str(laboratory.recipe), "--variant", "charlstm", *SPACE
 
 
 def run(*arguments: str) -> Result:
@@ -92,7 +92,7 @@ def test_a_search_tells_its_trials_and_the_command_of_the_best(words: tuple[str,
     values = [f"{key}={value}" for key, value in search.best.settings.items()]
     assert [command[k + 1] for k, word in enumerate(command) if word == "--set"] == values
     # Nothing takes trials for runs that were trained for their own sake.
-    assert run("eval", words[1], "--variant", "charlstm").exit_code == 1
+    assert run("eval", words[2], "--variant", "charlstm").exit_code == 1
     assert [path.name for path in Path("runs/tiny-open").iterdir()] == [folder_of("runs").name]
 
 
@@ -195,7 +195,7 @@ def test_another_search_has_another_folder_or_is_refused(
 ) -> None:
     def folder(seed: int = 1, **options: Any) -> Path:
         given = dict(word.split("=") for word in SPACE[1::2]) | options.pop("settings", {})
-        work = plan_search(words[1], variant="charlstm", settings=given, seed=seed, **options)
+        work = plan_search(words[2], variant="charlstm", settings=given, seed=seed, **options)
         return pickle.loads(pickle.dumps(work)).folder(Path("runs"))
 
     others: list[dict[str, Any]] = [{"seed": 2}, {"pruner": "none"}, {"sampler": "random"}]
@@ -242,7 +242,7 @@ def test_mistakes_are_told_before_anything_is_trained(
 def test_one_variant_is_searched_and_with_optuna(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = run(*words[:2], *SPACE)
+    result = run(*words[:3], *SPACE)
     assert result.exit_code == 1
     assert "name it with --variant. The recipe has: charlstm, word-charlstm" in result.stderr
     monkeypatch.setitem(sys.modules, "optuna", None)
