@@ -145,7 +145,7 @@ def test_a_trial_that_fails_counts_and_the_search_goes_on(
         return float("nan") if len(batch) > 8 else real(self, batch, *rest)
 
     monkeypatch.setattr(ChartParser, "gradients", diverging)
-    words = (*words[:4], "--set", "train.batch_size=8|20", "--trials", "3")
+    words = (*words[:5], "--set", "train.batch_size=8|20", "--trials", "3")
     result = run(*words)
     assert result.exit_code == 0, result.output
     search = found().search
@@ -182,7 +182,7 @@ def test_bad_trials_are_pruned(words: tuple[str, ...], monkeypatch: pytest.Monke
     monkeypatch.setattr(search_module, "FIRST_TRIALS", 1)
     monkeypatch.setattr(search_module, "draw", lambda *_: next(drawn))
     options = ("--trials", "2", "--set", "train.max_epochs=4")
-    result = run(*words[:4], "--set", f"{key}=0.02|1e-9", *options)
+    result = run(*words[:5], "--set", f"{key}=0.02|1e-9", *options)
     assert result.exit_code == 0, result.output
     assert [trial.state for trial in found().search.trials] == ["complete", "pruned"]
     assert found().search.best.settings == {key: 0.02}
@@ -232,7 +232,7 @@ def test_another_search_has_another_folder_or_is_refused(
 def test_mistakes_are_told_before_anything_is_trained(
     words: tuple[str, ...], options: str, message: str
 ) -> None:
-    result = run(*words[:4], *options.split())
+    result = run(*words[:5], *options.split())
     assert (result.exit_code, result.stdout) == (1, "")
     assert len(result.stderr.splitlines()) == 1
     assert message in result.stderr
