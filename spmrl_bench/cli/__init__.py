@@ -12,7 +12,6 @@ from __future__ import annotations
 from spmrl_bench.cli import (  # noqa: F401
     annotation,
     attention,
-    bench,
     comparisons,
     dependencies,
     heads,

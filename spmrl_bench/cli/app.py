@@ -48,7 +48,6 @@ ORDER = (
     "disagreements",
     "variation",
     "runs",
-    "bench",
 )
 
 # What goes on where it was interrupted.

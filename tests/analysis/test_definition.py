@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+from spmrl_bench.reference.settings import changed_by
 
 from spmrl_bench.analysis.definition import Study, StudyRow, load_study, study_names
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import SettingsLayer, load_recipe
 from spmrl_bench.parsers.legacy import dotted, short
-from spmrl_bench.reference.settings import changed_by
 from tests.conftest import shared_data
 
 SMALL = """\
