@@ -64,59 +64,59 @@ def rows_of(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-# ---- disagreements and variation ---------------------------------------------------------
+# ---- suspects ----------------------------------------------------------------------------
 
 
-def test_disagreements_of_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
+def test_suspects_by_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
     works("train", laboratory.recipe, "--variant", "charlstm")
     opened.clear()
-    text = works("disagreements", RUN, "--worst", "3").stdout
+    by_run = ("suspects", "tiny-open", "--model", RUN)
+    text = works(*by_run, "--worst", "3").stdout
     assert text.startswith("Where tiny-open, dev, and a parser disagree\nParser: runs/tiny-open/")
     assert re.search(r"\n1\. tiny-open dev, sentence (\d) \(dev\.mrg, sentence \1\): margin", text)
     assert len(re.findall(r"^\d+\. tiny-open dev", text, re.MULTILINE)) == 3
     for name in ("list.csv", "list.html", "list.txt"):
-        result = works("disagreements", RUN, "--by", "margin", "--output", name)
+        result = works(*by_run, "--output", name)
         assert result.stdout == ""
         assert f"spmrl-bench: {name} written, " in result.stderr
-    margins: dict[str, float] = {}
-    for row in rows_of("list.csv"):
-        margins[row["rank"]] = max(margins.get(row["rank"], 0.0), float(row["margin"]))
-    assert list(margins.values()) == sorted(margins.values(), reverse=True)
+    assert {row["layer"] for row in rows_of("list.csv")} == {"constituents"}
     assert Path("list.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert opened == {"dev"}
-    works("disagreements", RUN, "--split", "test")
+    works(*by_run, "--split", "test")
     assert opened == {"dev", "test"}
-    seen = works("disagreements", RUN, "--split", "train", "--treebank", "tiny-mini")
-    assert "a parser has learnt the errors in its own training sentences" in seen.stderr
+    seen = works("suspects", "tiny-mini", "--model", RUN, "--split", "train")
+    assert "a parser has learnt the errors that it was trained on" in seen.stderr
     Path("empty").mkdir()
     refuses({
-        ("disagreements", "german"): "german: no such run folder",
-        ("disagreements", "empty"): "empty: not trained yet",
-        ("disagreements", RUN, "--by", "size"): "--by: unknown",
-        ("disagreements", RUN, "--output", "x.pdf"): "x.pdf",
-        ("disagreements", RUN, "--layer", "dependencies"): "--layer dependencies",
+        (*by_run[:3], "german"): "german: no such run folder",
+        (*by_run[:3], "empty"): "empty: not trained yet",
+        (*by_run, "--output", "x.pdf"): "x.pdf",
+        (*by_run, "--of", "dependencies"): "--of dependencies: the parser finds constituents only",
     })  # fmt: skip
 
 
-def test_variation_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
+def test_suspects_by_variation_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
     path = laboratory.treebanks / "tiny-open" / "train.mrg"
     lines = path.read_text(encoding="utf-8").splitlines()
     right = "(S (NP (P so)) (VP (V runs) (NP (D the) (N dog)) (A home)))"
     lines[3] = lines[9] = right
     lines[20] = right.replace("(NP (D the) (N dog))", "(D the) (N dog)")
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    text = works("variation", "tiny-open", "--worst", "1").stdout
+    own = ("suspects", "tiny-open")
+    text = works(*own, "--worst", "1").stdout
     assert "1. tiny-open train, sentence 21 (train.mrg, sentence 21)" in text
     assert "2:4 is not annotated; with 5 words around it the same, 2 other places are NP" in text
     assert opened == {"train"}
     for name in ("list.csv", "list.html", "list.txt"):
-        works("variation", "tiny-open", "--output", name, "--nucleus", "tags", "--context", "tags")
+        works(*own, "--output", name, "--context", "only-tags")
     assert Path("list.csv").read_text(encoding="utf-8").startswith("rank,treebank,split,sentence")
-    works("variation", "tiny-open", "--of", "tags", "--fringe", "--split", "dev")
+    works(*own, "--of", "tags", "--split", "dev")
     assert opened == {"train", "dev"}
     refuses({
-        ("variation", "tiny-open", "--context", "x"): "--context: unknown",
-        ("variation", "tiny-open", "--of", "tags", "--nucleus", "tags"): "--of tags --nucleus",
+        (*own, "--context", "x"): "--context: unknown",
+        (*own, "--of", "nouns"): "--of: unknown",
+        (*own, "--of", "tags", "--context", "only-tags"): "--of tags --context only-tags",
+        (*own, "--of", "dependencies"): "--of dependencies: the treebank has constituents only",
     })  # fmt: skip
 
 

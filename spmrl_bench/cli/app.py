@@ -45,8 +45,7 @@ ORDER = (
     "treebanks",
     "validate",
     "new-treebank",
-    "disagreements",
-    "variation",
+    "suspects",
     "runs",
 )
 

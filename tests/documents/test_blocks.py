@@ -91,7 +91,7 @@ x = 1
         "make lang=german trian",
         "make lang=german max_epochs=3 train",
         "make lang=germn train",
-        "python -m tests.annotation.planted",
+        "python -m tests.analysis.planted",
         "pip install 'spmrl-bench[ntlk]'",
         "jupyter lab notebooks/second_parser.ipynb",
     ],

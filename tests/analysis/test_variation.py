@@ -7,13 +7,21 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from spmrl_bench.annotation.treebank_variation import layer_of, suspects
-from spmrl_bench.annotation.variation import Place, Row, Suspicion, find_variation
-from spmrl_bench.errors import TreebankError
+from spmrl_bench.analysis.variation import (
+    Annotation,
+    Place,
+    Row,
+    Suspicion,
+    find_variation,
+    variation,
+)
 from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 
@@ -40,8 +48,6 @@ def plainly(
     sentences: Sequence[Sequence[str]],
     rows: Sequence[Sequence[Row]],
     around: Sequence[Sequence[str]],
-    min_length: int,
-    fringe: bool,
 ) -> dict[Place, tuple[str, int, int, int, float]]:
     """As it is defined: every place, every other place of the same words, every context."""
     places = {
@@ -73,15 +79,14 @@ def plainly(
     result = {}
     for one, name in places.items():
         length = one.end - one.start
-        least = max(0 if fringe else 2, min_length - length)
         others = {}
         for other, label in places.items():
             if other != one and text(other) == text(one):
                 left, right = shared(one, other)
-                if fringe or (left and right):
+                if left and right:
                     others[other] = (left + right, label)
         best = None
-        for level in range(least, 30):
+        for level in range(2, 30):
             counts = Counter(label for number, label in others.values() if number >= level)
             same = 1 + counts.pop(name, 0)
             differing = max(counts.values(), default=0)
@@ -94,60 +99,57 @@ def plainly(
     return result
 
 
-@pytest.mark.parametrize("fringe", [False, True])
 @pytest.mark.parametrize("coarse", [False, True])
-def test_suspicions_are_those_of_the_definition(fringe: bool, coarse: bool) -> None:
+def test_suspicions_are_those_of_the_definition(coarse: bool) -> None:
     number = 0
     for seed in range(3):
         sentences = corpus_of(seed, words="abcd", sentences=14)
         around = [["v" if w in "ad" else "c" for w in words] for words in sentences]
         around = around if coarse else sentences
         rows = rows_of(sentences, seed)
-        for min_length in (1, 5):
-            found = find_variation(
-                sentences, rows, around=around, min_length=min_length, fringe=fringe
-            )
-            expected = plainly(sentences, rows, around, min_length, fringe)
-            assert {one.place for one in found} == expected.keys()
-            for one in found:
-                name, same, differing, level, score = expected[one.place]
-                assert (one.found, one.same, one.differing) == (name, same, differing)
-                assert one.shared == level
-                assert one.score == pytest.approx(score)
-                assert one.others != one.found
-                assert 1 <= len(one.witnesses) <= 3
-            number += len(found)
-    assert number > 100
+        found = find_variation(sentences, rows, around)
+        expected = plainly(sentences, rows, around)
+        assert {one.place for one in found} == expected.keys()
+        for one in found:
+            name, same, differing, level, score = expected[one.place]
+            assert (one.found, one.same, one.differing) == (name, same, differing)
+            assert one.shared == level
+            assert one.score == pytest.approx(score)
+            assert one.others != one.found
+            assert 1 <= len(one.counterexamples) <= 3
+        number += len(found)
+    assert number > 50
 
 
 def trees(*texts: str) -> list[Parse]:
     return [Parse.of(parse_brackets(text)) for text in texts]
 
 
+def numbers(sentences: Sequence[Parse], annotation: Annotation, context: Any = "words") -> Any:
+    """The suspicious sentences in their order."""
+    return [own[0].place.sentence for own in variation(sentences, annotation, context)]
+
+
 def test_of_constituents_the_odd_one_out_is_named() -> None:
     right = "(S (NP (P we)) (VP (V saw) (NP (D the) (N dog)) (PP (I in) (NP (N town))) (A then)))"
     wrong = "(S (NP (P we)) (VP (V saw) (NP (D the) (N dog) (PP (I in) (NP (N town)))) (A then)))"
-    (suspect,) = suspects(trees(right, right, wrong, right), "constituents")
-    assert suspect.number == 3
-    assert {(one.place, one.found, one.others, one.differing) for one in suspect.suspicions} == {
+    (suspicions,) = variation(trees(right, right, wrong, right), "constituents")
+    assert {(one.place, one.found, one.others, one.differing) for one in suspicions} == {
         (Place(3, 2, 4), "", "NP", 3),
         (Place(3, 2, 6), "NP", "", 3),
     }
-    assert all(one.shared > 3 for one in suspect.suspicions)
-    first = suspect.suspicions[0]
-    assert first.witnesses == tuple(Place(n, *first.place[1:]) for n in (1, 2, 4))
+    assert all(one.shared > 3 for one in suspicions)
+    first = suspicions[0]
+    assert first.counterexamples == tuple(Place(n, *first.place[1:]) for n in (1, 2, 4))
 
 
-def test_a_stretch_at_the_fringe_counts_only_if_it_is_asked_for() -> None:
+def test_an_ngram_at_the_fringe_does_not_count() -> None:
     corpus = trees(
         "(S (A so) (NP (D the) (N dog)) (V barks))",
         "(S (A so) (X (D the) (N dog)) (V barks))",
         "(S (A so) (NP (D the) (N dog)) (C and) (V so))",
     )
-    found = suspects(corpus, "constituents")
-    assert [(each.number, len(each.suspicions)) for each in found] == [(1, 1), (2, 1)]
-    fringe = suspects(corpus, "constituents", fringe=True)
-    assert fringe[0].number == 2  # two against one, where the words behind do not matter
+    assert numbers(corpus, "constituents") == [1, 2]  # the third would speak for the first
 
 
 def test_of_two_that_differ_alone_the_shorter_context_tells() -> None:
@@ -156,8 +158,7 @@ def test_of_two_that_differ_alone_the_shorter_context_tells() -> None:
         "(S (A so) (NP (D the) (N dog)) (V barks) (A now))",
         "(S (B and) (A so) (NP (D the) (N dog)) (V barks) (C too))",
     )
-    (first, *_) = suspects(corpus, "constituents")
-    assert first.number == 1
+    assert numbers(corpus, "constituents")[0] == 1
 
 
 def test_tags_and_dependencies_vary_too() -> None:
@@ -170,12 +171,11 @@ def test_tags_and_dependencies_vary_too() -> None:
     one = parse("P M V A", [3, 3, 0, 3], "subj aux root adv")
     tag = parse("P V V A", [3, 3, 0, 3], "subj aux root adv")
     moved = parse("P M V A", [2, 0, 2, 3], "subj root xcomp adv")
-    (found,) = suspects([one, one, tag], "tags")
-    (wrong,) = found.suspicions
+    ((wrong,),) = variation([one, one, tag], "tags")
     assert (wrong.place, wrong.found, wrong.others) == (Place(3, 1, 2), "V", "M")
-    (found,) = suspects([one, one, moved], "dependencies")
-    assert {(each.place, each.found, each.others) for each in found.suspicions} == {
-        (Place(3, 0, 2), ">subj"[0].replace(">", "<") + "subj", ""),
+    (found,) = variation([one, one, moved], "dependencies")
+    assert {(each.place, each.found, each.others) for each in found} == {
+        (Place(3, 0, 2), "<subj", ""),
         (Place(3, 0, 3), "", "<subj"),
         (Place(3, 1, 3), ">xcomp", "<aux"),
     }
@@ -187,22 +187,14 @@ def test_in_a_small_corpus_tags_may_stand_for_words() -> None:
         "(S (NP (D an) (N elf)) (V sang))",
         "(S (X (D a) (N ring)) (V fell))",
     )
-    assert not suspects(corpus, "constituents")
-    assert not suspects(corpus, "constituents", context="tags")
-    (found,) = suspects(corpus, "constituents", nucleus="tags", context="tags")
-    assert (found.number, found.suspicions[0].others) == (3, "NP")
-
-
-def test_a_layer_that_is_not_there_is_said() -> None:
-    assert layer_of("tags", ["dependencies"]) == "dependencies"
-    with pytest.raises(TreebankError, match="has constituents only, no dependencies"):
-        layer_of("dependencies", ["constituents"])
+    assert not numbers(corpus, "constituents")
+    assert not numbers(corpus, "constituents", "tags")
+    assert numbers(corpus, "constituents", "only-tags") == [3]
 
 
 def test_sentences_without_words_and_empty_corpora_vary_nowhere() -> None:
-    assert find_variation([], []) == []
-    assert find_variation([[], []], [[], []]) == []
-    assert find_variation([["a"], []], [[(0, 1, "X")], []]) == []
+    for sentences, rows in (([], []), ([[], []], [[], []]), ([["a"], []], [[(0, 1, "X")], []])):
+        assert find_variation(sentences, rows, sentences) == []
 
 
 def test_many_places_of_one_nucleus_are_judged_by_the_rare_ones() -> None:
@@ -210,7 +202,27 @@ def test_many_places_of_one_nucleus_are_judged_by_the_rare_ones() -> None:
     rows: list[list[Row]] = [[(1, 2, "NP")] for _ in sentences]
     rows[700] = []
     begun = time.process_time()
-    (one,) = find_variation(sentences, rows)
+    (one,) = find_variation(sentences, rows, sentences)
     assert time.process_time() - begun < 5  # all pairs would be two millions
     assert isinstance(one, Suspicion)
     assert (one.place, one.same, one.differing) == (Place(701, 1, 2), 1, 1499)
+
+
+@pytest.mark.campaign
+def test_labels_that_were_swapped_are_among_the_first_sentences() -> None:
+    choose = random.Random(1)
+    sentences = open_treebank("german-mini").examples("train", ["constituents"])
+    labels = ("NP", "PP", "VP", "S", "AP")
+    planted = set()
+    for place in choose.sample(range(len(sentences)), 200):
+        tree = sentences[place].tree
+        inside = [k for k, label in enumerate(tree.labels) if k and label in labels]
+        if inside and len(planted) < 50:
+            own = list(tree.labels)
+            row = choose.choice(inside)
+            own[row] = choose.choice([label for label in labels if label != own[row]])
+            sentences[place] = Parse.of(replace(tree, labels=tuple(own)))
+            planted.add(place + 1)
+    listed = numbers(sentences, "constituents", "only-tags")[:200]
+    assert len(planted) == 50
+    assert len(planted.intersection(listed)) >= 25

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.annotation.differences import Disagreement, disagreements, ranked
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.parsers.base import Margin, UnsupportedError
 from spmrl_bench.parsers.baselines import RightBranching
@@ -20,8 +19,6 @@ from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
-from tests.annotation.planted_errors import by_variation
-from tests.annotation.planting import plant
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import spans, trees
 from tests.parsers import test_joint_parser, test_transition_parser
@@ -34,9 +31,19 @@ def sentences() -> list[Parse]:
     return [each for each in both if len(each) < 14][:30]
 
 
-def found_in(parser: Any, gold: Sequence[Parse]) -> dict[int, Disagreement]:
-    """What is found, by the place of the sentence from 0."""
-    return {each.number - 1: each for each in disagreements(parser, gold)}
+class Differing(NamedTuple):
+    gold: Parse
+    parser: Parse
+    differences: list[Margin]
+
+
+def found_in(parser: Any, gold: Sequence[Parse], **options: Any) -> dict[int, Differing]:
+    """What differs, by the place of the sentence from 0."""
+    return {
+        place: Differing(gold[place], predicted, margins)
+        for place, predicted, margins in parser.margins(gold, **options)
+        if margins
+    }
 
 
 # Constituents --------------------------------------------------------------------------------
@@ -86,8 +93,7 @@ def test_the_margin_of_a_span_is_what_the_best_tree_gives_up_for_it() -> None:
     compared = 0
     for seed in range(4):
         parser = tiny(seed=seed).eval()
-        for place, each in found_in(parser, gold).items():
-            assert each.gold is gold[place]
+        for each in found_in(parser, gold).values():
             n, scores = len(each.gold), cell_scores(parser, each.gold.words)
             for one in each.differences:
                 span = (one.start, one.end)
@@ -105,7 +111,7 @@ def test_the_margin_of_a_span_is_what_the_best_tree_gives_up_for_it() -> None:
 def test_a_label_that_the_parser_does_not_know_costs_what_any_other_one_does() -> None:
     tree = replace(TREES[1], labels=("S", "XP", "VP", "NP"))
     parser = tiny().eval()
-    (each,) = disagreements(parser, [Parse.of(tree)])
+    each = found_in(parser, [Parse.of(tree)])[0]
     (one,) = [one for one in each.differences if one.gold == "XP"]
     assert not one.known
     n, scores = len(tree), cell_scores(parser, tree.words)
@@ -125,7 +131,7 @@ def test_a_joint_parser_is_compared_on_both_layers(sentences: list[Parse]) -> No
             assert all(one.margin >= 0 for one in each.differences if one.layer == "constituents")
             assert not any("<" in label for _, _, label in each.parser.tree.constituents())
         # Told that its own parse is gold, it differs nowhere.
-        assert not list(disagreements(parser, [found[k].parser for k in range(len(sentences))]))
+        assert not found_in(parser, [found[k].parser for k in range(len(sentences))])
 
 
 # Dependencies --------------------------------------------------------------------------------
@@ -163,7 +169,7 @@ def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse])
 def test_a_transition_parser_goes_along_gold(sentences: list[Parse]) -> None:
     parser = test_transition_parser.parser_of(sentences, beam=1)
     own = list(parser.parse([each.words for each in sentences]))
-    assert not list(disagreements(parser, own))
+    assert not found_in(parser, own)
     # One other relation of its own tree: the states before are those of its search.
     changed, places = [], []
     for parse in own:
@@ -199,7 +205,7 @@ def log_odds(parser: Any, gold: Parse, word: int) -> float:
 def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> None:
     parser = test_transition_parser.parser_of(sentences)
     tree = DependencyTree.build(["der", "Hund"], ["ART", "NN"], [0, 0], ["X", "Y"], roots="several")
-    (each,) = disagreements(parser, [Parse.of(dependencies=tree)])
+    each = found_in(parser, [Parse.of(dependencies=tree)])[0]
     assert [one.margin for one in each.differences] == [0.0] * len(each.differences)
     assert not any(one.known for one in each.differences)
 
@@ -214,11 +220,10 @@ def test_sentences_come_with_their_numbers_whatever_the_batch() -> None:
     alone = {
         place: each
         for place, tree in enumerate(gold)
-        for each in disagreements(parser, [tree], max_tokens=1)
+        for each in found_in(parser, [tree], max_tokens=1).values()
     }
     assert found.keys() == alone.keys() != set()
     for place, each in found.items():
-        assert each.gold == gold[place]
         for one, other in zip(each.differences, alone[place].differences, strict=True):
             assert one._replace(margin=0) == other._replace(margin=0)
             assert one.margin == pytest.approx(other.margin, abs=1e-4)
@@ -228,56 +233,9 @@ def test_what_cannot_be_compared_is_said() -> None:
     gold = [Parse.of(tree) for tree in TREES]
     baseline, single = RightBranching.build(None, gold), tiny()
     with pytest.raises(UnsupportedError, match="right-branching has no margins"):
-        list(disagreements(baseline, gold))
+        found_in(baseline, gold)
     with pytest.raises(UnsupportedError, match="ensemble of 2 parsers has no 'margins'"):
-        list(disagreements(Ensemble([single, single]), gold))
+        found_in(Ensemble([single, single]), gold)
     long = Parse.of(Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")]))
     with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 30 words"):
-        list(disagreements(single, [gold[0], long]))
-
-
-def disagreement(number: int, *margins: float, layer: Any = "constituents") -> Disagreement:
-    parse = Parse.of(TREES[0])
-    return Disagreement(
-        number, parse, parse, tuple(Margin(layer, 0, 1, "", "NP", m) for m in margins)
-    )
-
-
-def test_orders() -> None:
-    margins = [4.0, *[1.0] * 9], [3.0], [2.5, 2.5], [3.0]
-    found = [disagreement(number, *own) for number, own in enumerate(margins, 1)]
-    expected: dict[Any, list[int]] = {
-        "margin": [1, 2, 4, 3],
-        "suspicion": [2, 4, 3, 1],  # 4 of 10 differences counts as 2
-        "mean": [2, 4, 3, 1],
-        "total": [1, 3, 2, 4],
-        "differences": [1, 3, 2, 4],
-        "share": [1, 3, 2, 4],
-    }
-    for by, order in expected.items():
-        assert [each.number for each in ranked(found, by)] == order, by
-
-
-def test_margins_of_two_layers_are_compared_by_their_means() -> None:
-    found = [disagreement(1, 1.0), disagreement(2, 3.0)]
-    found += [disagreement(n, 10.0 * n, layer="dependencies") for n in (3, 4, 6)]
-    # Means of 2 and 43.3: 0.5, 1.5; 0.69, 0.92, 1.38.
-    assert [each.number for each in ranked(found)] == [2, 6, 4, 3, 1]
-    assert [each.number for each in ranked(found, layer="constituents")] == [2, 1]
-
-
-def test_planted_errors_are_where_they_are_said_to_be(sentences: list[Parse]) -> None:
-    for layer in ("constituents", "dependencies"):
-        changed, planted = plant(sentences, 10, 1, layer)
-        again = plant(sentences, 10, 1, layer)
-        assert (changed, planted) == again
-        assert {one.sentence for one in planted} == {
-            k for k, pair in enumerate(zip(sentences, changed, strict=True)) if pair[0] != pair[1]
-        }
-        assert [one.what for one in planted] == ["attachment", "label"] * 5
-
-
-def test_variation_over_tags_finds_many_planted_errors() -> None:
-    bank = open_treebank("german-mini")
-    (found,) = by_variation(bank, "constituents", 1, nucleus="tags", context="tags").values()
-    assert found[200] >= 15
+        found_in(single, [gold[0], long])
