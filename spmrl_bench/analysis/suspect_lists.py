@@ -94,8 +94,8 @@ class SuspectList:
                 "treebank": self.treebank,
                 "split": self.split,
                 "sentence": item.number,
-                "place": self.place(item),
                 **row,
+                "place": self.place(item),
                 "text": " ".join(item.words),
             }
             for rank, item in enumerate(self.items, start=1)
@@ -150,21 +150,7 @@ def disagreement_item(found: Disagreement) -> Item:
             for one in differences
         ],
     )
-    rows = [
-        {
-            "layer": one.layer,
-            "start": one.start,
-            "end": one.end,
-            "words": " ".join(words[one.start : one.end]),
-            "gold": one.gold,
-            "parser": one.predicted,
-            "gold_head": one.gold_head,
-            "parser_head": one.predicted_head,
-            "margin": one.margin,
-            "known": "yes" if one.known else "no",
-        }
-        for one in differences
-    ]
+    rows = [one._asdict() | {"words": " ".join(words[one.start : one.end])} for one in differences]
     trees = [Markup(boxes(tree, spans, side)) for side, tree in sides if spans and tree is not None]
     marked = {word for one in differences for word in range(one.start, one.end)}
     return Item(number, words, summary, marked, [table], rows, trees)
@@ -191,20 +177,11 @@ def variation_item(found: Sequence[Suspicion], sentences: Sequence[Sequence[str]
                 [(*_in_context(at, sentences), label or "not annotated") for at, label in places],
             )
         )
+        against = " ".join(f"{s}:{i}:{j}" for s, i, j in one.counterexamples)
+        _, start, end = one.place
         rows.append(
-            {
-                "start": one.place.start,
-                "end": one.place.end,
-                "words": " ".join(words[one.place.start : one.place.end]),
-                "found": one.found,
-                "others": one.others,
-                "same": one.same,
-                "differing": one.differing,
-                "shared": one.shared,
-                "length": one.length,
-                "score": one.score,
-                "counterexamples": " ".join(f"{s}:{i}:{j}" for s, i, j in one.counterexamples),
-            }
+            {"start": start, "end": end, "words": " ".join(words[start:end])}
+            | {**one._asdict(), "counterexamples": against, "length": one.length}
         )
     marked = {word for one in found for word in range(one.place.start, one.place.end)}
     summary = f"{len(found)} place{'s' * (len(found) != 1)}, suspicion {found[0].score:.2f}"

@@ -151,10 +151,10 @@ def test_forests_and_very_deep_trees_are_drawn() -> None:
 def test_a_table_has_a_row_for_each_difference() -> None:
     rows = rows_of(of_differences(words_differ(), spans_differ()).table())
     assert [row["rank"] for row in rows] == ["1", "2", "2"]
-    assert (rows[0]["gold_head"], rows[0]["parser_head"], rows[0]["margin"]) == ("2", "1", "2")
+    assert (rows[0]["gold_head"], rows[0]["predicted_head"], rows[0]["margin"]) == ("2", "1", "2")
     assert (rows[1]["start"], rows[1]["end"], rows[1]["words"]) == ("2", "5", "dogs in town")
-    assert (rows[1]["gold"], rows[1]["parser"], rows[1]["gold_head"]) == ("NP", "", "")
-    assert [row["known"] for row in rows] == ["yes", "yes", "no"]
+    assert (rows[1]["gold"], rows[1]["predicted"], rows[1]["gold_head"]) == ("NP", "", "")
+    assert [row["known"] for row in rows] == ["True", "True", "False"]
     assert rows[2]["place"] == "a&b.mrg, sentence s7"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import typer
 
-from spmrl_bench.analysis.definition import study_names
+from spmrl_bench.analysis.study import study_names
 from spmrl_bench.cli import app
 from spmrl_bench.experiments.model_settings import read_overrides
 from spmrl_bench.experiments.recipe import TrainLayer, load_recipe

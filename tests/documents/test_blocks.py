@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.analysis.definition import load_study
+from spmrl_bench.analysis.study import load_study
 from spmrl_bench.errors import SpmrlError
 from tests.builders import cli
 from tests.documents.blocks import PAGES, ROOT, Block, Command, blocks_of, commands_of, documents

@@ -8,19 +8,13 @@ what the paper reports. What all rows share stands above them, under ``shared``.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from spmrl_bench.analysis.layers import Layers
 from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
 from spmrl_bench.experiments.recipe import Inputs, SettingsLayer
 from spmrl_bench.parsers.legacy import FLAT, dotted
@@ -28,23 +22,53 @@ from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.storage.paths import data_dirs
 from spmrl_bench.storage.toml import read_toml, validated
 
-
-def _some(inputs: tuple[str, ...]) -> tuple[str, ...]:
-    if not inputs:
-        raise ValueError("name one input or more")
-    return inputs
+_SHARES = {"half": Fraction(1, 2), "3/4": Fraction(3, 4)}
+LAYERS = ("all", "none", *(f"{end} {share}" for share in _SHARES for end in ("first", "last")))
 
 
-def _criterion(text: object) -> SelectionMetric:
+def _layers(value: object) -> object:
+    """One message for a value that is neither a name nor a list of numbers."""
+    if isinstance(value, str) and value in LAYERS:
+        return value
+    if isinstance(value, list | tuple) and all(type(n) is int and n >= 0 for n in value):
+        return tuple(value)
+    raise ValueError(f"layers are {', '.join(map(repr, LAYERS))}, or a list of numbers from 0 on")
+
+
+def _metric(text: object) -> SelectionMetric:
     try:
-        # Studies were written "dev F1" when there was nothing else to measure by.
-        return SelectionMetric.parse("brackets.f1" if text == "dev F1" else str(text))
+        return SelectionMetric.parse(str(text))
     except ScoreError as error:
         raise ValueError(str(error)) from None
 
 
-SomeInputs = Annotated[Inputs, AfterValidator(_some)]
+#: ``all`` and ``none``, a share of a stack of any height (a paper's "first four of eight layers" is
+#: the first half), or layers by number, the first of which is 0.
+Layers = Annotated[str | tuple[int, ...], BeforeValidator(_layers)]
+Metric = Annotated[SelectionMetric, BeforeValidator(_metric)]
+SomeInputs = Annotated[Inputs, Field(min_length=1)]
 Text = Annotated[str, Field(min_length=1)]
+
+
+def layer_numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
+    """The layers of a stack of ``count`` that the value of a key stands for, in ascending order.
+
+    A share that is no whole number of layers is rounded up: the first half of five is three.
+
+    Raises:
+        RecipeError: a number is that of no layer.
+    """
+    if not isinstance(layers, str):
+        for number in layers:
+            if number >= count:
+                known = f"the layers are 0 to {count - 1}" if count else "there are no layers"
+                raise RecipeError(f"{key}: layer {number}: {known}")
+        return tuple(sorted(set(layers)))
+    if layers in ("all", "none"):
+        return tuple(range(count)) if layers == "all" else ()
+    end, _, share = layers.partition(" ")
+    taken = math.ceil(_SHARES[share] * count)
+    return tuple(range(taken) if end == "first" else range(count - taken, count))
 
 
 class AttentionLimits(BaseModel):
@@ -52,16 +76,11 @@ class AttentionLimits(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    content: Layers = "all"
-    """Layers whose attention sees the content; in the others its product does not count."""
-    position: Layers = "all"
-    """Layers whose attention sees the position."""
-    window: Annotated[int, Field(ge=0)] | None = None
-    """Largest distance of two tokens that see each other; without it any."""
-    relaxed: bool = False
-    """Whether the first two and the last two tokens are free of the window."""
-    layers: Layers = "all"
-    """Layers that the window is for."""
+    content: Layers = "all"  # layers in which the product of contents counts
+    position: Layers = "all"  # likewise of positions
+    window: Annotated[int, Field(ge=0)] | None = None  # largest distance of tokens that see another
+    relaxed: bool = False  # whether the first two and the last two tokens are free of it
+    layers: Layers = "all"  # that the window is for
 
     @model_validator(mode="after")
     def _relaxes_a_window(self) -> AttentionLimits:
@@ -73,29 +92,26 @@ class AttentionLimits(BaseModel):
 class Shared(SettingsLayer):
     """What all rows of a study have in common; a row's own settings win."""
 
-    lexical: SomeInputs | None = None
-    """Lexical inputs; a row without any, and a study without, takes ``charlstm``."""
-    variant: Text | None = None
-    """A variant of the recipes, in place of the inputs; a row's own settings win over its."""
+    lexical: SomeInputs | None = None  # inputs; neither here nor in the row: charlstm
+    variant: Text | None = None  # of the recipes, in place of the inputs
+
+    @model_validator(mode="after")
+    def _inputs_or_a_variant(self) -> Shared:
+        if self.lexical is not None and self.variant is not None:
+            raise ValueError("lexical and variant stand together, but a variant has its inputs")
+        return self
 
 
-class StudyRow(SettingsLayer):
+class StudyRow(Shared):
     """One system of a study."""
 
     name: Text
-    lexical: SomeInputs | None = None
-    variant: Text | None = None
-    position_only: Layers = "none"
-    """Layers whose queries and keys come from the positions alone, in training too."""
-    limit: AttentionLimits = AttentionLimits()
-    """Of the trained parser's attention."""
+    position_only: Layers = "none"  # queries and keys from positions alone, in training too
+    limit: AttentionLimits = AttentionLimits()  # of the trained parser's attention
+    # Settings that decide nothing but how a trained parser parses, such as `beam`.
     parsing: dict[str, int | float] = Field(default_factory=dict)
-    """Settings of the model that decide nothing but how a trained parser parses, such as ``beam``,
-    if not those of its run."""
-    published: Annotated[float, Field(ge=0, le=100)] | None = None
-    """The figure of the source, in percent."""
-    source: Text | None = None
-    """Where the figure is, if not where the study says."""
+    published: Annotated[float, Field(ge=0, le=100)] | None = None  # in percent
+    source: Text | None = None  # of the figure, if not that of the study
 
 
 class Study(BaseModel):
@@ -103,46 +119,34 @@ class Study(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Text
-    """The name of its file."""
+    name: Text  # of its file
     title: Text
-    source: Text
-    """Paper, and the table or section with the published figures."""
-    measured: Text
-    """What the published figures were measured on."""
-    metric: Annotated[SelectionMetric, BeforeValidator(_criterion)]
-    """By which figure of dev the systems are compared, such as ``brackets.f1``, or sum of them."""
-    beside: tuple[Annotated[SelectionMetric, BeforeValidator(_criterion)], ...] = ()
-    """Other figures that the table shows of rows that are scored by them."""
+    source: Text  # paper, and the table or section with the published figures
+    measured: Text  # what the published figures were measured on
+    metric: Metric  # of dev, by which the systems are compared
+    beside: tuple[Metric, ...] = ()  # shown of rows that are scored by them
+    # How it is drawn: one line for each system, or curves over the size of a window, over the one
+    # setting of parsing in which the rows differ, or over the minutes of training.
     figure: Literal["systems", "windows", "parsing", "minutes"] = "systems"
-    """How it is drawn: one line for each system, or curves over the size of a window, over the
-    one setting of parsing in which the rows differ, or over the minutes of training."""
-    size: Literal["published", "small"] | None = None
-    """The only size of model that the study is of; by default the user's, or the track's."""
+    size: Literal["published", "small"] | None = None  # of the model, if it is of one only
+    # Times of training, dev scoring included, after which the best score so far is shown too.
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
-    """Times of training, dev scoring included, after which the best score so far is shown too."""
-    reference: Text
-    """Name of the row that the others are compared with."""
+    reference: Text  # name of the row that the others are compared with
     shared: Shared = Field(default_factory=Shared)
+    # Settings that are not the study's subject, though some rows have their own: its user may
+    # change them for the other rows.
     free: tuple[Text, ...] = ()
-    """Settings that are not the study's subject, though some rows have their own: its user may
-    change them for the other rows."""
     rows: tuple[StudyRow, ...]
 
     @model_validator(mode="after")
-    def _rows_have_names_of_their_own(self) -> Study:
+    def _rows_fit_together(self) -> Study:
         names = [row.name for row in self.rows]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
+        if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"several rows are called '{twice[0]}'; give each its own name")
         if self.reference not in names:
             raise ValueError(f"reference: {unknown_name('row', self.reference, names)}")
-        layers: list[Shared | StudyRow] = [self.shared, *self.rows]
-        for row in layers:
-            if row.lexical is not None and row.variant is not None:
-                raise ValueError("lexical and variant stand together, but a variant has its inputs")
         of_parsing = {tuple(row.parsing) for row in self.rows}
-        if self.figure == "parsing" and (len(of_parsing) > 1 or len(next(iter(of_parsing))) != 1):
+        if self.figure == "parsing" and list(map(len, of_parsing)) != [1]:
             raise ValueError(
                 "figure = 'parsing' needs one and the same setting in the parsing of every row"
             )

@@ -2,6 +2,9 @@
 
 Test is never touched: a study asks what a part of the parser is worth, and that is decided on
 dev, as in the paper.
+
+Scores are kept, so that nothing is parsed twice. What a score follows from is its key, so that
+those of several studies, budgets and seeds lie in one folder, to which several may add at once.
 """
 
 from __future__ import annotations
@@ -10,43 +13,72 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import Any, ClassVar, cast
 
-from spmrl_bench.analysis.scores import ScoreKey, readable_scores, write_score
-from spmrl_bench.analysis.trials import StudyPlan, Trial, encoder_of, study_runs
+from spmrl_bench.analysis.study_plan import StudyPlan, StudyRun, encoder_of
 from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.experiments.score import rules_of, score_split
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import Scores, SeedMean
 from spmrl_bench.leaderboard.record import SplitResult, signature_parts
+from spmrl_bench.leaderboard.store import Part, StoredModel, load_documents, write_document
 from spmrl_bench.nn.device import prepare_process
-from spmrl_bench.parsers.neural import NeuralParser
+from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
-from spmrl_bench.training.schedule import Progress
-
-if TYPE_CHECKING:
-    from spmrl_bench.parsers.base import Parser
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
 
 SPLIT = "dev"
+SCHEMA_VERSION = 3  # as the version of records that first said of a split what is said here
+
+
+class ScoreKey(Part):
+    """What a score follows from."""
+
+    weights: str  # SHA-256
+    fingerprint: str  # of the treebank
+    split: str
+    rules: str  # how it was counted: that part of the signature
+    limits: tuple[tuple[int, AttentionMask], ...]  # by layer; those without any are left out
+    parsing: tuple[tuple[str, int | float], ...] = ()  # settings that are not those of the run
+
+
+class StudyScore(StoredModel):
+    """The score of a parser whose attention is limited."""
+
+    what: ClassVar[str] = "score of a study"
+    version: ClassVar[int] = SCHEMA_VERSION
+
+    schema_version: int = SCHEMA_VERSION
+    key: ScoreKey
+    result: SplitResult
+
+
+def readable_scores(folder: Path) -> tuple[dict[ScoreKey, SplitResult], list[str]]:
+    """The scores in the documents under ``scores``, and a message for each file that holds none.
+
+    Raises:
+        RecordError: the folder cannot be read.
+    """
+    documents, mistakes = load_documents(StudyScore, folder / "scores")
+    return {score.key: score.result for score in documents.values()}, mistakes
+
+
+def write_score(key: ScoreKey, result: SplitResult, folder: Path) -> None:
+    """Add a score to those of a folder; a RecordError where it cannot be written."""
+    write_document(StudyScore(key=key, result=result), folder / "scores")
 
 
 @dataclass(frozen=True)
-class Measured(Trial):
-    """One row of a study and its scores.
+class StudyResult(StudyRun):
+    """One row of a study and its scores."""
 
-    Attributes:
-        metric: by which figure the study measures.
-        results: scores of each run, in the order of ``configs``.
-        ended: how the training of each run ended.
-    """
-
-    metric: SelectionMetric
-    results: tuple[SplitResult, ...]
-    ended: tuple[Progress, ...]
+    metric: SelectionMetric  # by which figure the study measures
+    results: tuple[SplitResult, ...]  # scores of each run, in the order of `configs`
+    ended: tuple[Progress, ...]  # how the training of each run ended
 
     @property
     def name(self) -> str:
@@ -65,10 +97,9 @@ class Measured(Trial):
 
     def scores_by(self, metric: SelectionMetric) -> dict[int, float]:
         """Another figure of each seed; none where it was not scored."""
-        pairs = zip(self.configs, self.results, strict=True)
         return {
             config.seed: result.score(metric)
-            for config, result in pairs
+            for config, result in zip(self.configs, self.results, strict=True)
             if set(metric.metrics) <= set(result.metrics)
         }
 
@@ -82,13 +113,14 @@ class Measured(Trial):
 
         What a run would have had that ``train.max_minutes`` ended before is not known.
         """
-        pairs = zip(self.configs, self.ended, strict=True)
-        best = [
-            None if _cut_before(minutes, config, state) else state.best_within(minutes)
-            for config, state in pairs
-        ]
-        known = [score for score in best if score is not None]
-        return SeedMean.of(known) if len(known) == len(best) else None
+        best = []
+        for config, state in zip(self.configs, self.ended, strict=True):
+            last = max([config.train.max_minutes or 0.0, *(s / 60 for s, _ in state.curve[-1:])])
+            score = state.best_within(minutes)
+            if score is None or (state.stopped_by == OUT_OF_TIME and minutes > last):
+                return None
+            best.append(score)
+        return SeedMean.of(best)
 
     @property
     def layers(self) -> int | None:
@@ -100,13 +132,6 @@ class Measured(Trial):
         """The signature of each score, by key."""
         scores = [one.metrics[name] for one in self.results for name in self.metric.metrics]
         return [signature_parts(score.signature_long) for score in scores]
-
-
-def _cut_before(minutes: float, config: RunConfig, state: Progress) -> bool:
-    """Whether there was no more time for the run than less than so many minutes."""
-    if state.stopped_by != "max_minutes" or not state.curve:
-        return False
-    return minutes > max(config.train.max_minutes or 0.0, state.curve[-1][0] / 60)
 
 
 def estimate(scores: Scores) -> SeedMean:
@@ -122,54 +147,49 @@ def run_study(
     device: str = "auto",
     jobs: int | None = None,
     on: Backend = LOCAL,
-) -> list[Measured]:
+) -> list[StudyResult]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
 
-    Args:
-        work: the study on a treebank.
-        runs_dir: folder of the training runs, shared with other studies and with ``train``.
-        scores_dir: folder of the scores of studies; what it holds is not parsed again, unless its
-            file cannot be read.
-        device: as of ``train``.
-        jobs, on: as of :func:`~spmrl_bench.experiments.train.train_all`; scored is here.
+    ``runs_dir`` is shared with other studies and with ``train``. What ``scores_dir`` holds is not
+    parsed again. All else is as of :func:`~spmrl_bench.experiments.train.train_all`.
 
     Raises:
         SpmrlError: as of training; the folder of scores cannot be read.
     """
-    runs = study_runs(work, runs_dir)
+    runs = work.distinct(runs_dir)
     train_all(runs, device=device, jobs=jobs, on=on)
     states = [(run.config, ended(run.folder)) for run in runs]
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile
     # The runs of a row are in the order of its seeds, since each row has the same seeds.
-    results: list[list[SplitResult]] = [[] for _ in work.trials]
+    results: list[list[SplitResult]] = [[] for _ in work.runs]
     for run in runs:
         config, weights = run.config, best_weights(run.folder)
-        parser: Parser | None = None
-        for trial, found in zip(work.trials, results, strict=True):
-            if config not in trial.configs:
+        parser: Any = None
+        for each, found in zip(work.runs, results, strict=True):
+            if config not in each.configs:
                 continue
-            key = _key(work, weights, trial)
+            key = _key(work, weights, each)
             if key not in scores:
                 if parser is None:
                     prepare_process(device)
                     parser = load_parser(run.folder, device)
-                with parser.limited(trial.limits), parsing_with(parser, trial.parsing):
+                with parser.limited(each.limits), parsing_with(parser, each.parsing):
                     scores[key] = score_split(parser, work.treebank, SPLIT, config)
                 write_score(key, scores[key], scores_dir)
             found.append(scores[key])
     return [
-        Measured(
-            **vars(trial),
+        StudyResult(
+            **vars(each),
             metric=work.study.metric,
             results=tuple(found),
-            ended=tuple(state for config, state in states if config in trial.configs),
+            ended=tuple(state for config, state in states if config in each.configs),
         )
-        for trial, found in zip(work.trials, results, strict=True)
+        for each, found in zip(work.runs, results, strict=True)
     ]
 
 
-def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:
-    """What the score of a trial with these weights follows from."""
+def _key(work: StudyPlan, weights: str, run: StudyRun) -> ScoreKey:
+    """What the score of a run with these weights follows from."""
     bank, names = work.treebank, work.study.metric.metrics
     layers = dict.fromkeys(layer for name in names for layer in metric_named(name).layers)
     counting = [metric_named(name).counting(rules) for name, rules in rules_of(bank, names).items()]
@@ -178,21 +198,19 @@ def _key(work: StudyPlan, weights: str, trial: Trial) -> ScoreKey:
         fingerprint="+".join(map(bank.fingerprint_of, layers)),
         split=SPLIT,
         rules=" + ".join(Signature.of(keys).long() for keys in counting),
-        limits=tuple(sorted(trial.limits.items())),
-        parsing=tuple(sorted(trial.parsing.items())),
+        limits=tuple(sorted(run.limits.items())),
+        parsing=tuple(sorted(run.parsing.items())),
     )
 
 
 @contextmanager
-def parsing_with(parser: Parser, settings: Mapping[str, int | float]) -> Iterator[None]:
-    """Within it a parser has other settings of parsing."""
-    if not settings:
-        yield
-        return
-    assert isinstance(parser, NeuralParser)  # no other has any
-    trained = parser.config
-    parser.config = trained.model_copy(update=dict(settings))
+def parsing_with(parser: Any, settings: Mapping[str, int | float]) -> Iterator[None]:
+    """Within it a parser has other settings of parsing, of those that are free in it."""
+    trained = getattr(parser, "config", None)
+    if settings:
+        parser.config = trained.model_copy(update=dict(settings))
     try:
         yield
     finally:
-        parser.config = trained
+        if settings:
+            parser.config = trained

@@ -11,25 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from pydantic import ValidationError
 
-from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
-from spmrl_bench.analysis.layers import layer_numbers
+from spmrl_bench.analysis.study import AttentionLimits, Study, StudyRow, layer_numbers
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Run, fingerprints_of, make_runs
-from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
+from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
 from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
-from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.legacy import FLAT
 from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
-#: Settings without which an input of files can not be, by input.
+#: Settings of files without which an input can not be.
 _FILES = {
     "vectors": ("vectors",),
     "elmo": ("elmo_weights", "elmo_options"),
@@ -39,58 +37,33 @@ _FILES = {
 _PATHS = {f"model.{key}" for key in ("vectors", "elmo_weights", "elmo_options", "word_vectors")}
 
 
-@runtime_checkable
-class Attentive(Protocol):
-    """Settings of an encoder of attention."""
-
-    layers: int
-    position: str
-    matrices: str
-    window: int | None
-    relaxed_window: bool
-
-
-def encoder_of(model: ParserConfig) -> tuple[str, Any]:
-    """Name and settings of a parser's encoder; empty and None without one."""
-    return model.own_encoder if isinstance(model, NeuralConfig) else ("", None)
-
-
 @dataclass(frozen=True)
-class Trial:
-    """One row of a study, ready to be trained and scored.
-
-    Attributes:
-        row: as the study defines it.
-        configs: one run for each seed.
-        limits: of the trained parser's attention, by layer; without any it is as trained.
-        parsing: settings of the trained parser that are not those of its run.
-    """
+class StudyRun:
+    """One row of a study, ready to be trained and scored."""
 
     row: StudyRow
-    configs: tuple[RunConfig, ...]
-    limits: Mapping[int, AttentionMask]
-    parsing: Mapping[str, int | float]
+    configs: tuple[RunConfig, ...]  # one for each seed
+    limits: Mapping[int, AttentionMask]  # of the trained parser's attention, by layer
+    parsing: Mapping[str, int | float]  # settings of the trained parser, if not those of its run
 
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """A study on a treebank.
-
-    Attributes:
-        study: its definition.
-        treebank: what it is measured on.
-        trials: of the rows that can be trained.
-        left_out: name of each other row, and why.
-        settings: ``KEY=VALUE`` of the user, for all rows.
-        note: which treebank was taken and why.
-    """
+    """A study on a treebank."""
 
     study: Study
     treebank: Treebank
-    trials: tuple[Trial, ...]
-    left_out: Mapping[str, str]
-    settings: tuple[str, ...]
-    note: str
+    runs: tuple[StudyRun, ...]  # of the rows that can be trained
+    left_out: Mapping[str, str]  # name of each other row, and why
+    settings: tuple[str, ...]  # KEY=VALUE of the user, for all rows
+    note: str  # which treebank was taken and why
+
+    def distinct(self, runs_dir: Path) -> list[Run]:
+        """All runs, each once: rows that differ only in limits share theirs."""
+        found: list[RunConfig] = []
+        for each in self.runs:
+            found += [config for config in each.configs if config not in found]
+        return [Run.of(self.treebank, config, runs_dir, self.note) for config in found]
 
 
 def plan_study(
@@ -102,16 +75,11 @@ def plan_study(
     seeds: int = 1,
     settings: Mapping[str, str] | None = None,
 ) -> StudyPlan:
-    """Resolve the runs of every row of a study.
+    """Resolve the runs of every row of a study, each with the seeds 1, 2, ...
 
-    Args:
-        study: its definition.
-        lang: recipe; by default that of the treebank's language.
-        treebank: by default the first of the recipe's that is present.
-        size: ``published`` or ``small``; by default the study's, or else the track's.
-        seeds: how many runs each row has, with the seeds 1, 2, ...
-        settings: ``model.KEY`` or ``train.KEY`` to value, for all rows. The files of a
-            pre-trained input concern only the rows that have it; a row's own settings win.
+    The language is by default that of the treebank, and the treebank the first of the language
+    that is present. ``settings`` are of all rows, but a row's own win, and the files of a
+    pre-trained input concern only the rows that have it.
 
     Raises:
         RecipeError: neither language nor treebank is given, an unknown name or setting, a
@@ -119,24 +87,23 @@ def plan_study(
             none, a metric by which a row is not scored.
         TreebankError: the treebank is absent.
     """
-    if seeds < 1:
-        raise RecipeError(f"{seeds} seeds; a study needs 1 or more")
     if study.size and size not in (None, study.size):
         raise RecipeError(f"study {study.name} is of the size {study.size}, not of '{size}'")
-    size = size or study.size
-    given = dict(settings or {})
+    size, given = size or study.size, dict(settings or {})
     _check_settings(study, given)
-    recipe = load_recipe(lang or _recipe_of(treebank))
+    if lang is None and treebank is None:
+        raise RecipeError("name a treebank (--treebank german-mini) or a language (--lang german)")
+    recipe = load_recipe(lang or load_manifest(str(treebank)).language)
     chosen, *_ = make_runs(str(recipe.path), treebank=treebank, size=size)
-    bank = chosen.treebank
-    trials, left_out = [], {}
+    runs, left_out = [], {}
     for row in study.rows:
-        missing = _missing_files(study, row, given)
-        if missing:
+        known = _places([*given, *study.settings(row)])
+        needed = [f"model.{key}" for name in study.inputs(row) for key in _FILES.get(name, ())]
+        if missing := [key for key in needed if _places([key]).isdisjoint(known)]:
             left_out[row.name] = "needs " + " and ".join(f"--set {key}=..." for key in missing)
             continue
         try:
-            trials.append(_trial(study, row, recipe, bank, size, seeds, given))
+            runs.append(_study_run(study, row, recipe, chosen.treebank, size, seeds, given))
         except RecipeError as error:
             raise RecipeError(f"study {study.name}, row '{row.name}': {error}") from None
     if study.reference in left_out:
@@ -145,15 +112,12 @@ def plan_study(
             f"{left_out[study.reference]}"
         )
     pairs = tuple(f"{key}={value}" for key, value in sorted(given.items()))
-    return StudyPlan(study, bank, tuple(trials), left_out, pairs, chosen.note)
+    return StudyPlan(study, chosen.treebank, tuple(runs), left_out, pairs, chosen.note)
 
 
-def study_runs(work: StudyPlan, runs_dir: Path) -> list[Run]:
-    """All runs of a study, each once: rows that differ only in limits share theirs."""
-    distinct: list[RunConfig] = []
-    for trial in work.trials:
-        distinct += [config for config in trial.configs if config not in distinct]
-    return [Run.of(work.treebank, config, runs_dir, work.note) for config in distinct]
+def encoder_of(model: ParserConfig) -> tuple[str, Any]:
+    """Name and settings of a parser's encoder; empty and None without one."""
+    return getattr(model, "own_encoder", ("", None))
 
 
 def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, AttentionMask]:
@@ -168,14 +132,12 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
     if limits == AttentionLimits():
         return {}
     name, encoder = encoder_of(model)
-    if not isinstance(encoder, Attentive):
+    if not hasattr(encoder, "relaxed_window"):
         kind = f"the encoder '{name}' has" if name else "there is"
         raise RecipeError(f"attention is limited here, but {kind} none")
     count = encoder.layers
-    content, position, windowed = (
-        _numbers("limit", layers, count)
-        for layers in (limits.content, limits.position, limits.layers)
-    )
+    named = (limits.content, limits.position, limits.layers)
+    content, position, windowed = (layer_numbers("limit", layers, count) for layers in named)
     apart = (encoder.position, encoder.matrices) == ("concatenated", "factored")
     if not apart and min(len(content), len(position)) < count:
         raise RecipeError(
@@ -191,15 +153,7 @@ def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, 
     return {number: limit for number, limit in found.items() if limit != OPEN}
 
 
-def _numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The layers that a key of a row names."""
-    try:
-        return layer_numbers(layers, count)
-    except ValueError as problem:
-        raise RecipeError(f"{key}: {problem}") from None
-
-
-def _trial(
+def _study_run(
     study: Study,
     row: StudyRow,
     recipe: Recipe,
@@ -207,7 +161,7 @@ def _trial(
     size: str | None,
     seeds: int,
     given: Mapping[str, str],
-) -> Trial:
+) -> StudyRun:
     variant = study.variant(row)
     lexical = recipe.inputs_of(variant)
     metrics = kind_named(recipe.variant(variant).kind).metrics
@@ -235,23 +189,21 @@ def _trial(
     )
     if row.position_only != "none":
         count = getattr(encoder_of(resolve(seed=1).model)[1], "layers", 0)
-        chosen = _numbers("position_only", row.position_only, count)
+        chosen = layer_numbers("position_only", row.position_only, count)
         settings["model.position_only_layers"] = json.dumps(chosen)
     configs = tuple(resolve(seed=seed) for seed in range(1, seeds + 1))
     model = configs[0].model
     limits = attention_limits(row.limit, model)
-    return Trial(row, configs, limits, _of_parsing(row.parsing, model))
+    return StudyRun(row, configs, limits, _of_parsing(row.parsing, model))
 
 
 def _of_parsing(settings: Mapping[str, int | float], model: ParserConfig) -> dict[str, int | float]:
     """The settings that are not those of the run; a RecipeError where one cannot be changed."""
-    known = sorted(model.free)
     for name in settings:
-        if name not in known:
-            listed = ", ".join(known) or "none"
+        if name not in model.free:
             raise RecipeError(
                 f"parsing.{name} is no setting that such a parser can be given after its training; "
-                f"known: {listed}"
+                f"known: {', '.join(sorted(model.free)) or 'none'}"
             )
     try:
         type(model).model_validate(model.model_dump() | dict(settings))
@@ -261,30 +213,16 @@ def _of_parsing(settings: Mapping[str, int | float], model: ParserConfig) -> dic
     return {name: value for name, value in settings.items() if value != getattr(model, name)}
 
 
-def _recipe_of(treebank: str | None) -> str:
-    """The recipe for a treebank's language."""
-    if treebank is None:
-        raise RecipeError("name a treebank (--treebank german-mini) or a language (--lang german)")
-    language = load_manifest(treebank).language
-    if language not in list_recipes():
-        raise RecipeError(
-            f"treebank {treebank} is of language {language}, which has no recipe: name one "
-            f"with --lang. Known: {', '.join(list_recipes())}"
-        )
-    return language
-
-
 def _check_settings(study: Study, given: Mapping[str, str]) -> None:
     """Refuse settings that some row of the study decides: it would no longer be the study's."""
     decided = {key for row in study.rows for key in study.settings(row)} - set(study.free)
     decided.add("model.lexical")
     if any(row.position_only != "none" for row in study.rows):
         decided.add("model.position_only_layers")
-    decided = _places(decided)
     for key, value in given.items():
         if not _places([key]).isdisjoint(_places(_PATHS)) and not Path(value).exists():
             raise RecipeError(f"--set {key}: no such file: {value}")
-        if not _places([key]).isdisjoint(decided):
+        if not _places([key]).isdisjoint(_places(decided)):
             raise RecipeError(
                 f"--set {key}: the rows of study {study.name} decide it. Without it, or with a "
                 "study file of your own"
@@ -296,23 +234,14 @@ def _concerns(key: str, lexical: Sequence[str]) -> bool:
     places = _places([key])
     if "model.word.vectors" in places:
         return "word" in lexical
-    return any(
-        table in lexical or table not in _FILES for _, table, *_ in (at.split(".") for at in places)
-    )
+    tables = {place.split(".")[1] for place in places}
+    return not tables.isdisjoint(lexical) or not tables <= _FILES.keys()
 
 
 def _places(keys: Iterable[str]) -> set[str]:
     """The settings of parts that keys mean, by dotted key."""
-    short = ((key, FLAT.get(key.removeprefix("model."), ())) for key in keys)
     return {
-        place
-        for key, places in short
-        for place in ([f"model.{each}" for each in places] if places else [key])
+        f"model.{place}" if place else key
+        for key in keys
+        for place in FLAT.get(key.removeprefix("model."), ()) or [""]
     }
-
-
-def _missing_files(study: Study, row: StudyRow, given: Mapping[str, str]) -> list[str]:
-    """The settings of files that a row needs and nobody gave."""
-    known = _places([*given, *study.settings(row)])
-    needed = [f"model.{key}" for name in study.inputs(row) for key in _FILES.get(name, ())]
-    return [key for key in needed if _places([key]).isdisjoint(known)]

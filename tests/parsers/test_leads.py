@@ -1,4 +1,4 @@
-"""Scores without a head, and scores shared out among heads."""
+"""Leads of labels over others, shared out among the heads of label attention."""
 
 from __future__ import annotations
 
@@ -9,19 +9,18 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.analysis.head_scores import Choices, choices, lead_parts, lead_without_each
-from spmrl_bench.analysis.rivals import rival_of, scored_label
 from spmrl_bench.chart.arrays import cell_index
 from spmrl_bench.nn.scorers.spans import fenceposts
 from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsers.leads import Leads, lead_parts, leads, runner_up, scored_label
 from spmrl_bench.parsers.views import HeadOutputs
 from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
-from tests.analysis.constructed import HEADS, label_layer_of, random_parser, seen_in, with_gains
+from tests.analysis.constructed import HEADS, label_layer_of, random_parser, seen_in
 from tests.nn.plain import layer_norm
 
 WORDS = ["the", "cat", "sees", "a", "big", "dog", "."]
 SPANS = [(0, 7), (2, 6), (0, 1), (3, 6)]
-LABELS, RIVALS = [1, 2, 0, 3], [2, 0, 1, 1]
+LABELS, OTHERS = [1, 2, 0, 3], [2, 0, 1, 1]
 FORMS: list[dict[str, Any]] = [
     {},
     {"label_feed_forward": "usual"},
@@ -48,8 +47,8 @@ def scores_of(heads: HeadOutputs) -> Tensor:
         return heads.label_scores(torch.from_numpy(heads.features)[None], SPANS)[0]
 
 
-def given(heads: HeadOutputs) -> Choices:
-    return Choices(SPANS, LABELS, RIVALS, scores_of(heads))
+def given(heads: HeadOutputs) -> Leads:
+    return Leads(SPANS, LABELS, OTHERS, scores_of(heads))
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -60,29 +59,12 @@ def test_scores_from_what_heads_give_are_those_of_the_parser(form: dict[str, Any
     torch.testing.assert_close(found[:, 1:], scores_of_parser(made), atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_without_a_head_they_are_those_of_a_parser_that_lacks_it(form: dict[str, Any]) -> None:
-    heads = outputs(random_parser(**form))
-    whole, found = scores_of(heads), lead_without_each(heads, given(heads))
-    assert found.shape == (len(SPANS), HEADS)
-    row = torch.arange(len(SPANS))
-    for head in range(HEADS):
-        gains = [float(other != head) for other in range(HEADS)]
-        scores = scores_of_parser(with_gains(random_parser(**form), gains))
-        lost = whole - torch.nn.functional.pad(scores, (1, 0))
-        expected = lost[row, LABELS] - lost[row, RIVALS]
-        np.testing.assert_allclose(found[:, head], expected, atol=1e-3)
-    assert np.abs(found).max(axis=0).min() > 0.01
-
-
-def test_few_heads_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_spans_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     heads = outputs(random_parser(label_feed_forward="usual"))
-    expected = [of(heads, given(heads)) for of in (lead_without_each, lead_parts)]
-    monkeypatch.setattr("spmrl_bench.analysis.head_scores._FEATURES", 2 * heads.features.size)
-    found = [of(heads, given(heads)) for of in (lead_without_each, lead_parts)]
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
-    nothing = Choices([], [], [], torch.zeros(0, len(heads.labels)))
+    expected = lead_parts(heads, given(heads))
+    monkeypatch.setattr("spmrl_bench.parsers.leads._FEATURES", 2 * heads.features.size)
+    np.testing.assert_allclose(lead_parts(heads, given(heads)), expected, atol=1e-5)
+    nothing = Leads([], [], [], torch.zeros(0, len(heads.labels)))
     assert lead_parts(heads, nothing).shape == (0, HEADS)
 
 
@@ -97,9 +79,9 @@ def test_parts_of_heads_and_a_constant_are_the_lead(form: dict[str, Any]) -> Non
     parts, scores = lead_parts(heads, given(heads)), scores_of(heads).numpy()
     features = torch.from_numpy(heads.features)
     for k, span in enumerate(SPANS):
-        lead = scores[k, LABELS[k]] - scores[k, RIVALS[k]]
+        lead = scores[k, LABELS[k]] - scores[k, OTHERS[k]]
         whole, constant, alone = (
-            _held_lead(made, features, chosen, span, LABELS[k], RIVALS[k])
+            _held_lead(made, features, chosen, span, LABELS[k], OTHERS[k])
             for chosen in ([*range(HEADS)], [], None)
         )
         assert whole[0] == pytest.approx(lead, abs=1e-3)
@@ -114,12 +96,12 @@ def _held_lead(
     heads: list[int] | None,
     span: tuple[int, int],
     label: int,
-    rival: int,
+    other: int,
 ) -> Any:
     """The lead from some heads, or (None) from each alone, with all else as it is for all heads."""
     if heads is None:
         return np.array(
-            [_held_lead(parser, features, [h], span, label, rival)[0] for h in range(HEADS)]
+            [_held_lead(parser, features, [h], span, label, other)[0] for h in range(HEADS)]
         )
     double = {k: v.detach().double() for k, v in parser.scorer.state_dict().items()}
     chosen = torch.zeros(HEADS, 1, dtype=torch.float64)
@@ -144,7 +126,7 @@ def _held_lead(
     gate = full > 0
     scores = (some * gate) @ double["second.weight"].T + double["second.bias"]
     scores = torch.cat((torch.zeros(1), scores[0]))
-    return np.array([float(scores[label] - scores[rival])])
+    return np.array([float(scores[label] - scores[other])])
 
 
 def _held(full: Tensor, some: Tensor, norm: Any) -> tuple[Tensor, Tensor]:
@@ -176,18 +158,18 @@ def test_the_training_mode_stays_and_nothing_is_dropped() -> None:
     assert all(weight.grad is None for weight in made.parameters())
 
 
-def test_a_rival_is_the_best_other_label_that_may_be_there() -> None:
+def test_the_runner_up_is_the_best_other_label_that_may_be_there() -> None:
     labels = random_parser().vocabulary.labels
     scores = torch.full((len(labels),), -1.0)
     scores[0] = 0.0
     s, np_, vp = (labels.index((name,)) for name in ("S", "NP", "VP"))
     scores[[s, np_, vp]] = torch.tensor([-0.5, 3.0, 2.0])
-    assert rival_of(labels, np_, (1, 3), 7, scores) == vp
-    assert rival_of(labels, vp, (1, 3), 7, scores) == np_
+    assert runner_up(labels, np_, (1, 3), 7, scores) == vp
+    assert runner_up(labels, vp, (1, 3), 7, scores) == np_
     scores[vp] = -2.0
-    assert rival_of(labels, np_, (1, 3), 7, scores) == 0
-    assert rival_of(labels, np_, (0, 7), 7, scores) == s  # a sentence has a label
-    assert rival_of(labels, 0, (1, 3), 7, scores) == np_
+    assert runner_up(labels, np_, (1, 3), 7, scores) == 0
+    assert runner_up(labels, np_, (0, 7), 7, scores) == s  # a sentence has a label
+    assert runner_up(labels, 0, (1, 3), 7, scores) == np_
     assert scored_label(labels, ("VP",), scores) == vp
     assert scored_label(labels, ("UNHEARD",), scores) is None
     assert scored_label(labels, (), scores) == 0
@@ -198,17 +180,17 @@ def test_labels_of_division_spans_have_two_forms() -> None:
     scores = torch.tensor([0.0, 2.0, 3.0, 2.5, 1.0, 0.9, 2.8])
     assert scored_label(labels, ("NP",), scores) == 2
     assert scored_label(labels, (), scores) == 3
-    assert rival_of(labels, 2, (1, 3), 7, scores) == 6  # not the other form
-    assert rival_of(labels, 2, (1, 2), 7, scores) == 3  # a word is no sub-head
-    assert rival_of(labels, 2, (0, 7), 7, scores) == 4  # nor is a sentence, which has a label
-    assert rival_of(labels, 3, (1, 2), 7, scores) == 2
+    assert runner_up(labels, 2, (1, 3), 7, scores) == 6  # not the other form
+    assert runner_up(labels, 2, (1, 2), 7, scores) == 3  # a word is no sub-head
+    assert runner_up(labels, 2, (0, 7), 7, scores) == 4  # nor is a sentence, which has a label
+    assert runner_up(labels, 3, (1, 2), 7, scores) == 2
 
 
-def test_without_a_known_rival_it_is_the_runner_up() -> None:
+def test_without_a_known_other_label_it_is_the_runner_up() -> None:
     heads = outputs(random_parser())
     label = heads.labels[1]
-    found = choices(heads, SPANS[:3], [label] * 3, [heads.labels[2], None, ("UNHEARD",)])
-    assert (found.labels, found.rivals[0]) == ([1] * 3, 2)
+    found = leads(heads, SPANS[:3], [label] * 3, [heads.labels[2], None, ("UNHEARD",)])
+    assert (found.labels, found.others[0]) == ([1] * 3, 2)
     for k in (1, 2):
         scores = scores_of(heads)[k]
-        assert found.rivals[k] == rival_of(heads.labels, 1, SPANS[k], len(WORDS), scores)
+        assert found.others[k] == runner_up(heads.labels, 1, SPANS[k], len(WORDS), scores)
