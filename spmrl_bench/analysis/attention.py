@@ -26,12 +26,9 @@ _TITLES: Mapping[Part, str] = {
     "combined": "content and position together",
 }
 _HEADS = (
-    "How much each token (row) takes of each token (column), in one picture for each head. "
-    "Rows sum to 1. "
-)
-_PARTS = (
-    "Content and position alone: what the head would look at if only that product of queries and "
-    "keys counted. "
+    "How much each token (row) takes of each token (column), in one picture for each head. Rows "
+    "sum to 1. Content or position alone: only that product of queries and keys counts. "
+    "Parser: {model}."
 )
 _ACTIONS = (
     "Rows: the actions of the parse in their order, each with its probability in percent. Colour: "
@@ -71,8 +68,7 @@ def draw_heads_of(
     margin = 0.09 * max(map(len, tokens)) + 0.9
     width = max(5.0, across * (len(heads) * pitch + margin) + 0.8)
     height = down * (len(layers) * pitch + margin)
-    caption = _HEADS + (_PARTS if len(maps) > 1 else "") + f"Parser: {model}."
-    figure = Figure(width, height, "Attention of the parser", caption)
+    figure = Figure(width, height, "Attention of the parser", _HEADS.format(model=model))
     blocks = figure.axes(down, across, squeeze=False)
     for axes, (part, weights) in zip(blocks.flat, maps.items(), strict=True):
         if tuple(maps) != ("combined",):
@@ -103,14 +99,8 @@ def _draw_block(
             image[top : top + count, left : left + count] = weights[layer, head]
             corner = (left - 0.5, top - 0.5)
             axes.add_patch(Rectangle(corner, count, count, fill=False, lw=0.5, clip_on=False))
-            axes.annotate(
-                f"layer {layer}, head {head}",
-                (left + (count - 1) / 2, top - 0.5),
-                xytext=(0, 2.5),
-                textcoords="offset points",
-                fontsize=7,
-                ha="center",
-            )
+            middle = left + (count - 1) / 2
+            axes.text(middle, top - 0.7, f"layer {layer}, head {head}", size=7, ha="center")
     axes.imshow(image, cmap="Blues", norm=_norm(), interpolation="nearest")
     for ticks, of in ((axes.set_yticks, layers), (axes.set_xticks, heads)):
         places = [k * step + i for k in range(len(of)) for i in range(count)]
@@ -140,13 +130,8 @@ def draw_actions(found: DerivationTrace, *, layers: Sequence[int], model: str) -
         if k >= len(layers):
             axes.remove()
             continue
-        axes.imshow(
-            found.weights[:, layers[k]],
-            cmap="Blues",
-            norm=_norm(),
-            aspect="auto",
-            interpolation="nearest",
-        )
+        options: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+        axes.imshow(found.weights[:, layers[k]], cmap="Blues", norm=_norm(), **options)
         _draw_states(axes, found)
         axes.set_title(f"layer {layers[k]}", fontsize=8)
         axes.set_xticks(range(n), found.words)

@@ -57,13 +57,12 @@ class Figure:
         left = 0.15 / width
         with matplotlib.rc_context(_STYLE):
             self.figure = matplotlib.figure.Figure(figsize=(width, total), layout=layout)
-            style = {"fontsize": 11, "va": "top", "fontweight": "bold"}
-            self.figure.text(left, 1 - 0.12 / total, title, **style)
-            style = {"fontsize": _CAPTION_SIZE, "va": "bottom", "color": GREY, "linespacing": 1.3}
-            self.figure.text(left, 0.1 / total, "\n".join(lines), **style)
+        self.figure.text(left, 1 - 0.12 / total, title, size=11, va="top", weight="bold")
+        style = {"size": _CAPTION_SIZE, "va": "bottom", "color": GREY, "linespacing": 1.3}
+        self.figure.text(left, 0.1 / total, "\n".join(lines), **style)
 
     def axes(self, rows: int, columns: int, **options: Any) -> Any:
-        """Axes in rows and columns, as ``Figure.subplots`` gives them."""
+        """As ``matplotlib.figure.Figure.subplots``."""
         with load_matplotlib().rc_context(_STYLE):
             return self.figure.subplots(rows, columns, **options)
 
@@ -74,12 +73,8 @@ class Figure:
         bar.ax.tick_params(labelsize=6.5)
 
     def save(self, path: Path) -> None:
-        """Write the figure; the ending of the name decides the format.
-
-        Raises:
-            SpmrlError: there is no such format.
-            RecordError: the file cannot be written.
-        """
+        """Write the figure in the format of the name's ending; raise a SpmrlError if there is none,
+        a RecordError if the file cannot be written."""
         form = check_format(path)
         from matplotlib.text import Text
 

@@ -91,12 +91,8 @@ def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[Spans
 def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
     """What each head contributes to span vectors (section 2, figure 6).
 
-    Args:
-        features: ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them.
-        spans: fenceposts, ``0 <= start < end <= n - 2``.
-
-    Returns:
-        ``[spans, heads, d_proj]``: of each head the forward part, then the backward part.
+    From features ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them, to
+    ``[spans, heads, d_proj]``: of each head the forward part, then the backward part.
     """
     start, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     forward, backward = np.split(features.astype(np.float64), 2, axis=2)
@@ -105,15 +101,10 @@ def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
 
 
 def shares(parts: Rows, measure: Measure = "norm") -> Rows:
-    """What share each head has in span vectors.
+    """What share each head has in span vectors, by ``norm`` or as ``released``.
 
-    Args:
-        parts: ``[spans, heads, d_proj]``, of :func:`span_features`.
-        measure: ``norm`` or ``released``.
-
-    Returns:
-        ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a span to which no head gives
-        anything has zeros.
+    From ``[spans, heads, d_proj]`` to ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a
+    span to which no head gives anything has zeros.
     """
     if measure == "norm":
         sizes = np.linalg.norm(parts, axis=2)
@@ -130,8 +121,8 @@ def shares(parts: Rows, measure: Measure = "norm") -> Rows:
 
 
 def category_name(label: Label) -> str:
-    """A label as one word, such as ``NP`` or ``S+VP``."""
-    return "+".join(label)
+    """A label as text, such as ``NP`` or ``S+VP``."""
+    return "+".join(label) or "no constituent"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,17 +161,17 @@ class HeadContributions:
     def frame(self) -> pd.DataFrame:
         """One row for each category and head, with unrounded numbers."""
         heads = self.means.shape[1]
-        return pd.DataFrame(
-            {
-                "category": np.repeat(np.array(self.categories, dtype=object), heads),
-                "spans": self.spans.repeat(heads),
-                "head": np.tile(np.arange(heads), len(self.categories)),
-                "contribution": self.means.ravel(),
-                "first": self.firsts.ravel(),
-                "missed": self.missed.repeat(heads),
-                "missed_first": self.missed_firsts.ravel(),
-            }
+        rows = pd.MultiIndex.from_product(
+            [self.categories, range(heads)], names=["category", "head"]
         )
+        columns = {
+            "spans": self.spans.repeat(heads),
+            "contribution": self.means.ravel(),
+            "first": self.firsts.ravel(),
+            "missed": self.missed.repeat(heads),
+            "missed_first": self.missed_firsts.ravel(),
+        }
+        return pd.DataFrame(columns, index=rows).reset_index()
 
 
 def head_contributions(
@@ -229,14 +220,9 @@ HEADINGS = (
 def table_rows(
     found: HeadContributions, categories: Sequence[str] = (), *, top: int = 4
 ) -> list[tuple[str, ...]]:
-    """A row of text for each category, or for those that are named.
-
-    These are the statistics of sections 4.5 ("44.9 % of the noun phrases get their top contribution
-    from head 35") and 4.6: the number of spans predicted to be of the category; the heads with the
-    highest mean contributions (shares in percent, else points); the heads that contribute the most
-    to the most spans, with the percentage of these spans; the number of gold spans that were
-    missed; to what percentage of these one of the latter heads contributes the most.
-    """
+    """A row of text for each category, or for those that are named, with the statistics of sections
+    4.5 ("44.9 % of the noun phrases get their top contribution from head 35") and 4.6: to what
+    percentage of the missed spans one of the heads contributes the most that are first in spans."""
     rows = []
     for k in [found.row(name) for name in categories] or range(len(found.categories)):
         spans, missed = int(found.spans[k]), int(found.missed[k])
@@ -291,12 +277,8 @@ class SpanTrace(NamedTuple):
 
 
 def trace(parser: Parser, example: Example) -> tuple[Tree, list[SpanTrace]]:
-    """What a parser finds in a sentence, and the heads behind each constituent, gold's too.
-
-    Raises:
-        SpmrlError: there are no words.
-        UnsupportedError, SentenceTooLongError, TreeError: as of :func:`spans_by_head`.
-    """
+    """What a parser finds in a sentence, and the heads behind each constituent, gold's too; a
+    SpmrlError as of :func:`spans_by_head`, or if there are no words."""
     if not example.words:
         raise SpmrlError("a sentence without words has no spans to trace")
     (seen,) = spans_by_head(parser, [example])
@@ -330,14 +312,8 @@ def trace(parser: Parser, example: Example) -> tuple[Tree, list[SpanTrace]]:
 def trace_text(
     tree: Tree, spans: Sequence[SpanTrace], *, errors: bool = False, top: int = 5, tokens: int = 4
 ) -> str:
-    """Spans, or only those with errors, with the heads that bring the most into their leads.
-
-    Args:
-        tree, spans: of :func:`trace`.
-        errors: whether only spans are shown whose label differs from gold.
-        top: heads of each.
-        tokens: of those that each looks at.
-    """
+    """Spans, or only those with errors, each with the ``top`` heads that bring the most into its
+    lead, and the ``tokens`` that these look at the most."""
     lines = [str(tree)]
     if any(span.gold is not None for span in spans):
         lines.append(f"{sum(span.wrong for span in spans)} of {len(spans)} spans differ from gold")
@@ -345,16 +321,16 @@ def trace_text(
     for span in spans:
         if errors and not span.wrong:
             continue
-        shown = _shown(span.label)
+        shown = category_name(span.label)
         if span.gold is not None:
-            shown += f", in gold {_shown(span.gold)}" if span.wrong else ", as in gold"
+            shown += f", in gold {category_name(span.gold)}" if span.wrong else ", as in gold"
         words = " ".join(tree.words[span.start : span.end])
         unknown = "" if span.known else "; the parser does not know the gold label"
         lines += [
             "",
             f"{span.start}:{span.end} {shown}: {words}",
             f"  score {span.score:.2f}, lead {span.score - span.other_score:+.2f} over "
-            f"{_shown(span.other)} ({span.other_score:.2f}){unknown}",
+            f"{category_name(span.other)} ({span.other_score:.2f}){unknown}",
             "  head   share  of lead  looks at",
         ]
         for head in np.argsort(-span.parts, kind="stable")[:top].tolist():
@@ -364,7 +340,3 @@ def trace_text(
                 f"  {head:4d}  {100 * span.shares[head]:4.1f} %  {span.parts[head]:+7.3f}  {looked}"
             )
     return "\n".join(lines) + "\n"
-
-
-def _shown(label: Label) -> str:
-    return category_name(label) or "no constituent"

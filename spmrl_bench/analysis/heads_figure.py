@@ -18,12 +18,9 @@ from spmrl_bench.analysis.heads import HeadContributions, Measure, Rows
 from spmrl_bench.errors import SpmrlError
 
 WIDTH = 7.6
-#: Categories below each other that are shown.
 MOST_CATEGORIES = 24
-#: Spans of a category that is shown; the mean of fewer would say more of these than of heads.
-FEWEST_SPANS = 10
-#: Heads that are marked in each category.
-MARKED = 3
+FEWEST_SPANS = 10  # of a category: the mean of fewer would say more of these than of heads
+MARKED = 3  # heads of each category
 
 #: Of each measure: what the axis is called, factor, and what the caption says.
 _TEXTS: dict[Measure, tuple[str, float, str]] = {
@@ -55,10 +52,8 @@ def order_of_heads(relative: Rows) -> list[int]:
     """
     deviation = relative.std(axis=1, keepdims=True)
     own = relative / np.where(deviation > 0, deviation, 1)
-    own = own - own.mean(axis=0)
-    best = own.argmax(axis=0)
-    heads = range(relative.shape[1])
-    return sorted(heads, key=lambda head: (best[head], -own[best[head], head], head))
+    own -= own.mean(axis=0)
+    return np.lexsort((-own.max(axis=0), own.argmax(axis=0))).tolist()
 
 
 def _first_heads(means: Rows) -> list[int]:
@@ -67,11 +62,8 @@ def _first_heads(means: Rows) -> list[int]:
 
 
 def draw_heads(found: HeadContributions, *, model: str) -> Figure:
-    """A heat map: the categories that are predicted the most, below each other, by heads.
-
-    Raises:
-        SpmrlError: no span was predicted, or matplotlib is not installed.
-    """
+    """A heat map: the categories that are predicted the most, below each other, by heads; a
+    SpmrlError if no span was predicted, or matplotlib is not installed."""
     spans = found.spans
     if not spans.any():
         raise SpmrlError("the parser found no constituents, so there is nothing to draw")
@@ -87,10 +79,8 @@ def draw_heads(found: HeadContributions, *, model: str) -> Figure:
         f"{int((spans > 0).sum()) - len(rows)} rarest categories. "
         f"Parser: {model}; {found.sentences:,} sentences."
     )
-    # The name of the colours needs some height, however few rows there are.
-    figure = Figure(
-        WIDTH, max(2.9, 0.155 * len(rows) + 0.55), "Contributions of heads by category", caption
-    )
+    height = max(2.9, 0.155 * len(rows) + 0.55)  # the name of the colours needs some
+    figure = Figure(WIDTH, height, "Contributions of heads by category", caption)
     widest = float(np.quantile(np.abs(relative), 0.995)) or 1.0
     norm = load_matplotlib().colors.Normalize(-widest, widest)
     axes = figure.axes(1, 1)
@@ -110,10 +100,8 @@ def draw_categories(found: HeadContributions, categories: Sequence[str], *, mode
     """Bars: the mean contribution of each head to some categories, one below the other.
 
     The heads of one category are in the order of their contributions; those of several in the
-    order of :func:`order_of_heads`, the same for all.
-
-    Raises:
-        SpmrlError: a category was never predicted, or matplotlib is not installed.
+    order of :func:`order_of_heads`, the same for all. Raise a SpmrlError if a category was never
+    predicted, or matplotlib is not installed.
     """
     rows = [found.row(name) for name in categories]
     for row in rows:
@@ -135,9 +123,8 @@ def draw_categories(found: HeadContributions, categories: Sequence[str], *, mode
     height = 2.3 if len(rows) == 1 else 1.35 * len(rows) + 0.3
     title = f"Contributions of heads to {', '.join(categories)}"
     figure = Figure(WIDTH, height, title, caption)
-    for axes, row, values in zip(
-        figure.axes(len(rows), 1, squeeze=False)[:, 0], rows, means, strict=True
-    ):
+    panels = figure.axes(len(rows), 1, squeeze=False)[:, 0]
+    for axes, row, values in zip(panels, rows, means, strict=True):
         marked = _first_heads(values)
         colours = [
             BLUE if head in marked else ORANGE if values[head] < 0 else PALE for head in order

@@ -125,9 +125,9 @@ class Study(BaseModel):
     measured: Text  # what the published figures were measured on
     metric: Metric  # of dev, by which the systems are compared
     beside: tuple[Metric, ...] = ()  # shown of rows that are scored by them
-    # How it is drawn: one line for each system, or curves over the size of a window, over the one
-    # setting of parsing in which the rows differ, or over the minutes of training.
-    figure: Literal["systems", "windows", "parsing", "minutes"] = "systems"
+    # How it is drawn: one line for each system, or curves over the one setting of parsing in which
+    # the rows differ, or over the minutes of training.
+    figure: Literal["systems", "parsing", "minutes"] = "systems"
     size: Literal["published", "small"] | None = None  # of the model, if it is of one only
     # Times of training, dev scoring included, after which the best score so far is shown too.
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()

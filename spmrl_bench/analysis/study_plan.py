@@ -82,9 +82,8 @@ def plan_study(
     pre-trained input concern only the rows that have it.
 
     Raises:
-        RecipeError: neither language nor treebank is given, an unknown name or setting, a
-            setting or a size that the study decides, tags where there are none, limits of what has
-            none, a metric by which a row is not scored.
+        RecipeError: an unknown name or setting, a setting or a size that the study decides, tags or
+            attention where there are none, a metric by which a row is not scored.
         TreebankError: the treebank is absent.
     """
     if study.size and size not in (None, study.size):
@@ -121,13 +120,9 @@ def encoder_of(model: ParserConfig) -> tuple[str, Any]:
 
 
 def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, AttentionMask]:
-    """The limits of each layer of a model; layers without any are left out.
+    """The limits of each layer of a model that has any; a RecipeError where they cannot be.
 
     A window that the model was trained with stays where the row has none of its own.
-
-    Raises:
-        RecipeError: there is no attention or no such layer, or content and position cannot be
-            told apart.
     """
     if limits == AttentionLimits():
         return {}

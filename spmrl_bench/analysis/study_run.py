@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from spmrl_bench.analysis.study_plan import StudyPlan, StudyRun, encoder_of
-from spmrl_bench.experiments.recipe import RunConfig
+from spmrl_bench.analysis.study_plan import StudyPlan, StudyRun
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.experiments.score import rules_of, score_split
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import Scores, SeedMean
-from spmrl_bench.leaderboard.record import SplitResult, signature_parts
+from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.leaderboard.store import Part, StoredModel, load_documents, write_document
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.nn.encoders.attention import AttentionMask
@@ -82,17 +81,11 @@ class StudyResult(StudyRun):
 
     @property
     def name(self) -> str:
-        """That of the row."""
         return self.row.name
 
     @property
-    def config(self) -> RunConfig:
-        """Settings of the first run; those of the others differ in the seed only."""
-        return self.configs[0]
-
-    @property
     def scores(self) -> dict[int, float]:
-        """The figure of each seed; 0 where nothing counts on either side."""
+        """The study's figure of each seed; 0 where nothing counts on either side."""
         return self.scores_by(self.metric)
 
     def scores_by(self, metric: SelectionMetric) -> dict[int, float]:
@@ -109,10 +102,8 @@ class StudyResult(StudyRun):
         return estimate(self.scores)
 
     def score_within(self, minutes: float) -> SeedMean | None:
-        """That of the best scores that the runs had after so much time; None if one had none.
-
-        What a run would have had that ``train.max_minutes`` ended before is not known.
-        """
+        """Of the best scores that the runs had after so much time; None if one had none, or was
+        ended before by ``train.max_minutes``."""
         best = []
         for config, state in zip(self.configs, self.ended, strict=True):
             last = max([config.train.max_minutes or 0.0, *(s / 60 for s, _ in state.curve[-1:])])
@@ -121,17 +112,6 @@ class StudyResult(StudyRun):
                 return None
             best.append(score)
         return SeedMean.of(best)
-
-    @property
-    def layers(self) -> int | None:
-        """How many layers the encoder of its parsers has; None without an encoder."""
-        return getattr(encoder_of(self.config.model)[1], "layers", None)
-
-    @property
-    def signatures(self) -> list[dict[str, str]]:
-        """The signature of each score, by key."""
-        scores = [one.metrics[name] for one in self.results for name in self.metric.metrics]
-        return [signature_parts(score.signature_long) for score in scores]
 
 
 def estimate(scores: Scores) -> SeedMean:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import permutations
 from pathlib import Path
 
 import pandas as pd
@@ -19,11 +19,12 @@ import pandas as pd
 from spmrl_bench.analysis.drawing import load_matplotlib, write_file
 from spmrl_bench.analysis.study import StudyRow
 from spmrl_bench.analysis.study_figure import draw_study
-from spmrl_bench.analysis.study_plan import StudyPlan
+from spmrl_bench.analysis.study_plan import StudyPlan, encoder_of
 from spmrl_bench.analysis.study_run import StudyResult, estimate
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import LEVEL, SeedMean, Sums, mean_text
 from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
+from spmrl_bench.leaderboard.record import signature_parts
 from spmrl_bench.scoring.metric import SelectionMetric
 
 _P = (
@@ -34,15 +35,13 @@ _P = (
 
 @dataclass(frozen=True)
 class Findings:
-    """The rows of a study with what is said above and below them."""
+    """The rows of a study that could be trained, with what is said above and below them."""
 
     work: StudyPlan
     rows: Sequence[StudyResult]
-    """Those that could be trained, in the order of the study."""
 
     @property
     def title(self) -> str:
-        """Of tables and pictures."""
         return f"{self.work.study.title}: {self.work.treebank.name}"
 
     @property
@@ -63,54 +62,42 @@ class Findings:
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """How likely it is that other sentences would turn each difference round.
-
-        The p of the randomisation test over sentences, the counts of all seeds summed up, by the
-        name of the row; without those that cannot be tested, such as a sum of two figures.
-        """
+        """p of each difference by sentences, by the name of the row; without those that cannot be
+        tested, such as a sum of two figures."""
         found = {one.name: _p(self._reference, one) for one in self.rows}
         own = self._reference.name
         return {name: p for name, p in found.items() if p is not None and name != own}
 
     @cached_property
     def published_order(self) -> tuple[int, list[str]]:
-        """How many pairs of rows have an order in the publication, and a sentence for each pair
-        that is reversed here by more than its deviation.
-
-        With one seed there is no deviation to exceed: a pair is named where the difference is none
-        of chance by sentences.
-        """
-        pairs, found = 0, []
-        for one, other in combinations(self.rows, 2):
-            if one.row.published is None or other.row.published is None:
-                continue
-            theirs = one.row.published - other.row.published
-            if theirs == 0:
-                continue
-            pairs += 1
-            better, worse = (other, one) if theirs > 0 else (one, other)
+        """How many pairs of rows have an order in the publication, and a sentence for each that is
+        reversed here: by more than the deviation of the difference over the seeds or, with one
+        seed, by a difference that is none of chance by sentences."""
+        figures = {one.name: one.row.published or 0.0 for one in self.rows if one.row.published}
+        known = [one for one in self.rows if one.name in figures]
+        pairs = [(a, b) for a, b in permutations(known, 2) if figures[a.name] > figures[b.name]]
+        found = []
+        for worse, better in pairs:
             ours = difference(better, worse)
-            if ours.sd is None:
-                p = _p(worse, better) if ours.mean > 0 else None
+            sure = ours.mean > (ours.sd or 0.0)
+            if sure and ours.sd is None:
+                p = _p(worse, better)
                 sure = p is not None and p <= LEVEL
-            else:
-                sure = ours.mean > ours.sd
             if sure:
                 found.append(
                     f"'{better.name}' is better than '{worse.name}' here, by {mean_text(ours)}"
                 )
-        return pairs, found
+        return len(pairs), found
 
     @cached_property
-    def _signatures(self) -> list[dict[str, str]]:
-        return [parts for one in self.rows for parts in one.signatures]
-
-    @property
-    def signature(self) -> str:
-        """What the signatures of all scores agree in."""
-        first, *rest = self._signatures
-        common = (key for key in first if all(parts.get(key) == first[key] for parts in rest))
-        return "|".join(f"{key}:{first[key]}" for key in common)
+    def signatures(self) -> list[dict[str, str]]:
+        """The signature of each score, by key."""
+        return [
+            signature_parts(result.metrics[name].signature_long)
+            for one in self.rows
+            for result in one.results
+            for name in one.metric.metrics
+        ]
 
     @property
     def caption(self) -> str:
@@ -119,11 +106,11 @@ class Findings:
         number = len(rows[0].scores)
         seeds = f"mean and standard deviation over {number} seeds" if number > 1 else "one seed"
         ended = [state for one in rows for state in one.ended]
-        budget = [f"size {rows[0].config.size}"]
-        if layers := {one.layers for one in rows if one.layers is not None}:
+        budget = [f"size {rows[0].configs[0].size}"]
+        if layers := set(filter(None, map(_layers, rows))):
             budget.append(_range(layers, "layer"))
         epochs = _range({state.epoch for state in ended}, "epoch")
-        most = _range({one.config.train.max_epochs for one in rows})
+        most = _range({one.configs[0].train.max_epochs for one in rows})
         budget += [
             f"trained for {epochs} of at most {most}",
             f"ended by {' or '.join(sorted({str(one.stopped_by) for one in ended}))}",
@@ -136,12 +123,10 @@ class Findings:
             f"Budget: {', '.join(budget)}.",
         ]
         if study.minutes:
-            threads = _range({state.threads for state in ended if state.threads}, "thread")
             sentences.append(
-                "Minutes are of training and dev scoring, with the best score until then"
-                f"{f', on {threads}' if threads else ''}."
+                "Minutes are of training and dev scoring, with the best score until then."
             )
-        if any(parts.get("tags", "none") != "none" for parts in self._signatures):
+        if any(parts.get("tags", "none") != "none" for parts in self.signatures):
             sentences.append(f"Tags: {bank.manifest.tags}.")
         if any(one.row.published is not None for one in rows):
             sentences.append(f"Published: {study.source}; {study.measured}.")
@@ -156,28 +141,23 @@ class Findings:
             for row in self.work.study.rows
             if row.source is not None and row.published is not None and row.name not in left_out
         ]
-        if skipped := max(int(parts.get("skipped", 0)) for parts in self._signatures):
+        if skipped := max(int(parts.get("skipped", 0)) for parts in self.signatures):
             notes.append(f"LEFT OUT of scores: up to {skipped:,} sentences of each.")
         notes += [f"Left out: '{name}' {why}." for name, why in left_out.items()]
         beyond = f"with p at most {LEVEL} by sentences; other seeds are not known"
         if self.several:
             beyond = "by more than one standard deviation of their difference"
         pairs, reversals = self.published_order
-        verb, end = "have" if len(reversals) > 1 else "has", ":" if reversals else "."
         if pairs:
-            notes.append(
-                f"{len(reversals) or 'None'} of {pairs} pairs of rows {verb} another order than "
-                f"published, {beyond}{end}"
-            )
+            number = f"Of {pairs} pairs of rows {len(reversals) or 'none'}"
+            end = ":" if reversals else "."
+            notes.append(f"{number} in another order than published, {beyond}{end}")
         return [*notes, reversals] if reversals else notes
 
 
 def difference(one: StudyResult, other: StudyResult) -> SeedMean:
-    """What ``one`` has more than ``other``, seed by seed.
-
-    Runs of one seed see the same sentences in the same order, so their difference varies less
-    than either of them.
-    """
+    """What ``one`` has more than ``other``, seed by seed: runs of one seed see the same sentences
+    in the same order, so their difference varies less than either of them."""
     theirs = other.scores
     return estimate({seed: score - theirs[seed] for seed, score in one.scores.items()})
 
@@ -195,23 +175,20 @@ def _p(reference: StudyResult, other: StudyResult) -> float | None:
     return None if tested is None else tested.p
 
 
+def _layers(one: StudyResult) -> int | None:
+    """How many layers the encoder of its parsers has; None without an encoder."""
+    return getattr(encoder_of(one.configs[0].model)[1], "layers", None)
+
+
 def _range(numbers: set[int], what: str = "") -> str:
-    """``1 epoch``, or ``5 to 12 epochs``; empty of no numbers."""
-    values = sorted(numbers)
-    number = " to ".join(str(value) for value in dict.fromkeys((*values[:1], *values[-1:])))
-    return f"{number} {what}{'' if values == [1] else 's'}" if what and values else number
+    """``1 epoch``, or ``5 to 12 epochs``."""
+    number = " to ".join(map(str, sorted({min(numbers), max(numbers)})))
+    return f"{number} {what}{'' if number == '1' else 's'}" if what else number
 
 
 def write_study(findings: Findings, place: Path) -> str:
-    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``.
-
-    Returns:
-        Why there is no picture; empty if there is one. The tables do not wait for a library that
-        only the picture needs.
-
-    Raises:
-        RecordError: a file cannot be written.
-    """
+    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``; return why there is no picture,
+    or ''. The tables do not wait for a library that only the picture needs."""
     document = study_document(findings)
     texts = {
         "csv": to_frame(findings).to_csv(index=False, lineterminator="\n"),
@@ -230,6 +207,10 @@ def write_study(findings: Findings, place: Path) -> str:
     return ""
 
 
+def _figure_name(metric: SelectionMetric) -> str:
+    return "dev_" + "+".join(name for _, name in metric.terms)
+
+
 def to_frame(findings: Findings) -> pd.DataFrame:
     """One row for each system, with unrounded numbers; empty cells are missing.
 
@@ -242,10 +223,6 @@ def to_frame(findings: Findings) -> pd.DataFrame:
     return pd.DataFrame([_numbers(findings, row, found.get(row.name)) for row in rows])
 
 
-def _figure_name(metric: SelectionMetric) -> str:
-    return "dev_" + "+".join(name for _, name in metric.terms)
-
-
 def _numbers(findings: Findings, row: StudyRow, found: StudyResult | None) -> dict[str, object]:
     study = findings.work.study
     figure = _figure_name(study.metric)
@@ -256,11 +233,11 @@ def _numbers(findings: Findings, row: StudyRow, found: StudyResult | None) -> di
 
     if found is not None:
         cells |= {
-            "variant": found.config.variant,
-            "settings": json.dumps(found.config.settings),
+            "variant": found.configs[0].variant,
+            "settings": json.dumps(found.configs[0].settings),
             "limits": json.dumps(row.limit.model_dump(mode="json", exclude_defaults=True)),
             "parsing": json.dumps(row.parsing),
-            "layers": found.layers,
+            "layers": _layers(found),
             "seeds": found.score.seeds,
         }
         add(figure, found.score)
@@ -284,6 +261,9 @@ def study_document(findings: Findings) -> Document:
     numbers = to_frame(findings)
     numbers = numbers[numbers["note"] == ""].astype(object).where(lambda cell: cell.notna(), None)
     figure = _figure_name(study.metric)
+    first, *others = findings.signatures
+    common = (key for key in first if all(parts.get(key) == first[key] for parts in others))
+    signature = "|".join(f"{key}:{first[key]}" for key in common)
     columns = {"system": list(numbers["system"])}
 
     def add(heading: str, name: str, form: str = "{:.2f}") -> None:
@@ -317,7 +297,7 @@ def study_document(findings: Findings) -> Document:
             findings.caption,
             f"Differences are to '{study.reference}', in points{deviations}.",
             *([_P] if findings.chances else ()),
-            f"Common to all signatures: `{findings.signature}`",
+            f"Common to all signatures: `{signature}`",
             *findings.notes,
         ),
     )

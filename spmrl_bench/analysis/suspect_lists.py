@@ -12,7 +12,6 @@ import pandas as pd
 from markupsafe import Markup
 from tabulate import tabulate
 
-from spmrl_bench.analysis.drawing import write_file
 from spmrl_bench.analysis.suspects import Disagreement
 from spmrl_bench.analysis.variation import Place, Suspicion
 from spmrl_bench.errors import SpmrlError
@@ -39,11 +38,9 @@ class Item(NamedTuple):
     number: int
     words: Sequence[str]
     summary: str
-    marked: set[int]
-    """Words of what is suspicious, from 0."""
+    marked: set[int]  # words of what is suspicious, from 0
     tables: Sequence[Table]
-    rows: Sequence[dict[str, Any]]
-    """Cells of the file of values, for each place."""
+    rows: Sequence[dict[str, Any]]  # cells of the file of values, for each place
     trees: Sequence[Markup] = ()
 
 
@@ -103,16 +100,12 @@ class SuspectList:
         ]
         return pd.DataFrame(rows).to_csv(index=False, float_format="%.6g", lineterminator="\n")
 
-    def write(self, path: Path) -> None:
-        """Write the form that the ending of the name says; RecordError where it cannot be."""
-        write_file(path, check_ending(path)(self).encode())
-
 
 _FORMS = {".txt": SuspectList.text, ".html": SuspectList.page, ".csv": SuspectList.table}
 
 
 def check_ending(path: Path) -> Callable[[SuspectList], str]:
-    """What writes a file of this name; a SpmrlError if its name ends otherwise."""
+    """What a file of this name has in it; a SpmrlError if its name ends otherwise."""
     if (form := _FORMS.get(path.suffix.lower())) is None:
         raise SpmrlError(
             f"{path}: what is written follows from the ending of the name: .txt is a list for "
@@ -126,15 +119,10 @@ def disagreement_item(found: Disagreement) -> Item:
     number, gold, parser, differences = found
     words = gold.words
     spans = {(one.start, one.end) for one in differences if one.layer == "constituents"}
-    counts = [
-        f"{count} {what}{'s' * (count != 1)}"
-        for what, count in (("span", len(spans)), ("word", len(differences) - len(spans)))
-        if count
-    ]
-    summary = (
-        f"margin {max(one.margin for one in differences):.2f}, {' and '.join(counts)} "
-        f"differ{'s' * (len(differences) == 1)}"
-    )
+    spans_and_words = {"span": len(spans), "word": len(differences) - len(spans)}
+    counts = [f"{n} {what}{'s' * (n > 1)}" for what, n in spans_and_words.items() if n]
+    largest = max(one.margin for one in differences)
+    summary = f"margin {largest:.2f}, {' and '.join(counts)} other than gold"
     sides = (("gold", gold.tree), ("parser", parser.tree))
     table = Table(
         "",

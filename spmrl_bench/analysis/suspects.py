@@ -44,12 +44,13 @@ def disagreements(
     Raises:
         UnsupportedError, SpmrlError: as of :meth:`~spmrl_bench.parsers.base.Parser.margins`.
     """
-    found = []
-    for place, predicted, margins in parser.margins(gold):
-        own = [one for one in margins if layer in (None, one.layer)]
-        if own:
-            found.append(Disagreement(place + 1, gold[place], predicted, own))
-    return ranked(found)
+    return ranked(
+        [
+            Disagreement(place + 1, gold[place], predicted, own)
+            for place, predicted, margins in parser.margins(gold)
+            if (own := [one for one in margins if layer in (None, one.layer)])
+        ]
+    )
 
 
 def ranked(found: Sequence[Disagreement]) -> list[Disagreement]:

@@ -15,12 +15,11 @@ constituents, Detecting inconsistencies in treebanks, TLT). What an n-gram is an
 By the *non-fringe heuristic* a nucleus counts only with a shared word on either side, because many
 phrases can be told to end only by the next word. The ends of a sentence are shared words, too.
 
-The papers list n-grams. Here each place is judged on its own, as what is to be looked at is a
-sentence: among the places that share so many words with it, how many are annotated as this one, and
-how many in the other way that is most frequent? The place is suspicious as the second exceed the
-first; :func:`suspicion` weighs that against how many words are shared, for every number of shared
-words, and the most suspicious of them counts. That needs no threshold of length, and of two
-places that differ in a long context the one is named that shorter contexts speak against.
+The papers list n-grams. Here each place is judged on its own: among the places that share so many
+words with it, how many are annotated as this one, and how many in the other way that is most
+frequent? :func:`suspicion` weighs that against how many words are shared, and of every number of
+shared words the most suspicious counts. That needs no threshold of length, and of two places that
+differ in a long context the one is named that shorter contexts speak against.
 """
 
 from __future__ import annotations
@@ -67,22 +66,16 @@ class Place(NamedTuple):
 class Suspicion(NamedTuple):
     """A place whose annotation other places with the same words do not have."""
 
-    score: float
-    """Of :func:`suspicion`."""
+    score: float  # of `suspicion`
     place: Place
-    found: str
-    """How it is annotated; empty for not at all."""
-    others: str
-    """How most of the others are."""
+    found: str  # how it is annotated; empty for not at all
+    others: str  # how most of the others are
+    # Of the places that share as many words, how many are annotated as this one, itself included,
+    # and how many in the other way.
     same: int
-    """Of the places that share as many words, how many are annotated as this one, itself
-    included."""
     differing: int
-    """And how many in the other way."""
-    shared: int
-    """Words around the nucleus that all these share, the ends of a sentence among them."""
-    counterexamples: tuple[Place, ...]
-    """Some of the others, those that share the most words first."""
+    shared: int  # words around the nucleus that all these share, ends of a sentence among them
+    counterexamples: tuple[Place, ...]  # some of the others, those that share the most first
 
     @property
     def length(self) -> int:
@@ -123,13 +116,8 @@ def _rows(parse: Parse, annotation: Annotation) -> Iterator[Row]:
 def suspicion(
     same: NDArray[np.integer], differing: NDArray[np.integer], length: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """How suspicious places are: how lopsided the annotation is, and of how long an n-gram.
-
-    Args:
-        same: places annotated alike, 1 or more, of any shape.
-        differing: places annotated in one other way.
-        length: words of the nucleus and of the shared context.
-    """
+    """How suspicious places are: how lopsided the annotation is (``same`` places are annotated
+    alike, ``differing`` in one other way), and of how long an n-gram with its shared context."""
     # A half more or less keeps one against two apart from ten against twenty.
     odds = np.log2((differing + 0.5) / (np.maximum(same, 1) - 0.5))
     found: NDArray[np.float64] = odds + np.log2(length)
@@ -139,13 +127,10 @@ def suspicion(
 class _Corpus(NamedTuple):
     """Sentences as one row of numbers."""
 
-    tokens: Numbers
-    """``[words + sentences + 1]``, with a boundary before, between and behind the sentences."""
-    context: Numbers
-    """What is compared around a nucleus, likewise."""
-    starts: Numbers
-    """``[sentences]``, where the first word of each is; likewise the boundary behind its last."""
-    ends: Numbers
+    tokens: Numbers  # [words + sentences + 1], boundaries before, between and behind sentences
+    context: Numbers  # what is compared around a nucleus, likewise
+    starts: Numbers  # [sentences], where the first word of each is
+    ends: Numbers  # likewise the boundary behind the last
 
     def place(self, first: int, length: int) -> Place:
         sentence = int(np.searchsorted(self.ends, first, side="right"))
@@ -169,10 +154,8 @@ def find_variation(
 ) -> list[Suspicion]:
     """The suspicious places of a corpus, in no particular order, one for each n-gram.
 
-    Args:
-        sentences: the words of each, or what stands for them.
-        rows: of each sentence its annotated n-grams, one for each; all others have none.
-        around: what is compared around a nucleus, of each sentence.
+    Sentences are words, or what stands for them; ``rows`` their annotated n-grams (all others are
+    not annotated), and ``around`` what is compared around a nucleus.
     """
     lengths = np.array([len(words) for words in sentences], dtype=np.int64)
     ends = np.cumsum(lengths + 1)
@@ -219,11 +202,8 @@ def _repeated(tokens: Numbers) -> Iterator[tuple[int, Numbers, Numbers]]:
 
     There are as many n-grams as a sentence has words squared, but few of the long ones occur
     twice, and none of which a shorter part does not. So those of m + 1 words are found among those
-    of m words that are left, each as the pair of its first and its last m words.
-
-    Yields:
-        The length; where each occurrence begins, ``[occurrences]``; the number of its n-gram, in
-        ascending order.
+    of m words that are left, each as the pair of its first and its last m words. Beside a length
+    is ``[occurrences]`` where each begins, and the number of its n-gram, in ascending order.
     """
     # The number of the n-gram at each place; -1 where it occurs once, or has a boundary.
     numbers = np.full(len(tokens), -1)
@@ -250,10 +230,8 @@ def _judged(
 ) -> Iterator[Suspicion]:
     """The suspicious ones among the places of a nucleus, of which the words beside are the same."""
     sentences = np.searchsorted(corpus.ends, places, side="right")
-    sides = [
-        _around(corpus.context, places - 1, -1, corpus.starts[sentences] - 1),
-        _around(corpus.context, places + length, 1, corpus.ends[sentences]),
-    ]
+    left = _around(corpus.context, places - 1, -1, corpus.starts[sentences] - 1)
+    right = _around(corpus.context, places + length, 1, corpus.ends[sentences])
     kinds, own, frequency = np.unique(labels, return_inverse=True, return_counts=True)
     judged = np.arange(len(places))
     if len(judged) > MANY:
@@ -262,7 +240,7 @@ def _judged(
     for low in range(0, len(judged), at_once):
         rows = judged[low : low + at_once]
         # Words that each shares around the nucleus with each other place, [rows, places].
-        shared = sum(_alike(side, rows) for side in sides)
+        shared = _alike(left, rows) + _alike(right, rows)
         levels = np.arange(2, max(2, int(shared.max())) + 1)
         # How many places of each label share as many words with each: [rows, kinds, levels].
         enough = shared[:, :, None] >= levels

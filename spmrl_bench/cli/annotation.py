@@ -84,6 +84,7 @@ def suspects(
 
         spmrl-bench suspects german-mini --model runs/german-mini/small-charlstm-seed1
     """
+    from spmrl_bench.analysis.drawing import write_file
     from spmrl_bench.analysis.suspect_lists import SuspectList, check_ending
     from spmrl_bench.analysis.variation import CONTEXTS
     from spmrl_bench.treebanks.treebank import open_treebank
@@ -105,7 +106,7 @@ def suspects(
     if output is None:
         typer.echo(listed.text(), nl=False)
         return
-    listed.write(output)
+    write_file(output, check_ending(output)(listed).encode())
     for line in (title, *note, f"spmrl-bench: {output} written, {len(listed.items):,} sentences"):
         typer.echo(line, err=True)
 

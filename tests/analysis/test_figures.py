@@ -28,21 +28,11 @@ from tests.laboratory import Laboratory
 from tests.parsers.test_transition_parser import crossing, parser_of
 
 F1 = SelectionMetric.parse("brackets.f1")
-WINDOWS = {
-    "no window": {"published": 93.0},
-    "window 5, strict": {"published": 80.0, "limit": {"window": 5}},
-    "window 5, relaxed": {"published": 90.0, "limit": {"window": 5, "relaxed": True}},
-    "window 20, strict": {"published": 92.0, "model": {"attention_window": 20}},
-}
 
 
-def findings_of(laboratory: Laboratory, seeds: int, figure: str = "systems") -> Findings:
-    rows = WINDOWS if figure == "windows" else ROWS
-    work = planned(laboratory, study_of(rows, figure=figure), seeds=seeds)
-    scores = SCORES if figure == "systems" else {
-        name: [70.0 + row + seed / 2 for seed in range(seeds)] for row, name in enumerate(WINDOWS)
-    }  # fmt: skip
-    return Findings(work, measured(work, {name: f1[:seeds] for name, f1 in scores.items()}))
+def findings_of(laboratory: Laboratory, seeds: int) -> Findings:
+    work = planned(laboratory, study_of(ROWS), seeds=seeds)
+    return Findings(work, measured(work, {name: f1[:seeds] for name, f1 in SCORES.items()}))
 
 
 def inside(figure: Figure) -> list[str]:
@@ -126,20 +116,6 @@ def test_minutes_of_training_are_curves_of_the_best_score_known_by_then(
     assert named == ["slow (reference)", "quick"]
     assert "Without times: old." in figure.figure.texts[1].get_text().replace("\n", " ")
     assert [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() == 0.6] == [1]
-
-
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_windows_are_curves_over_their_size(laboratory: Laboratory, seeds: int) -> None:
-    found = findings_of(laboratory, seeds, "windows")
-    left, right = draw_study(found).figure.axes
-    assert labels(left.xaxis) == ["5", "20", "∞"]
-    means = {one.name: one.score.mean for one in found.rows}
-    curves = [list(line.get_ydata()) for line in left.lines if line.get_marker() in ("o", "s")]
-    strict = ["window 5, strict", "window 20, strict", "no window"]
-    relaxed = ["window 5, relaxed", "no window"]
-    assert curves == [[means[name] for name in names] for names in (strict, relaxed)]
-    published = [list(line.get_ydata()) for line in right.lines if line.get_linestyle() == "--"]
-    assert published == [[-13.0, -1.0, 0.0], [-3.0, 0.0]]
 
 
 def test_all_files_are_written_and_the_same_each_time(

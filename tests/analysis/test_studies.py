@@ -127,7 +127,7 @@ def test_what_a_run_would_have_had_after_its_last_minute_is_not_known(
     ends = {"plain": "max_minutes", "better": "max_epochs"}
     rows = []
     for one in measured(work, {name: SCORES[name][:1] for name in ends}):
-        config = one.config
+        config = one.configs[0]
         cut = config.model_copy(
             update={"train": config.train.model_copy(update={"max_minutes": 2.0})}
         )
@@ -149,7 +149,7 @@ def test_what_a_run_would_have_had_after_its_last_minute_is_not_known(
 def test_notes_name_reversed_pairs_and_other_sources(findings: Findings) -> None:
     assert findings.notes == [
         "'worse': 88.00 from A paper, section 9.",
-        "1 of 3 pairs of rows has another order than published, by more than one standard "
+        "Of 3 pairs of rows 1 in another order than published, by more than one standard "
         "deviation of their difference:",
         ["'worse' is better than 'plain' here, by 3.00 ± 0.00"],
     ]
@@ -160,7 +160,7 @@ def test_one_seed_has_no_spread_and_the_note_says_so(laboratory: Laboratory) -> 
     found = Findings(work, measured(work, {name: f1[:1] for name, f1 in SCORES.items()}))
     assert all(one.score.sd is None for one in found.rows)
     assert "one seed" in found.caption
-    assert "None of 3 pairs of rows has another order than published, with p at" in found.notes[-1]
+    assert "Of 3 pairs of rows none in another order than published, with p at" in found.notes[-1]
     assert "each seed" not in to_markdown(study_document(found))
     assert "±" not in to_markdown(study_document(found))
 
@@ -359,7 +359,6 @@ def test_seeds_stand_in_their_order_and_more_can_be_added(
         assert list(after.scores) == [1, 2, 3]
         assert after.scores[1] == before.scores[1]
         assert [config.seed for config in after.configs] == [1, 2, 3]
-        assert [parts["seed"] for parts in after.signatures] == ["1", "2", "3"]
 
 
 def test_a_broken_file_of_scores_is_parsed_anew(
