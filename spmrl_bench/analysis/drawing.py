@@ -16,8 +16,6 @@ from spmrl_bench.storage.files import write_bytes
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
 BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#D9D9D9"
 
-FORMATS = ("pdf", "png", "svg")
-
 #: Inches. A larger figure cannot be read as one, and takes gigabytes to draw.
 LARGEST = 70.0
 
@@ -91,7 +89,7 @@ class Figure:
 
 
 def plain(axes: Any) -> None:
-    """Axes without a frame and marks, with small labels."""
+    """Leave out frame and marks."""
     axes.tick_params(length=0, pad=2, labelsize=6.5)
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -106,12 +104,10 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def check_format(path: Path) -> str:
-    """The format of a figure by the ending of its name, which has to be one of FORMATS."""
+    """The format of a figure by the ending of its name; SpmrlError if there is none."""
     form = path.suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise SpmrlError(
-            f"{path}: a figure's name ends with one of {', '.join('.' + name for name in FORMATS)}"
-        )
+    if form not in ("pdf", "png", "svg"):
+        raise SpmrlError(f"{path}: a figure's name ends with one of .pdf, .png, .svg")
     return form
 
 

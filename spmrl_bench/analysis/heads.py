@@ -85,9 +85,6 @@ def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[Spans
             yield SpansByHead(waiting.pop(heads.place), tree, list(collapsed_spans(tree)), heads)
 
 
-# ---- What a head contributes to a span ----
-
-
 def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
     """What each head contributes to span vectors (section 2, figure 6).
 
@@ -115,9 +112,6 @@ def shares(parts: Rows, measure: Measure = "norm") -> Rows:
         sizes = np.exp((sums - lowest) / np.where(width > 0, width, 1))
     whole = sizes.sum(axis=1, keepdims=True)
     return sizes / np.where(whole > 0, whole, 1)
-
-
-# ---- Contributions by category ----
 
 
 def category_name(label: Label) -> str:
@@ -223,7 +217,7 @@ def table_rows(
     """A row of text for each category, or for those that are named, with the statistics of sections
     4.5 ("44.9 % of the noun phrases get their top contribution from head 35") and 4.6: to what
     percentage of the missed spans one of the heads contributes the most that are first in spans."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for k in [found.row(name) for name in categories] or range(len(found.categories)):
         spans, missed = int(found.spans[k]), int(found.missed[k])
         means, firsts = found.means[k], found.firsts[k]
@@ -247,9 +241,6 @@ def table_rows(
             )
         )
     return rows
-
-
-# ---- One sentence ----
 
 
 class SpanTrace(NamedTuple):

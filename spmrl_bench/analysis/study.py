@@ -199,8 +199,6 @@ def load_study(name: str) -> Study:
     path = Path(name) if name.endswith(".toml") else _study_paths().get(name)
     if path is None:
         raise RecipeError(unknown_name("study", name, study_names()))
-    if not path.is_file():
-        raise RecipeError(f"{name}: no such study file")
     content = read_toml(path, RecipeError)
     return validated(Study, {"name": path.stem, **content}, path, RecipeError)
 

@@ -29,12 +29,6 @@ _PUBLISHED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def draw_study(findings: Findings) -> Figure:
-    """The picture that the study asks for."""
-    draw = {"systems": _systems, "parsing": _parsing, "minutes": _minutes}
-    return draw[findings.work.study.figure](findings)
-
-
 def _figure(findings: Findings, height: float, *marks: str) -> Figure:
     """An empty picture with title and caption."""
     seeds = "Small points: seeds; thin lines: one standard deviation."
@@ -42,7 +36,7 @@ def _figure(findings: Findings, height: float, *marks: str) -> Figure:
     return Figure(7.6, height, findings.title, " ".join(filter(None, caption)))
 
 
-def _curve(axes: Any, points: Mapping[float, SeedMean], far: float, **style: Any) -> None:
+def _curve(axes: Any, points: Mapping[Any, SeedMean], far: float, **style: Any) -> None:
     """A line through means, with thin lines of a standard deviation.
 
     Points that are so ``far`` below the best one of all lines do not show.
@@ -157,3 +151,11 @@ def best_by_minute(one: StudyResult) -> dict[float, SeedMean]:
     known = {minutes: one.score_within(minutes) for minutes in early}
     # The deviations of many evaluations would hide the curve.
     return {minutes: replace(found, sd=None) for minutes, found in known.items() if found}
+
+
+_DRAW = {"systems": _systems, "parsing": _parsing, "minutes": _minutes}
+
+
+def draw_study(findings: Findings) -> Figure:
+    """The picture that the study asks for."""
+    return _DRAW[findings.work.study.figure](findings)

@@ -186,11 +186,12 @@ def _key(work: StudyPlan, weights: str, run: StudyRun) -> ScoreKey:
 @contextmanager
 def parsing_with(parser: Any, settings: Mapping[str, int | float]) -> Iterator[None]:
     """Within it a parser has other settings of parsing, of those that are free in it."""
-    trained = getattr(parser, "config", None)
-    if settings:
-        parser.config = trained.model_copy(update=dict(settings))
+    if not settings:  # a parser without any may have no configuration
+        yield
+        return
+    trained = parser.config
+    parser.config = trained.model_copy(update=dict(settings))
     try:
         yield
     finally:
-        if settings:
-            parser.config = trained
+        parser.config = trained

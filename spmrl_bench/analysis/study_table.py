@@ -187,8 +187,8 @@ def _range(numbers: set[int], what: str = "") -> str:
 
 
 def write_study(findings: Findings, place: Path) -> str:
-    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``; return why there is no picture,
-    or ''. The tables do not wait for a library that only the picture needs."""
+    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``; return why there is no figure,
+    or ''. The tables do not wait for a library that only the figure needs."""
     document = study_document(findings)
     texts = {
         "csv": to_frame(findings).to_csv(index=False, lineterminator="\n"),

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from spmrl_bench.analysis.suspect_lists import Item
     from spmrl_bench.analysis.variation import Annotation, Context
     from spmrl_bench.treebanks.treebank import Treebank
-    from spmrl_bench.trees.parse import Layer
 
 _OF = ("constituents", "dependencies", "tags")
 
@@ -132,7 +131,7 @@ def _by_parser(
         raise SpmrlError(f"--of {of}: the parser finds {' and '.join(layers)} only")
     examples = bank.examples(split, layers)
     check_lengths(parser, bank, split, examples)
-    found = disagreements(parser, examples, cast("Layer | None", of))
+    found = disagreements(parser, examples, of)
     if split == "train":
         typer.echo("spmrl-bench: a parser has learnt the errors that it was trained on", err=True)
     notes = [

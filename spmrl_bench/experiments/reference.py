@@ -86,13 +86,14 @@ def entries(model: type[BaseModel]) -> list[Entry]:
 def _strings_below(model: type[BaseModel]) -> dict[str, str]:
     """The string below each key that a class declares; they are no part of it at run time."""
     try:
-        body: Any = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     except OSError:  # made by a function, not by source
         return {}
+    pairs: Iterator[Any] = pairwise(vars(definition)["body"])
     return {
         key.target.id: markdown(" ".join(below.value.value.split()))
-        for key, below in pairwise(body.body)
-        if isinstance(key, ast.AnnAssign) and isinstance(below, ast.Expr)
+        for key, below in pairs
+        if (type(key), type(below)) == (ast.AnnAssign, ast.Expr)
     }
 
 

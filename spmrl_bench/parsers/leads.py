@@ -95,8 +95,8 @@ def lead_parts(heads: HeadOutputs, given: Leads) -> NDArray[np.float64]:
     parts = [torch.zeros(0, features.shape[1])]
     most = max(1, _FEATURES // max(1, 4 * features[0].numel()))
     for low in range(0, len(given.spans), most):
-        some = Leads(*(each[low : low + most] for each in given))
-        start, end = torch.tensor(some.spans).unbind(1)
+        high = low + most
+        start, end = torch.tensor(given.spans[low:high]).unbind(1)
         # A copy for each span of the four tokens that it is made of, in which it is span (0, 2).
         tokens = torch.stack((start, start + 1, end, end + 1), dim=1)
         copies = features[tokens].requires_grad_()
@@ -105,7 +105,7 @@ def lead_parts(heads: HeadOutputs, given: Leads) -> NDArray[np.float64]:
                 heads.label_scores(copies, [(0, 2)], held_norms=True)[:, 0],
                 range(len(start)),
             )
-            lead = scores[row, some.labels] - scores[row, some.others]
+            lead = scores[row, given.labels[low:high]] - scores[row, given.others[low:high]]
             (gradient,) = torch.autograd.grad(lead.sum(), copies)
         parts.append((gradient * copies.detach()).sum(dim=(1, 3)))
     return torch.cat(parts).double().numpy()

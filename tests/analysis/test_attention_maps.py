@@ -112,16 +112,6 @@ def test_a_parser_without_attention_can_only_be_left_as_it_is() -> None:
             other.limited({0: AttentionMask(window=0)}).__enter__()
 
 
-def test_position_only_attention_does_not_see_the_words() -> None:
-    made = parser(**ENCODERS["position-only"])
-    torch.testing.assert_close(
-        attention_maps(made, WORDS), attention_maps(made, list(reversed(WORDS)))
-    )
-    plain = parser(**ENCODERS["unfactored"])
-    other = attention_maps(plain, list(reversed(WORDS)))
-    assert not torch.allclose(attention_maps(plain, WORDS), other, atol=1e-3)
-
-
 def test_looking_changes_nothing() -> None:
     made = parser()
     before = list(made.parse([WORDS]))
@@ -139,10 +129,6 @@ def test_tags_are_read_where_the_parser_reads_them() -> None:
         attention_maps(made, WORDS)
     with pytest.raises(TreeError):
         attention_maps(made, WORDS, ["N"])
-
-
-def test_an_encoder_without_layers_has_no_maps() -> None:
-    assert attention_maps(parser(layers=0), WORDS).shape == (0, 0, TOKENS, TOKENS)
 
 
 def test_what_has_no_attention_to_show_is_refused() -> None:

@@ -220,21 +220,6 @@ def test_every_row_of_actions_shows_its_state() -> None:
 LONG = "Donaudampfschifffahrtsgesellschaft"
 
 
-@pytest.mark.parametrize(
-    ("words", "layers", "across"),
-    [(["Go"], [0, 1, 2], 3), ([LONG, *["word"] * 22], [0, 1, 2], 2), (["word"] * 40, [0, 2], 1)],
-)
-def test_pictures_stand_side_by_side_where_they_fit(
-    words: list[str], layers: list[int], across: int
-) -> None:
-    parser = parser_of(crossing(), max_positions=500, attention_layers=3, beam=1)
-    figure = draw_actions(parser.derivation(words), layers=layers, model="runs/some")
-    inside(figure)
-    boxes = [axes.get_window_extent() for axes in figure.figure.axes[:-1]]
-    assert len(boxes) == len(layers)
-    assert len({round(box.y0) for box in boxes}) == -(-len(layers) // across)
-
-
 def test_words_are_drawn_as_they_are(tmp_path: Path) -> None:
     parser = parser_of(crossing(), max_positions=500, beam=1)
     words = ["$$", "$a^2$", "5$", "\N{NO-BREAK SPACE}", "\N{HEBREW LETTER ALEF}"]
@@ -303,15 +288,6 @@ def test_bars_show_each_head_and_mark_the_first(heads: int) -> None:
     assert BLUE not in colours[3:]
     negative = [height < 0 for height in heights[3:]]
     assert negative == [colour == ORANGE for colour in colours[3:]]
-
-
-def test_bars_of_several_categories_have_the_same_order() -> None:
-    figure = draw_categories(contributions(60), ["S+VP", "NP"], model="runs/some")
-    inside(figure)
-    one, other = figure.figure.axes
-    assert labels(one.xaxis) == labels(other.xaxis)
-    titles = [axes.get_title(loc="left") for axes in (one, other)]
-    assert titles == ["S+VP (30 spans)", "NP (1,000 spans)"]
 
 
 def test_what_cannot_be_drawn() -> None:

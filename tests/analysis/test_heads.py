@@ -179,18 +179,6 @@ def test_sentences_are_read_lazily_and_a_parser_stays_as_it_was() -> None:
     assert (empty.categories, empty.means.shape) == ((), (0, 0))
 
 
-def test_the_frame_has_a_row_for_each_category_and_head() -> None:
-    found = head_contributions(random_parser(), EXAMPLES)
-    frame = found.frame()
-    assert len(frame) == len(found.categories) * HEADS
-    assert found.spans[1] > 0
-    row = frame[(frame.category == found.categories[1]) & (frame["head"] == 2)].iloc[0]
-    assert row.contribution == found.means[1, 2]
-    assert (row["first"], row.spans) == (found.firsts[1, 2], found.spans[1])
-    assert (row.missed, row.missed_first) == (found.missed[1], found.missed_firsts[1, 2])
-    assert frame["first"].sum() == found.spans.sum()
-
-
 def test_the_table_has_the_figures_of_the_paper() -> None:
     found = HeadContributions(
         "norm",
@@ -264,16 +252,6 @@ def test_what_heads_looked_at_with_query_matrices() -> None:
         expected = (weights[:, i] + weights[:, j] + weights[:, i + 1] + weights[:, j + 1]) / 4
         np.testing.assert_allclose(span.weights, expected, atol=1e-6)
         assert span.weights.shape == (HEADS, len(WORDS) + 2)
-
-
-def test_the_head_behind_a_label_comes_first() -> None:
-    _, spans = trace(two_headed_parser(np_head=3, vp_head=1), Example(WORDS))
-    for span in spans:
-        own, other = (3, 1) if span.label == ("NP",) else (1, 3)
-        assert span.parts.argmax() == own
-        assert span.parts[own] > 0.1 > span.parts[other]
-        np.testing.assert_allclose(span.parts[[0, 2, 4]], 0, atol=1e-6)
-    assert {span.label for span in spans} == {("NP",), ("VP",)}
 
 
 def test_gold_is_beside_a_label_where_it_differs() -> None:

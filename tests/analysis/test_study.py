@@ -23,8 +23,6 @@ from spmrl_bench.analysis.study import (
 from spmrl_bench.analysis.study_plan import StudyPlan, attention_limits, plan_study
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.experiments.recipe import SettingsLayer, load_recipe
-from spmrl_bench.experiments.reference import changed_by
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.legacy import dotted, short
@@ -72,25 +70,6 @@ def test_every_published_figure_has_a_source() -> None:
         assert named or not any(row.published for row in found.rows), name
 
 
-def test_the_small_size_is_studied_with_the_settings_of_its_variants() -> None:
-    found, variants = load_study("small-size"), load_recipe("german").variants
-    named = {}
-    for row in found.rows:
-        if match := re.search(r"\((.*)\)", row.name):
-            named[match[1]] = (found.inputs(row), found.settings(row))
-    assert named.keys() == {"word-charlstm", "bilstm"}
-    for name, (inputs, settings) in named.items():
-        assert inputs == variants[name].inputs
-        like = variants[name].like
-        own = {}
-        for variant in ([variants[like]] if like else []) + [variants[name]]:
-            for layer in (variant, variant.size.get("small", SettingsLayer())):
-                own |= changed_by(layer)
-        model = {key[6:]: value for key, value in settings.items() if key.startswith("model.")}
-        train = {key: value for key, value in settings.items() if key.startswith("train.")}
-        assert own == changed_by(SettingsLayer(model=model)) | train
-
-
 def published(pattern: str) -> dict[tuple[str, ...], float]:
     """Dev F1 of the paper by the groups of a pattern of its setting, as collected elsewhere."""
     found = {}
@@ -128,21 +107,6 @@ def test_label_attention_has_the_figures_of_tables_1_and_2() -> None:
     assert len(expected) == 7
     assert stated == expected
     assert [row.name for row in study.rows if not row.published] == ["no label attention"]
-
-
-def test_a_row_names_inputs_or_a_variant(tmp_path: Path) -> None:
-    study = load_study("label-attention")
-    assert {study.variant(row) for row in study.rows} == {"label-attention", "joint"}
-    assert study.variant(StudyRow(name="x", lexical=("word", "tag"))) == "word-tag"
-    with pytest.raises(ValueError, match="lexical and variant stand together"):
-        Study.model_validate(
-            {
-                **dict.fromkeys(("name", "title", "source", "measured"), "text"),
-                "metric": "brackets.f1",
-                "reference": "x",
-                "rows": [{"name": "x", "variant": "joint", "lexical": ["word"]}],
-            }
-        )
 
 
 def test_ablation_has_the_figures_of_table_1() -> None:
@@ -217,71 +181,60 @@ def test_encoders_have_the_figures_of_table_5_and_section_3() -> None:
     }
 
 
-# Mistakes -------------------------------------------------------------------------------
+# Files ----------------------------------------------------------------------------------
 
 
-def test_unknown_study_lists_near_names() -> None:
-    with pytest.raises(
-        RecipeError, match=r"unknown study 'encodrs'. Did you mean encoders.*\? Known"
+def test_mistakes_are_reported_at_once_each_with_its_key(tmp_path: Path) -> None:
+    for changes, messages in (
+        (
+            {"brackets.f1": "brackets.f2", "[[rows]]": "[[rows]]\nmodle = 1\npublished = 101"},
+            (
+                "metric: 'brackets.f2': metric brackets has no figure 'f2'; it has ",
+                "rows.0.published: input should be less than or equal to 100; found 101",
+                "rows.0.modle: unknown key. Did you mean model? Known: ",
+            ),
+        ),
+        ({'name = "two"': 'name = "one"'}, ("(the whole file): several rows are called 'one'",)),
+        (
+            {'reference = "one"': 'reference = "onne"'},
+            ("(the whole file): reference: unknown row 'onne'. Did you mean one?",),
+        ),
     ):
-        load_study("encodrs")
-    with pytest.raises(RecipeError, match=r"^none\.toml: no such study file$"):
-        load_study("none.toml")
-
-
-def test_all_mistakes_are_reported_at_once_with_their_keys(tmp_path: Path) -> None:
-    text = (
-        SMALL.replace("brackets.f1", "brackets.f2")
-        + "limit = { windo = 3 }\nmodle = 1\npublished = 101\n"
-    )
-    found = mistakes(text, tmp_path)
-    assert found[0].startswith("metric: 'brackets.f2': metric brackets has no figure 'f2'; it has ")
-    assert found[1].startswith("rows.1.limit.windo: unknown key. Did you mean window? Known: ")
-    assert found[3].startswith("rows.1.modle: unknown key. Did you mean model? Known: ")
-    assert found[2] == "rows.1.published: input should be less than or equal to 100; found 101"
-
-
-def test_a_mistake_in_a_row_is_one_line(tmp_path: Path) -> None:
+        text = SMALL
+        for old, new in changes.items():
+            text = text.replace(old, new, 1)
+        found = mistakes(text, tmp_path)
+        assert all(one.startswith(m) for one, m in zip(found, messages, strict=True)), found
     for line, message in (
-        ('limit = { content = "first third" }', "rows.1.limit.content: layers are 'all', 'none', "),
-        ("limit = { content = [-1] }", "rows.1.limit.content: layers are 'all', 'none', "),
-        ("limit = { relaxed = true }", "rows.1.limit: relaxed and layers say something of a win"),
-        ("lexical = []", "rows.1.lexical: "),
-        ('lexical = ["words"]', "rows.1.lexical: unknown lexical input 'words'. Did you mean"),
-        ("model = { layer = 3 }", "rows.1.model.layer: unknown key. Did you mean layers"),
-        ("train = { max_epochs = 0 }", "rows.1.train.max_epochs: input should be greater than or"),
+        ('limit = { content = "first third" }', "limit.content: layers are 'all', 'none', "),
+        ("limit = { content = [-1] }", "limit.content: layers are 'all', 'none', "),
+        ("limit = { relaxed = true }", "limit: relaxed and layers say something of a window"),
+        ("limit = { windo = 3 }", "limit.windo: unknown key. Did you mean window? Known: "),
+        ("lexical = []", "lexical: "),
+        ('lexical = ["words"]', "lexical: unknown lexical input 'words'. Did you mean"),
+        ('lexical = ["word"]\nvariant = "joint"', "lexical and variant stand together"),
+        ("model = { layer = 3 }", "model.layer: unknown key. Did you mean layers"),
+        ("train = { max_epochs = 0 }", "train.max_epochs: input should be greater than or"),
     ):
-        (found,) = mistakes(f"{SMALL}{line}\n", tmp_path)
-        assert found.startswith(message)
-
-
-def test_rows_have_names_of_their_own_and_the_reference_is_one_of_them(tmp_path: Path) -> None:
-    twice = SMALL.replace('name = "two"', 'name = "one"')
-    assert mistakes(twice, tmp_path)[0].startswith(
-        "(the whole file): several rows are called 'one'"
-    )
-    none = SMALL.replace('reference = "one"', 'reference = "onne"')
-    (message,) = mistakes(none, tmp_path)
-    assert "unknown row 'onne'. Did you mean one?" in message
-
-
-def test_a_study_measures_by_any_figure(tmp_path: Path) -> None:
-    for metric, measure in (
-        ("brackets", "dev F1"),
-        ("brackets.recall", "dev recall"),
-        ("attachment.uas", "dev UAS"),
-        ("brackets.f1 + attachment.las", "dev F1 + LAS"),
-    ):
-        assert study(SMALL.replace("brackets.f1", metric), tmp_path).measure == measure
+        (one,) = mistakes(f"{SMALL}{line}\n", tmp_path)
+        assert message in one
+    with pytest.raises(RecipeError, match=r"unknown study 'encodrs'. Did you mean encoders.*Known"):
+        load_study("encodrs")
+    with pytest.raises(RecipeError, match=r"^none\.toml: "):
+        load_study("none.toml")
 
 
 def test_a_row_wins_over_what_all_share(tmp_path: Path) -> None:
     shared = '[shared]\nlexical = ["word"]\nmodel = { layers = 2, heads = 3 }\n\n[[rows]]'
     text = SMALL.replace("[[rows]]", shared, 1) + 'lexical = ["tag"]\nmodel = { layers = 5 }\n'
-    found = study(text, tmp_path)
+    found = study(text.replace("brackets.f1", "brackets.f1 + attachment.las"), tmp_path)
+    assert found.measure == "dev F1 + LAS"
     assert [found.inputs(row) for row in found.rows] == [("word",), ("tag",)]
     assert found.settings(found.rows[0]) == {"model.layers": 2, "model.heads": 3}
     assert found.settings(found.rows[1]) == {"model.layers": 5, "model.heads": 3}
+    labels = load_study("label-attention")
+    assert {labels.variant(row) for row in labels.rows} == {"label-attention", "joint"}
+    assert labels.variant(StudyRow(name="x", lexical=("word", "tag"))) == "word-tag"
 
 
 def test_a_users_study_is_found_by_name_and_cannot_replace_another(
@@ -304,10 +257,7 @@ def test_the_example_of_the_documentation_is_a_study(tmp_path: Path) -> None:
     assert found.rows[2].limit.layers == "last half"
 
 
-# Layers ---------------------------------------------------------------------------------
-
-
-def test_of_eight_layers_shares_are_those_of_the_paper() -> None:
+def test_shares_of_layers_are_those_of_the_paper_and_round_up() -> None:
     for name, numbers in (
         ("all", (0, 1, 2, 3, 4, 5, 6, 7)),
         ("none", ()),
@@ -318,20 +268,13 @@ def test_of_eight_layers_shares_are_those_of_the_paper() -> None:
         ((6, 1, 6), (1, 6)),
     ):
         assert layer_numbers("limit", name, 8) == numbers
-    # Shares that are no whole number are rounded up.
-    assert layer_numbers("limit", "first half", 5) == (0, 1, 2)
-    assert layer_numbers("limit", "last 3/4", 1) == (0,)
-
-
-def test_both_ends_take_the_same_number_of_layers_and_all_exist() -> None:
     for name, count in product(LAYERS, range(10)):
         numbers = layer_numbers("limit", name, count)
         assert set(numbers) <= set(range(count))
         mirrored = name.replace("first", "?").replace("last", "first").replace("?", "last")
-        reversed_numbers = tuple(count - 1 - n for n in reversed(numbers))
-        assert layer_numbers("limit", mirrored, count) == reversed_numbers
-    with pytest.raises(RecipeError, match="limit: layer 0: there are no layers"):
-        layer_numbers("limit", (0,), 0)
+        other = layer_numbers("limit", mirrored, count)
+        assert other == tuple(count - 1 - n for n in reversed(numbers))
+    assert layer_numbers("limit", "first half", 5) == (0, 1, 2)
 
 
 WIDER = {"model.d_model": "32"}  # CharConcat needs a width of its own
@@ -351,25 +294,18 @@ def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, Atten
 # Runs -----------------------------------------------------------------------------------
 
 
-def test_rows_that_differ_in_limits_share_their_runs(laboratory: Laboratory) -> None:
+def test_rows_that_differ_in_limits_share_their_runs_and_others_do_not(
+    laboratory: Laboratory,
+) -> None:
     work = plan(laboratory, "test-time-windows", seeds=3)
     assert len(work.runs) == 13
-    runs = work.distinct(Path("runs"))
-    assert [run.config.seed for run in runs] == [1, 2, 3]
-    assert {(*run.config.model.inputs,) for run in runs} == {("word", "tag")}
-
-
-def test_every_row_of_a_study_has_a_run_folder_of_its_own(laboratory: Laboratory) -> None:
+    assert [run.config.seed for run in work.distinct(Path("runs"))] == [1, 2, 3]
     for name in ("encoders", "trained-windows", "paper-and-code", "lexical"):
         work = plan(laboratory, name, seeds=2)
-        runs = work.distinct(Path("runs"))
-        assert len({run.folder for run in runs}) == len(runs) == 2 * len(work.runs)
-
-
-def test_inputs_that_are_a_variants_share_the_folder_of_train(laboratory: Laboratory) -> None:
-    folders = {run.folder for run in plan(laboratory, "lexical").distinct(Path("runs"))}
-    trained = make_runs(str(laboratory.recipe), settings=WIDER)
-    assert {run.folder for run in trained} < folders
+        folders = {run.folder for run in work.distinct(Path("runs"))}
+        assert len(folders) == len(work.distinct(Path("runs"))) == 2 * len(work.runs)
+    # Inputs that are a variant's have the folder of `train`.
+    assert {run.folder for run in make_runs(str(laboratory.recipe), settings=WIDER)} < folders
 
 
 def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
@@ -419,13 +355,6 @@ def test_every_study_fits_the_models_of_the_program() -> None:
         assert len(work.runs) + len(work.left_out) == len(work.study.rows)
 
 
-def test_a_study_of_one_size_has_it_for_every_track() -> None:
-    # Of itself, a treebank of the mini track takes the size that its track names.
-    study = load_study("attention-layers").model_copy(update={"size": "published"})
-    work = plan_study(study, treebank="german-mini")
-    assert {config.size for each in work.runs for config in each.configs} == {"published"}
-
-
 # Limits ---------------------------------------------------------------------------------
 
 
@@ -463,76 +392,44 @@ def test_limits_that_have_nothing_to_limit() -> None:
     for model, limit, message in (
         ({"encoder": "lstm"}, {"window": 3}, "attention is limited here, but the encoder 'lstm' "),
         ({}, {"content": (0, 4)}, "limit: layer 4: the layers are 0 to 3"),
-        ({}, {"window": 3, "layers": (7,)}, "limit: layer 7: the layers are 0 to 3"),
+        ({"layers": 0}, {"window": 3, "layers": (7,)}, "limit: layer 7: there are no layers"),
         ({"matrices": "full"}, {"content": "none"}, "the attention to content and to position can"),
     ):
         with pytest.raises(RecipeError, match=f"^{message}"):
             limits(model, **limit)
-
-
-def test_a_parser_without_an_encoder_has_nothing_to_limit() -> None:
     with pytest.raises(RecipeError, match="attention is limited here, but there is none"):
         attention_limits(AttentionLimits(window=3), ParserConfig())
     assert attention_limits(AttentionLimits(), ParserConfig()) == {}
-
-
-def test_a_window_needs_no_halves() -> None:
     assert limits({"matrices": "full"}, window=3)[0] == AttentionMask(window=3)
 
 
 # Contradictions -------------------------------------------------------------------------
 
 
-def test_settings_that_do_not_fit_a_study(laboratory: Laboratory) -> None:
-    decided, limited = "--set {}: the rows of study {} decide it", "'content: all, position: none'"
+def test_what_does_not_fit_a_study(laboratory: Laboratory) -> None:
+    decided = "--set {}: the rows of study {} decide it"
+    limited = "study {1}, row 'content: all, position: none': attention is limited"
     for name, key, value, message in (
         ("encoders", "model.matrices", "full", decided),
         ("lexical", "model.lexical", "word", decided),
         ("encoders", "model.position_only_layers", "[0]", decided),
         ("lexical", "model.vectors", "none.vec", "--set {}: no such file: none.vec"),
         ("encoders", "model.d_f", "2", "study {1}, row 'LSTM': recipe elvish (word-tag, smal"),
-        (
-            "test-time-ablation",
-            "model.encoder",
-            "lstm",
-            f"study {{1}}, row {limited}: attention is",
-        ),
+        ("test-time-ablation", "model.encoder", "lstm", limited),
     ):
         with pytest.raises(RecipeError) as caught:
             plan(laboratory, name, settings={key: value})
         assert str(caught.value).startswith(message.format(key, name))
-        assert "\n" not in str(caught.value)
-
-
-def test_tags_are_needed_where_a_row_reads_them(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError, match=r"the study measures .* is scored by brackets"):
+        planned(laboratory, study_of({"some": {}}, metric="brackets + attachment.las"))
+    with pytest.raises(RecipeError, match=r"^name a treebank \(--treebank german-mini\) or a lang"):
+        plan_study(load_study("encoders"))
+    assert plan(laboratory, "encoders", treebank="tiny-mini").treebank.name == "tiny-mini"
     path = laboratory.manifests / "tiny-open.toml"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('tags = "gold"', 'tags = "none"'), encoding="utf-8")
-    with pytest.raises(RecipeError) as caught:
+    with pytest.raises(RecipeError, match=r"tags': reads tags, but treebank tiny-open"):
         plan(laboratory, "lexical")
-    assert str(caught.value) == (
-        "study lexical, row 'words + tags': reads tags, but treebank tiny-open has none. Choose a "
-        "treebank with tags"
-    )
-    assert plan(laboratory, "paper-and-code").runs
-
-
-def test_the_metric_is_one_of_the_parsers(laboratory: Laboratory) -> None:
-    with pytest.raises(RecipeError) as caught:
-        planned(laboratory, study_of({"some": {}}, metric="brackets + attachment.las"))
-    assert str(caught.value) == (
-        "study some, row 'some': the study measures brackets.f1 + attachment.las, but variant "
-        "charlstm is scored by brackets"
-    )
-
-
-def test_a_treebank_or_a_language_is_needed(laboratory: Laboratory) -> None:
-    with pytest.raises(RecipeError, match=r"^name a treebank \(--treebank german-mini\) or a lang"):
-        plan_study(load_study("encoders"))
-    with pytest.raises(RecipeError, match="unknown language 'elvish'"):
-        plan_study(load_study("encoders"), treebank="tiny-mini")
-    work = plan(laboratory, "encoders", treebank="tiny-mini")
-    assert work.treebank.name == "tiny-mini"
 
 
 def test_lambda_is_for_parsers_that_weigh_spans_and_arcs() -> None:

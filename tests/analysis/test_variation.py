@@ -143,24 +143,6 @@ def test_of_constituents_the_odd_one_out_is_named() -> None:
     assert first.counterexamples == tuple(Place(n, *first.place[1:]) for n in (1, 2, 4))
 
 
-def test_an_ngram_at_the_fringe_does_not_count() -> None:
-    corpus = trees(
-        "(S (A so) (NP (D the) (N dog)) (V barks))",
-        "(S (A so) (X (D the) (N dog)) (V barks))",
-        "(S (A so) (NP (D the) (N dog)) (C and) (V so))",
-    )
-    assert numbers(corpus, "constituents") == [1, 2]  # the third would speak for the first
-
-
-def test_of_two_that_differ_alone_the_shorter_context_tells() -> None:
-    corpus = trees(
-        "(S (A so) (X (D the) (N dog)) (V barks) (A now))",
-        "(S (A so) (NP (D the) (N dog)) (V barks) (A now))",
-        "(S (B and) (A so) (NP (D the) (N dog)) (V barks) (C too))",
-    )
-    assert numbers(corpus, "constituents")[0] == 1
-
-
 def test_tags_and_dependencies_vary_too() -> None:
     def parse(tags: str, heads: list[int], relations: str) -> Parse:
         words = ["we", "can", "fish", "here"]

@@ -146,18 +146,6 @@ def _held(full: Tensor, some: Tensor, norm: Any) -> tuple[Tensor, Tensor]:
     return results[0], results[1]
 
 
-def test_the_training_mode_stays_and_nothing_is_dropped() -> None:
-    rates = {"relu_dropout": 0.5, "residual_dropout": 0.5, "attention_dropout": 0.5}
-    made = random_parser(label_feed_forward="usual", label_residual_dropout=0.5, **rates)
-    heads = outputs(made)
-    parts = lead_parts(heads, given(heads))
-    again = outputs(made.train())
-    assert made.training
-    np.testing.assert_array_equal(again.features, heads.features)
-    np.testing.assert_array_equal(lead_parts(again, given(again)), parts)
-    assert all(weight.grad is None for weight in made.parameters())
-
-
 def test_the_runner_up_is_the_best_other_label_that_may_be_there() -> None:
     labels = random_parser().vocabulary.labels
     scores = torch.full((len(labels),), -1.0)
