@@ -23,16 +23,11 @@ from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.training.schedule import Progress
 from tests.analysis.examples import measured, planned, study_of
-from tests.analysis.test_studies import ROWS, SCORES
+from tests.analysis.test_studies import found_in
 from tests.laboratory import Laboratory
 from tests.parsers.test_transition_parser import crossing, parser_of
 
 F1 = SelectionMetric.parse("brackets.f1")
-
-
-def findings_of(laboratory: Laboratory, seeds: int) -> Findings:
-    work = planned(laboratory, study_of(ROWS), seeds=seeds)
-    return Findings(work, measured(work, {name: f1[:seeds] for name, f1 in SCORES.items()}))
 
 
 def inside(figure: Figure) -> list[str]:
@@ -52,13 +47,19 @@ def labels(axis: Any) -> list[str]:
     return [label.get_text() for label in axis.get_ticklabels()]
 
 
+def caption(figure: Figure) -> str:
+    return figure.figure.texts[1].get_text().replace("\n", " ")
+
+
+# Studies --------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_systems_are_named_and_their_differences_are_bars(
     laboratory: Laboratory, seeds: int
 ) -> None:
-    found = findings_of(laboratory, seeds)
-    figure = draw_study(found)
-    left, right = figure.figure.axes
+    found = found_in(laboratory, seeds)
+    left, right = draw_study(found).figure.axes
     assert labels(left.yaxis) == ["plain\n(reference)", "better", "worse", "new"]
     widths = [bar.get_width() for bar in right.patches]
     assert widths == [difference.mean for difference in found.differences.values()]
@@ -69,11 +70,10 @@ def test_systems_are_named_and_their_differences_are_bars(
     assert left.get_xlabel() == "dev F1 (%)"
 
 
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_settings_of_parsing_are_a_curve_without_what_is_far_below(seeds: int) -> None:
-    work = plan_study(load_study("span-weight"), treebank="german-mini", seeds=seeds)
-    values = {each.row.name: [80.0 + k / 10] * seeds for k, each in enumerate(work.runs)}
-    values["lambda 0: arcs alone"] = [20.0] * seeds
+def test_settings_of_parsing_are_a_curve_without_what_is_far_below() -> None:
+    work = plan_study(load_study("span-weight"), treebank="german-mini", seeds=2)
+    values = {each.row.name: [80.0 + k / 10] * 2 for k, each in enumerate(work.runs)}
+    values["lambda 0: arcs alone"] = [20.0] * 2
     only_f1 = replace(work, study=work.study.model_copy(update={"metric": F1, "beside": (F1,)}))
     (axes,) = draw_study(Findings(only_f1, measured(only_f1, values))).figure.axes
     assert labels(axes.xaxis)[:3] == ["0", "0.1", "0.2"]
@@ -83,84 +83,58 @@ def test_settings_of_parsing_are_a_curve_without_what_is_far_below(seeds: int) -
     assert 72 < low < 80.1 < 81 < high
 
 
-def test_minutes_of_training_are_curves_of_the_best_score_known_by_then(
-    laboratory: Laboratory,
-) -> None:
-    rows: dict[str, dict[str, object]] = {"slow": {}, "quick": {"model": {"layers": 2}}, "old": {}}
-    rows["old"] = {"model": {"layers": 3}}
+def test_minutes_are_curves_of_the_best_score_known_by_then(laboratory: Laboratory) -> None:
+    rows = {name: {"model": {"layers": k}} for k, name in enumerate(("slow", "quick", "old"), 1)}
     work = planned(laboratory, study_of(rows, figure="minutes", minutes=[1, 9]), seeds=2)
-    plain = measured(work, {"slow": [70, 71], "quick": [80, 81], "old": [60, 61]})
     curves = {
         "slow": ([(60, 40.0), (120, 70.0)], [(90, 50.0), (150, 71.0)]),
         "quick": ([(30, 80.0), (60, 79.0)], [(30, 60.0), (90, 81.0)]),
         "old": ([(30, 60.0)], []),
     }
     known = [
-        replace(
-            one,
-            ended=tuple(
-                Progress(curve=curve, stopped_by="max_epochs") for curve in curves[one.name]
-            ),
-        )
-        for one in plain
+        replace(one, ended=tuple(Progress(curve=curve) for curve in curves[one.name]))
+        for one in measured(work, dict.fromkeys(rows, (70.0, 71.0)))
     ]
     figure = draw_study(Findings(work, known))
     (axes,) = figure.figure.axes
-    drawn = [
-        list(zip(line.get_xdata(), line.get_ydata(), strict=True))
-        for line in axes.lines
-        if line.get_drawstyle() == "steps-post"
-    ]
+    steps = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
+    drawn = [list(zip(line.get_xdata(), line.get_ydata(), strict=True)) for line in steps]
     assert drawn == [[(1.5, 45.0), (2.0, 60.0)], [(0.5, 70.0), (1.0, 70.0)]]
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == ["slow (reference)", "quick"]
-    assert "Without times: old." in figure.figure.texts[1].get_text().replace("\n", " ")
+    assert "Without times: old." in caption(figure)
     assert [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() == 0.6] == [1]
 
 
-def test_all_files_are_written_and_the_same_each_time(
-    laboratory: Laboratory, tmp_path: Path
-) -> None:
-    first, second = tmp_path / "one" / "some-1.0", tmp_path / "two" / "some-1.0"
-    for place in (first, second):
-        assert write_study(findings_of(laboratory, 3), place) == ""
-    names = {path.name for path in first.parent.iterdir()}
-    assert names == {f"some-1.0.{ending}" for ending in ("csv", "md", "tex", "png", "svg")}
-    for path in first.parent.iterdir():
-        assert path.read_bytes() == (second.parent / path.name).read_bytes()
-
-
-def test_without_matplotlib_there_are_tables_and_a_reason(
+def test_files_are_the_same_each_time_and_tables_do_not_wait_for_matplotlib(
     laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    found = found_in(laboratory)
+    one, two = tmp_path / "one" / "some-1.0", tmp_path / "two" / "some-1.0"
+    for place in (one, two):
+        assert write_study(found, place) == ""
+    endings = {path.name.removeprefix("some-1.0.") for path in one.parent.iterdir()}
+    assert endings == {"csv", "md", "tex", "png", "svg"}
+    for path in one.parent.iterdir():
+        assert path.read_bytes() == (two.parent / path.name).read_bytes()
+    with pytest.raises(RecordError, match=r"some\.csv: cannot be written"):
+        write_study(found, one.with_name("some-1.0.csv") / "some")
+
     def absent() -> None:
         raise SpmrlError("figures need matplotlib")
 
     monkeypatch.setattr("spmrl_bench.analysis.study_table.load_matplotlib", absent)
-    assert write_study(findings_of(laboratory, 1), tmp_path / "some") == "figures need matplotlib"
+    assert write_study(found, tmp_path / "some") == "figures need matplotlib"
     assert {path.suffix for path in tmp_path.glob("some.*")} == {".csv", ".md", ".tex"}
-
-
-def test_files_that_cannot_be_written_are_named(laboratory: Laboratory, tmp_path: Path) -> None:
-    (tmp_path / "folder").write_text("not a folder")
-    with pytest.raises(RecordError, match=r"some\.csv: cannot be written"):
-        write_study(findings_of(laboratory, 1), tmp_path / "folder" / "some")
-    with pytest.raises(RecordError, match=r"some\.png: cannot be written"):
-        Figure(3, 3, "", "").save(tmp_path / "folder" / "some.png")
 
 
 # Attention ------------------------------------------------------------------------------
 
-
 TOKENS = ["START", "the", "old", "dog", "STOP"]
 
 
-def weights(layers: int, heads: int, tokens: int) -> np.ndarray:
-    return np.full((layers, heads, tokens, tokens), 1 / tokens, dtype=np.float32)
-
-
 def test_each_head_has_a_picture_in_each_part() -> None:
-    maps = {part: weights(4, 3, 5) for part in ("content", "combined")}
+    maps = {part: np.full((4, 3, 5, 5), 0.2, np.float32) for part in ("content", "combined")}
     for value, marked in zip((0.25, 0.5), maps.values(), strict=True):
         marked[:, :, 3, 1] = value  # the third word takes more of the first
     figure = draw_heads_of(maps, TOKENS[1:-1], layers=[1, 3], heads=[0, 2], model="runs/some")
@@ -176,20 +150,15 @@ def test_each_head_has_a_picture_in_each_part() -> None:
             for place in range(5):
                 row = image[round(axes.get_yticks()[5 * layer + place])]
                 assert np.nansum(row == value) == (2 if place == 3 else 0)
-
-
-def test_a_figure_larger_than_a_wall_is_refused() -> None:
-    maps, some = {"combined": weights(1, 1, 300)}, range(8)
+    large, some = {"combined": np.zeros((1, 1, 300, 300), np.float32)}, range(8)
     with pytest.raises(SpmrlError, match=r"^the figure would be \d+ by \d+ inches; choose fewer"):
-        draw_heads_of(maps, ["a"] * 298, layers=some, heads=some, model="some")
-
-
-WORDS = ["a", "c", "b", "d", "e", "c", "a"]
+        draw_heads_of(large, ["a"] * 298, layers=some, heads=some, model="some")
 
 
 def test_every_row_of_actions_shows_its_state() -> None:
+    words = ["a", "c", "Donaudampfschifffahrtsgesellschaft", "d", "e", "c", "a"]
     parser = parser_of(crossing(), max_positions=500, attention_layers=3, beam=1)
-    found = parser.derivation(WORDS)
+    found = parser.derivation(words)
     figure = draw_actions(found, layers=[0, 2], model="runs/some")
     inside(figure)
     left, right, _ = figure.figure.axes
@@ -197,7 +166,7 @@ def test_every_row_of_actions_shows_its_state() -> None:
     assert labels(left.yaxis) == [" ".join(row) for row in zip(found.actions, percent, strict=True)]
     assert not any(labels(right.yaxis))
     for axes, layer in ((left, 0), (right, 2)):
-        assert labels(axes.xaxis) == WORDS
+        assert labels(axes.xaxis) == words
         np.testing.assert_array_equal(axes.images[0].get_array(), found.weights[:, layer])
         assert axes.get_title() == f"layer {layer}"
         _, _, stack, arrows = axes.collections
@@ -206,18 +175,15 @@ def test_every_row_of_actions_shows_its_state() -> None:
         for (word, first), (_, last) in stack.get_segments():
             crossed[round(first + 0.5) : round(last) + 1, int(word)] = True
         np.testing.assert_array_equal(crossed, found.on_stack)
-        for marks, words in zip(axes.lines, (found.second, found.top), strict=True):
+        for marks, own in zip(axes.lines, (found.second, found.top), strict=True):
             points = dict(zip(marks.get_ydata(), marks.get_xdata(), strict=True))
-            assert points == {row: word - 1 for row, word in enumerate(words) if word > 0}
+            assert points == {row: word - 1 for row, word in enumerate(own) if word > 0}
         drawn = {int(y): (x, x + u) for x, y, u in zip(*arrows.XY.T, arrows.U, strict=True)}
         assert drawn == {
             row: (head - 1 if head else -0.5, word - 1)
             for row, (head, word) in enumerate(found.arcs.tolist())
             if word > 0
         }
-
-
-LONG = "Donaudampfschifffahrtsgesellschaft"
 
 
 def test_words_are_drawn_as_they_are(tmp_path: Path) -> None:
@@ -234,15 +200,12 @@ def test_words_are_drawn_as_they_are(tmp_path: Path) -> None:
 def contributions(heads: int, measure: Measure = "norm") -> HeadContributions:
     """Of five categories, one rare and one that is never predicted."""
     means = np.random.default_rng(1).dirichlet([9.0] * heads, size=5)
-    if measure == "lead":
-        means -= 0.5 / heads
     means[4] = np.nan
     firsts, missed = np.zeros((2, 5, heads), dtype=np.int64)
-    firsts[:, 0] = [1000, 400, 30, 3, 0]
-    missed[:, 0] = [5, 4, 3, 2, 1]
-    return HeadContributions(
-        measure, 99, ("NP", "VP", "S+VP", "ADJP", "UCP"), means, firsts, missed
-    )
+    firsts[:, 0], missed[:, 0] = [1000, 400, 30, 3, 0], [5, 4, 3, 2, 1]
+    means -= 0.5 / heads if measure == "lead" else 0
+    names = ("NP", "VP", "S+VP", "ADJP", "UCP")
+    return HeadContributions(measure, 99, names, means, firsts, missed)
 
 
 def best_heads(found: HeadContributions, row: int, most: int) -> list[int]:
@@ -270,7 +233,7 @@ def test_the_heat_map_has_each_frequent_category_and_each_head(heads: int) -> No
     for row, line in enumerate(axes.lines):
         assert [order[x] for x in line.get_xdata()] == best_heads(found, row, 3)
         assert set(line.get_ydata()) == {row}
-    assert "Left out: the 1 rarest" in figure.figure.texts[1].get_text().replace("\n", " ")
+    assert "Left out: the 1 rarest" in caption(figure)
     assert bar.get_ylabel() == "share of span vector (%), less average head"
 
 
@@ -285,9 +248,10 @@ def test_bars_show_each_head_and_mark_the_first(heads: int) -> None:
     assert list(map(int, labels(axes.xaxis))) == best_heads(found, 1, heads)
     colours = [to_hex(bar.get_facecolor()).upper() for bar in axes.patches]
     assert colours[:3] == [BLUE] * 3
-    assert BLUE not in colours[3:]
-    negative = [height < 0 for height in heights[3:]]
-    assert negative == [colour == ORANGE for colour in colours[3:]]
+    assert [height < 0 for height in heights[3:]] == [colour == ORANGE for colour in colours[3:]]
+    both = draw_categories(found, ["S+VP", "NP"], model="runs/some").figure.axes
+    assert labels(both[0].xaxis) == labels(both[1].xaxis)
+    assert [axes.get_title(loc="left") for axes in both] == ["S+VP (30 spans)", "NP (1,000 spans)"]
 
 
 def test_what_cannot_be_drawn() -> None:

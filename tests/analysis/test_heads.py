@@ -46,18 +46,11 @@ from tests.parsers.test_joint_parser import joint
 EXAMPLES = [Example(tree.words, tree.tags, tree) for tree in (*TREES, *make_trees(20, seed=3))]
 
 
-# One span ------------------------------------------------------------------------------------
-
-
-def test_shares_by_norm_are_sizes_of_heads() -> None:
+def test_shares_are_sizes_of_heads_or_as_in_the_released_code() -> None:
     parts = np.zeros((2, 3, 4))
     parts[0, 0] = [3, 0, 0, -4]
     parts[0, 2] = np.array([0, -12, 5, 0]) * 15 / 13
-    found = shares(parts)
-    assert found.tolist() == [pytest.approx([0.25, 0.0, 0.75]), [0.0, 0.0, 0.0]]
-
-
-def test_released_shares_follow_the_code() -> None:
+    assert shares(parts).tolist() == [pytest.approx([0.25, 0.0, 0.75]), [0.0, 0.0, 0.0]]
     parts = np.random.default_rng(1).normal(size=(4, 6, D_PROJ))
     found = shares(parts, "released")
     for span, row in zip(parts.tolist(), found.tolist(), strict=True):
@@ -83,9 +76,6 @@ def test_features_are_of_the_vectors_that_the_parser_scores(precision: str) -> N
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-# Many sentences ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("measure", ["norm", "released"])
 def test_means_are_over_the_spans_of_each_predicted_label(measure: Measure) -> None:
     made = random_parser()
@@ -103,58 +93,50 @@ def test_means_are_over_the_spans_of_each_predicted_label(measure: Measure) -> N
             if (start, end, label) not in rows and label in made.vocabulary.label_ids:
                 (own,) = shares(span_features(seen.heads.features, [(start, end)]), measure)
                 missed.setdefault("+".join(label), []).append(int(own.argmax()))
-    found = head_contributions(made, EXAMPLES, measure=measure)
+    found = head_contributions(made, EXAMPLES, measure)
     assert set(found.categories) == sums.keys() | missed.keys()
     order = [(-spans, name) for spans, name in zip(found.spans, found.categories, strict=True)]
     assert order == sorted(order)
     assert len(sums) > 1
     for name, rows in sums.items():
         k = found.row(name)
-        assert found.spans[k] == len(rows)
         np.testing.assert_allclose(found.means[k], np.mean(rows, axis=0), atol=1e-6)
         firsts = np.bincount([row.argmax() for row in rows], minlength=HEADS)
         np.testing.assert_array_equal(found.firsts[k], firsts)
-        assert found.means[k].sum() == pytest.approx(1)
     for name, heads in missed.items():
-        k = found.row(name)
-        assert found.missed[k] == len(heads)
-        np.testing.assert_array_equal(found.missed_firsts[k], np.bincount(heads, minlength=HEADS))
+        firsts = np.bincount(heads, minlength=HEADS)
+        np.testing.assert_array_equal(found.missed_firsts[found.row(name)], firsts)
 
 
 def test_the_head_that_makes_noun_phrases_is_found() -> None:
     made = two_headed_parser(np_head=3, vp_head=1)
     found = head_contributions(made, EXAMPLES, "lead")
     assert set(found.categories[:2]) == {"NP", "VP"}
-    assert found.spans[:2].min() > 20
     for name, own, other in (("NP", 3, 1), ("VP", 1, 3)):
         k = found.row(name)
-        assert found.firsts[k, own] > 0.9 * found.spans[k]
-        assert found.means[k].argmax() == own
+        assert found.firsts[k, own] > 0.9 * found.spans[k] > 18
         assert found.means[k, own] > 0.5
         np.testing.assert_allclose(found.means[k, [0, 2, 4]], 0, atol=1e-6)
         assert found.means[k, other] < 0.1
     # By their sizes nothing of it is seen.
-    sizes = head_contributions(made, EXAMPLES).means
-    assert sizes[:2].min() > 0.05
+    assert head_contributions(made, EXAMPLES).means[:2].min() > 0.05
 
 
 def test_a_head_without_features_contributes_nothing() -> None:
     made = with_gains(random_parser(), [1.0, 1.0, 0.0, 5.0, 1.0])
-    measures: tuple[Measure, ...] = ("norm", "lead")
-    for measure in measures:
-        found = head_contributions(made, EXAMPLES, measure)
-        seen = found.spans > 0
-        np.testing.assert_allclose(found.means[seen, 2], 0, atol=0 if measure == "norm" else 1e-6)
-        assert (found.means[seen][:, [0, 1, 3, 4]] != 0).all()
-    norm = head_contributions(made, EXAMPLES)
+    norm, lead = head_contributions(made, EXAMPLES), head_contributions(made, EXAMPLES, "lead")
+    for found, atol in ((norm, 0), (lead, 1e-6)):
+        means = found.means[found.spans > 0]
+        np.testing.assert_allclose(means[:, 2], 0, atol=atol)
+        assert (means[:, [0, 1, 3, 4]] != 0).all()
     assert (norm.means[norm.spans > 0].argmax(axis=1) == 3).all()
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_neither_order_nor_windows_matter(
+def test_neither_order_nor_windows_matter_and_a_parser_stays_as_it_was(
     measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = random_parser(label_feed_forward="usual")
+    made = random_parser(label_feed_forward="usual", attention_dropout=0.5).train()
     expected = head_contributions(made, EXAMPLES, measure)
     monkeypatch.setattr("spmrl_bench.parsers.session.WINDOW_SENTENCES", 3)
     found = head_contributions(made, reversed(EXAMPLES), measure)
@@ -165,18 +147,9 @@ def test_neither_order_nor_windows_matter(
     for seen in spans_by_head(made, EXAMPLES):
         assert seen.example == EXAMPLES[seen.heads.place]
         assert seen.tree.words == tuple(seen.example.words)
-
-
-def test_sentences_are_read_lazily_and_a_parser_stays_as_it_was() -> None:
-    made = random_parser(attention_dropout=0.5).train()
-    given = iter([*EXAMPLES[:2], Example([])])
-    found = head_contributions(made, given)
-    assert (found.sentences, found.means.shape[1]) == (2, HEADS)
     assert made.training
-    layer = made.encoder.label_attention
-    assert not layer._forward_pre_hooks
-    empty = head_contributions(made, [])
-    assert (empty.categories, empty.means.shape) == ((), (0, 0))
+    assert not any(module._forward_pre_hooks for module in made.modules())
+    assert head_contributions(made, [Example([])]).means.shape == (0, 0)
 
 
 def test_the_table_has_the_figures_of_the_paper() -> None:
@@ -194,8 +167,6 @@ def test_the_table_has_the_figures_of_the_paper() -> None:
         ("X", "0", "", "", "1", ""),
     ]
     assert [row[0] for row in table_rows(found, ["QP"])] == ["QP"]
-    with pytest.raises(SpmrlError, match=r"unknown category 'NPP'\. Did you mean NP"):
-        table_rows(found, ["NPP"])
 
 
 def test_what_cannot_be_asked() -> None:
@@ -213,6 +184,8 @@ def test_what_cannot_be_asked() -> None:
         head_contributions(made, [EXAMPLES[0], Example(["dog"] * 40)])
     with pytest.raises(TreeError, match="sentence 2: this parser reads tags"):
         head_contributions(random_parser(lexical=("word", "tag")), [EXAMPLES[0], Example(["dog"])])
+    with pytest.raises(SpmrlError, match="without words has no spans"):
+        trace(made, Example([]))
 
 
 # One sentence --------------------------------------------------------------------------------
@@ -221,15 +194,14 @@ WORDS = ["the", "cat", "sees", "a", "big", "dog", "."]
 GOLD = parse_brackets("(S (NP (D the) (N cat)) (VP (V sees) (NP (D a) (A big) (N dog))) (X (P .)))")
 
 
-def test_each_constituent_has_its_label_and_its_heads() -> None:
-    made = random_parser(label_feed_forward="usual")
+@pytest.mark.parametrize("queries", ["vectors", "matrices"])
+def test_each_constituent_has_its_label_and_its_heads(queries: str) -> None:
+    made = random_parser(label_feed_forward="usual", label_queries=queries)
     (parse,) = made.parse([WORDS])
     heads = seen_in(made, WORDS).heads
     tree, spans = trace(made, Example(WORDS))
     assert tree == parse.tree
-    rows = list(collapsed_spans(parse.tree))
-    assert [(span.start, span.end, span.label) for span in spans] == rows
-    assert len(rows) > 1
+    assert [(one.start, one.end, one.label) for one in spans] == list(collapsed_spans(parse.tree))
     labels = made.vocabulary.labels
     for span in spans:
         place = [(span.start, span.end)]
@@ -237,21 +209,13 @@ def test_each_constituent_has_its_label_and_its_heads() -> None:
         assert span.score == pytest.approx(float(scores[labels.index(span.label)]), abs=1e-5)
         assert span.other_score == pytest.approx(float(scores[labels.index(span.other)]), abs=1e-5)
         assert span.gold is None
-        assert not span.wrong
         (own,) = shares(span_features(heads.features, place))
         np.testing.assert_allclose(span.shares, own, atol=1e-6)
-        np.testing.assert_allclose(span.weights, heads.weights, atol=1e-6)
-
-
-def test_what_heads_looked_at_with_query_matrices() -> None:
-    """The mean over the tokens that the span vector is made of."""
-    made = random_parser(label_queries="matrices")
-    weights = seen_in(made, WORDS).heads.weights
-    for span in trace(made, Example(WORDS))[1]:
-        i, j = span.start, span.end
-        expected = (weights[:, i] + weights[:, j] + weights[:, i + 1] + weights[:, j + 1]) / 4
-        np.testing.assert_allclose(span.weights, expected, atol=1e-6)
-        assert span.weights.shape == (HEADS, len(WORDS) + 2)
+        weights = heads.weights
+        if queries == "matrices":  # the mean over the tokens that the span vector is made of
+            tokens = [span.start, span.start + 1, span.end, span.end + 1]
+            weights = weights[:, tokens].mean(axis=1)
+        np.testing.assert_allclose(span.weights, weights, atol=1e-6)
 
 
 def test_gold_is_beside_a_label_where_it_differs() -> None:
@@ -262,7 +226,6 @@ def test_gold_is_beside_a_label_where_it_differs() -> None:
     assert places == sorted(predicted.keys() | right.keys(), key=lambda span: (span[0], -span[1]))
     for span, place in zip(spans, places, strict=True):
         assert (span.label, span.gold) == (predicted.get(place, ()), right.get(place, ()))
-        assert span.wrong == (span.label != span.gold)
         assert span.known == (span.gold != ("X",))
         if span.wrong and span.known:
             assert span.other == span.gold
@@ -287,13 +250,11 @@ def test_labels_of_joint_parsers_are_those_of_constituents(structure: str) -> No
 
 
 def test_the_text_says_it_all() -> None:
-    made = two_headed_parser(np_head=3, vp_head=1)
-    tree, spans = trace(made, Example(WORDS, None, GOLD))
+    tree, spans = trace(two_headed_parser(np_head=3, vp_head=1), Example(WORDS, None, GOLD))
     text = trace_text(tree, spans, top=2, tokens=2)
     lines = text.splitlines()
     wrong = sum(span.wrong for span in spans)
     assert lines[:2] == [str(tree), f"{wrong} of {len(spans)} spans differ from gold"]
-    assert "6:7 " in text
     assert "in gold X: .\n" in text
     assert "the parser does not know the gold label" in text
     assert text.count("looks at") == len(spans)
@@ -303,8 +264,5 @@ def test_the_text_says_it_all() -> None:
     strongest = int(first.weights[head].argmax())
     token = ["START", *WORDS, "STOP"][strongest]
     (row,) = [line for line in lines[:7] if line.startswith(f"  {head:4d} ")]
-    assert f"  {token} {100 * first.weights[head, strongest]:.0f} %, " in row
-    assert f"{100 * first.shares[head]:.1f} %" in row
-    assert f"{first.parts[head]:+.3f}" in row
-    with pytest.raises(SpmrlError, match="without words has no spans"):
-        trace(made, Example([]))
+    assert f"{100 * first.shares[head]:.1f} %  " in row
+    assert f"{first.parts[head]:+.3f}  {token} {100 * first.weights[head, strongest]:.0f} %" in row

@@ -24,6 +24,7 @@ from spmrl_bench.parsers.base import Margin
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.draw import boxes
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.builders import TREES, tiny
@@ -117,56 +118,43 @@ class Balanced(HTMLParser):
         self.text.append(data)
 
 
-def test_a_list_of_disagreements_as_text() -> None:
-    lines = of_differences(spans_differ(), words_differ()).text().splitlines()
+def test_disagreements_in_all_forms_with_what_is_from_files_escaped() -> None:
+    found = of_differences(spans_differ(), words_differ())
+    lines = found.text().splitlines()
     assert lines[:2] == ["A <title>", "One note."]
-    assert (
-        "1. tiny dev, sentence 2 (a&b.mrg, sentence s7): margin 1.50, 2 spans other than gold"
-        in lines
-    )
+    where = "(a&b.mrg, sentence s7): margin"
+    assert f"1. tiny dev, sentence 2 {where} 1.50, 2 spans other than gold" in lines
+    assert f"2. tiny dev, sentence 1 {where} 2.00, 1 word other than gold" in lines
     cells = [line.split() for line in lines]
     assert ["2:5", "dogs", "in", "town", "NP", "no", "constituent", "1.50"] in cells
     assert ["0:1", "we", "N<P>", "NP", "0.25", "or", "more", "(label", "unknown)"] in cells
-    assert (
-        "2. tiny dev, sentence 1 (a&b.mrg, sentence s7): margin 2.00, 1 word other than gold"
-        in lines
-    )
     assert cells[-1] == ["2:3", "אב", "obj", "2", "saw", "mod", "1", "<b>", "2.00"]
-
-
-def test_a_page_is_whole_and_what_is_from_files_is_escaped() -> None:
-    page = of_differences(spans_differ(), words_differ()).page()
+    page = found.page()
     text = "".join(Balanced(page).text)
     assert "mod 1 <b>" in text  # the word
     assert "A <title>" in text
     assert "http" not in page  # nothing comes from elsewhere
-    assert "prefers-color-scheme: dark" in page
     assert page.count('class="node mark"') == 3  # NP of gold; NP over the first word on both sides
+    first, unknown, word = rows_of(found.table())
+    assert (first["start"], first["end"], first["words"]) == ("2", "5", "dogs in town")
+    assert (first["gold"], first["predicted"], first["gold_head"]) == ("NP", "", "")
+    assert (word["gold_head"], word["predicted_head"], word["margin"]) == ("2", "1", "2")
+    assert [row["rank"] for row in (first, unknown, word)] == ["1", "1", "2"]
+    assert (unknown["known"], unknown["place"]) == ("False", "a&b.mrg, sentence s7")
 
 
 def test_forests_and_very_deep_trees_are_drawn() -> None:
     n = 1500
     deep = Tree.build(["w"] * n, ["T"] * n, [(k, n, "X") for k in range(n)])
-    forest = Tree.build(["a", "b", "c", "d"], "TTTT", [(0, 2, "X"), (1, 2, "Z"), (3, 4, "Y")])
-    for tree, words in ((deep, n), (forest, 4)):
-        margin = Margin("constituents", 0, 2, "X", "", 1.0)
-        page = of_differences(Disagreement(1, Parse.of(tree), Parse.of(tree), [margin])).page()
-        Balanced(page)
-        assert page.count('class="word"') == 2 * words
-    assert (
-        '<span class="node mark"><b>X</b><span class="word">a</span><span class="node"><b>Z</b>'
-        '<span class="word">b</span></span></span><span class="word">c</span><span class="node">'
-    ) in page
-
-
-def test_a_table_has_a_row_for_each_difference() -> None:
-    rows = rows_of(of_differences(words_differ(), spans_differ()).table())
-    assert [row["rank"] for row in rows] == ["1", "2", "2"]
-    assert (rows[0]["gold_head"], rows[0]["predicted_head"], rows[0]["margin"]) == ("2", "1", "2")
-    assert (rows[1]["start"], rows[1]["end"], rows[1]["words"]) == ("2", "5", "dogs in town")
-    assert (rows[1]["gold"], rows[1]["predicted"], rows[1]["gold_head"]) == ("NP", "", "")
-    assert [row["known"] for row in rows] == ["True", "True", "False"]
-    assert rows[2]["place"] == "a&b.mrg, sentence s7"
+    Balanced(boxes(deep, (), "gold"))
+    forest = Tree.build(["a", "b", "c", "d"], "TTTT", [(0, 2, "X"), (1, 2, "Z"), (3, 4, "<Y")])
+    assert boxes(forest, {(0, 2)}, "gold", "one & two") == (
+        '<div class="side gold" dir="auto"><h3>one &amp; two</h3>'
+        '<span class="node mark"><b>X</b><span class="word">a</span>'
+        '<span class="node"><b>Z</b><span class="word">b</span></span></span>'
+        '<span class="word">c</span>'
+        '<span class="node"><b>&lt;Y</b><span class="word">d</span></span></div>'
+    )
 
 
 def test_lists_of_variation_in_all_forms() -> None:

@@ -7,7 +7,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,7 +20,6 @@ from spmrl_bench.analysis.variation import (
     variation,
 )
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 
@@ -174,11 +172,6 @@ def test_in_a_small_corpus_tags_may_stand_for_words() -> None:
     assert numbers(corpus, "constituents", "only-tags") == [3]
 
 
-def test_sentences_without_words_and_empty_corpora_vary_nowhere() -> None:
-    for sentences, rows in (([], []), ([[], []], [[], []]), ([["a"], []], [[(0, 1, "X")], []])):
-        assert find_variation(sentences, rows, sentences) == []
-
-
 def test_many_places_of_one_nucleus_are_judged_by_the_rare_ones() -> None:
     sentences = [["so", "it", "is"]] * 1500
     rows: list[list[Row]] = [[(1, 2, "NP")] for _ in sentences]
@@ -188,23 +181,3 @@ def test_many_places_of_one_nucleus_are_judged_by_the_rare_ones() -> None:
     assert time.process_time() - begun < 5  # all pairs would be two millions
     assert isinstance(one, Suspicion)
     assert (one.place, one.same, one.differing) == (Place(701, 1, 2), 1, 1499)
-
-
-@pytest.mark.campaign
-def test_labels_that_were_swapped_are_among_the_first_sentences() -> None:
-    choose = random.Random(1)
-    sentences = open_treebank("german-mini").examples("train", ["constituents"])
-    labels = ("NP", "PP", "VP", "S", "AP")
-    planted = set()
-    for place in choose.sample(range(len(sentences)), 200):
-        tree = sentences[place].tree
-        inside = [k for k, label in enumerate(tree.labels) if k and label in labels]
-        if inside and len(planted) < 50:
-            own = list(tree.labels)
-            row = choose.choice(inside)
-            own[row] = choose.choice([label for label in labels if label != own[row]])
-            sentences[place] = Parse.of(replace(tree, labels=tuple(own)))
-            planted.add(place + 1)
-    listed = numbers(sentences, "constituents", "only-tags")[:200]
-    assert len(planted) == 50
-    assert len(planted.intersection(listed)) >= 25

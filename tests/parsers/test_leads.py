@@ -59,15 +59,6 @@ def test_scores_from_what_heads_give_are_those_of_the_parser(form: dict[str, Any
     torch.testing.assert_close(found[:, 1:], scores_of_parser(made), atol=1e-4, rtol=1e-4)
 
 
-def test_few_spans_at_a_time_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    heads = outputs(random_parser(label_feed_forward="usual"))
-    expected = lead_parts(heads, given(heads))
-    monkeypatch.setattr("spmrl_bench.parsers.leads._FEATURES", 2 * heads.features.size)
-    np.testing.assert_allclose(lead_parts(heads, given(heads)), expected, atol=1e-5)
-    nothing = Leads([], [], [], torch.zeros(0, len(heads.labels)))
-    assert lead_parts(heads, nothing).shape == (0, HEADS)
-
-
 @pytest.mark.parametrize("form", FORMS[:4])
 def test_parts_of_heads_and_a_constant_are_the_lead(form: dict[str, Any]) -> None:
     """The same network in plain float64, with ReLUs and deviations as they are for all heads.

@@ -46,9 +46,6 @@ def found_in(parser: Any, gold: Sequence[Parse], **options: Any) -> dict[int, Di
     }
 
 
-# Constituents --------------------------------------------------------------------------------
-
-
 def cell_scores(parser: Any, words: Sequence[str]) -> dict[tuple[int, int], dict[str, float]]:
     """The score of each label of each span; of the empty one 0, but over the whole sentence."""
     (encoded,) = parser.encoded([words], None, 2000)
@@ -134,9 +131,6 @@ def test_a_joint_parser_is_compared_on_both_layers(sentences: list[Parse]) -> No
         assert not found_in(parser, [found[k].parser for k in range(len(sentences))])
 
 
-# Dependencies --------------------------------------------------------------------------------
-
-
 def test_the_margin_of_a_word_is_the_log_odds_of_its_arc(sentences: list[Parse]) -> None:
     parser = test_joint_parser.shaken(test_joint_parser.biaffine(sentences)).eval()
     names = parser.dependencies.names
@@ -172,34 +166,28 @@ def test_a_transition_parser_goes_along_gold(sentences: list[Parse]) -> None:
     assert not found_in(parser, own)
     # One other relation of its own tree: the states before are those of its search.
     changed, places = [], []
+    permitted = parser.system.permitted[:, 1]
+    allowed = [name for name, may in zip(parser.names, permitted, strict=True) if may]
     for parse in own:
         tree = parse.dependencies
         word = next(k for k, head in enumerate(tree.heads) if head)
-        permitted = parser.system.permitted[:, 1]
-        other = next(
-            name
-            for name in parser.names
-            if name != tree.relations[word] and permitted[parser.names.index(name)]
-        )
-        relations = [*tree.relations[:word], other, *tree.relations[word + 1 :]]
+        relations = list(tree.relations)
+        relations[word] = next(name for name in allowed if name != tree.relations[word])
         changed.append(Parse.of(dependencies=replace(tree, relations=tuple(relations))))
         places.append(word)
     found = found_in(parser, changed)
     for number, (parse, word) in enumerate(zip(changed, places, strict=True)):
         (one,) = found[number].differences
         assert (one.start, one.predicted) == (word, own[number].dependencies.relations[word])
-        assert one.margin == pytest.approx(log_odds(parser, parse, word), abs=1e-4)
-
-
-def log_odds(parser: Any, gold: Parse, word: int) -> float:
-    """Of the best action against the gold one where a word gets its head, step by step."""
-    (encoded,) = parser.encoded([gold.words], None, 2000)
-    derivation = parser.gold(gold)
-    with torch.no_grad():
-        forced, _, _ = parser.teacher_forced(encoded.tokens, encoded.batch, [derivation])
-    step = derivation.removed_at[word + 1] - 1
-    scores = forced[step].double().log_softmax(dim=0)
-    return float(scores.max() - scores[derivation.actions[step]])
+        # The best action against the gold one where the word gets its head.
+        (encoded,) = parser.encoded([parse.words], None, 2000)
+        derivation = parser.gold(parse)
+        with torch.no_grad():
+            forced, _, _ = parser.teacher_forced(encoded.tokens, encoded.batch, [derivation])
+        step = derivation.removed_at[word + 1] - 1
+        scores = forced[step].double().log_softmax(dim=0)
+        odds = float(scores.max() - scores[derivation.actions[step]])
+        assert one.margin == pytest.approx(odds, abs=1e-4)
 
 
 def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> None:
@@ -208,9 +196,6 @@ def test_trees_that_no_actions_make_have_no_margins(sentences: list[Parse]) -> N
     each = found_in(parser, [Parse.of(dependencies=tree)])[0]
     assert [one.margin for one in each.differences] == [0.0] * len(each.differences)
     assert not any(one.known for one in each.differences)
-
-
-# Sentences -----------------------------------------------------------------------------------
 
 
 def test_sentences_come_with_their_numbers_whatever_the_batch() -> None:
