@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -63,7 +64,7 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 
 
 def published(pattern: str) -> dict[tuple[str, ...], float]:
-    """Dev F1 of Kitaev & Klein 2018 by the groups of a pattern of its setting, as collected elsewhere."""
+    """Dev F1 of Kitaev & Klein 2018 by the groups of a pattern of its setting."""
     path = shared_data("published/constituency.csv")
     with path.open(encoding="utf-8", newline="") as file:
         rows = [
