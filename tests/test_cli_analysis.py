@@ -170,6 +170,7 @@ def test_what_heads_refuses() -> None:
         (*HEADS, "--category", "VPP"): "unknown category 'VPP'. Did you mean VP",
         (*HEADS, "--output", "map.gif"): "map.gif",
         (*HEADS, "some.txt"): "--treebank tiny-mini and the file some.txt",
+        (*HEADS, "--input", "conllu"): "--input conllu: that is of files",
         HEADS[:3]: "name a treebank",
         (*HEADS[:3], "no.txt"): "no.txt: cannot be read",
         (*HEADS[:3], "a.txt", "--split", "dev"): "--split dev",

@@ -198,6 +198,8 @@ def _examples(
         return (Example(each.words, each.tags) for each in given)
     if files:
         raise SpmrlError(f"--treebank {treebank} and the file {files[0]}: give one of the two")
+    if form != "tokens":
+        raise SpmrlError(f"--input {form}: that is of files, and --treebank {treebank} has none")
     return iter(_of_treebank(treebank, split))
 
 

@@ -111,17 +111,6 @@ def test_a_parser_without_attention_can_only_be_left_as_it_is() -> None:
             other.limited({0: AttentionMask(window=0)}).__enter__()
 
 
-def test_tags_are_read_where_the_parser_reads_them() -> None:
-    made = parser(lexical=("word", "tag"))
-    tags = ["D", "N", "V", "D", "A", "N", "P"]
-    some = attention_maps(made, WORDS, tags)
-    assert not torch.allclose(some, attention_maps(made, WORDS, ["N"] * 7), atol=1e-3)
-    with pytest.raises(TreeError, match="reads tags, but none are given"):
-        attention_maps(made, WORDS)
-    with pytest.raises(TreeError):
-        attention_maps(made, WORDS, ["N"])
-
-
 def test_what_has_no_attention_to_show_is_refused() -> None:
     made = parser()
     refused: list[tuple[Any, str]] = [

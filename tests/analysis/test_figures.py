@@ -235,6 +235,9 @@ def test_the_heat_map_has_each_frequent_category_and_each_head(heads: int) -> No
         assert set(line.get_ydata()) == {row}
     assert "Left out: the 1 rarest" in caption(figure)
     assert bar.get_ylabel() == "share of span vector (%), less average head"
+    nothing = np.zeros((0, heads), dtype=np.int64)
+    with pytest.raises(SpmrlError, match="found no constituents"):
+        draw_heads(HeadContributions("norm", 1, (), nothing, nothing, nothing), model="some")
 
 
 @pytest.mark.parametrize("heads", [5, 112])
@@ -252,14 +255,3 @@ def test_bars_show_each_head_and_mark_the_first(heads: int) -> None:
     both = draw_categories(found, ["S+VP", "NP"], model="runs/some").figure.axes
     assert labels(both[0].xaxis) == labels(both[1].xaxis)
     assert [axes.get_title(loc="left") for axes in both] == ["S+VP (30 spans)", "NP (1,000 spans)"]
-
-
-def test_what_cannot_be_drawn() -> None:
-    found = contributions(5)
-    with pytest.raises(SpmrlError, match=r"unknown category 'VPP'\. Did you mean VP"):
-        draw_categories(found, ["VPP"], model="some")
-    with pytest.raises(SpmrlError, match=r"no span was predicted to be UCP \(1 were missed\)"):
-        draw_categories(found, ["UCP"], model="some")
-    nothing = np.zeros((0, 5), dtype=np.int64)
-    with pytest.raises(SpmrlError, match="found no constituents"):
-        draw_heads(HeadContributions("norm", 1, (), nothing, nothing, nothing), model="some")

@@ -302,7 +302,6 @@ def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
     assert models["factored, sinusoidal positions"]["position_table"] == "sinusoidal"
     assert models["factored, CharLSTM instead of words and tags"]["lexical"] == ["charlstm"]
     assert {each.configs[0].train.max_epochs for each in work.runs} == {1}
-    assert work.settings == ("model.layers=3", "train.max_epochs=1")
 
 
 def test_rows_that_need_files_are_left_out_without_them(
@@ -422,7 +421,6 @@ def test_lambda_is_for_parsers_that_weigh_spans_and_arcs() -> None:
     assert found == [0.0, 0.1, 0.2, None, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     for changes, message in (
         ({"variant": "charlstm"}, "parsing.span_weight is no setting .* known: none"),
-        ({"model": {"structure": "division"}}, "parsing.span_weight is no setting"),
         ({"parsing": {"beam": 2}}, "parsing.beam is no setting .* known: span_weight"),
         ({"parsing": {"span_weight": 2}}, "parsing: span_weight: "),
     ):

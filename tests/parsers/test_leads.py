@@ -12,7 +12,7 @@ from torch import Tensor
 from spmrl_bench.chart.arrays import cell_index
 from spmrl_bench.nn.scorers.spans import fenceposts
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.leads import Leads, lead_parts, leads, runner_up, scored_label
+from spmrl_bench.parsers.leads import Leads, lead_parts, runner_up, scored_label
 from spmrl_bench.parsers.views import HeadOutputs
 from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
 from tests.analysis.constructed import HEADS, label_layer_of, random_parser, seen_in
@@ -163,13 +163,3 @@ def test_labels_of_division_spans_have_two_forms() -> None:
     assert runner_up(labels, 2, (1, 2), 7, scores) == 3  # a word is no sub-head
     assert runner_up(labels, 2, (0, 7), 7, scores) == 4  # nor is a sentence, which has a label
     assert runner_up(labels, 3, (1, 2), 7, scores) == 2
-
-
-def test_without_a_known_other_label_it_is_the_runner_up() -> None:
-    heads = outputs(random_parser())
-    label = heads.labels[1]
-    found = leads(heads, SPANS[:3], [label] * 3, [heads.labels[2], None, ("UNHEARD",)])
-    assert (found.labels, found.others[0]) == ([1] * 3, 2)
-    for k in (1, 2):
-        scores = scores_of(heads)[k]
-        assert found.others[k] == runner_up(heads.labels, 1, SPANS[k], len(WORDS), scores)
