@@ -156,8 +156,10 @@ def _draw_states(axes: Any, found: DerivationTrace) -> None:
     made = np.flatnonzero(found.arcs[:, 1] > 0)
     heads, dependents = found.arcs[made].T - 1.0
     heads[heads < 0] = -0.5
-    options = {"angles": "xy", "scale_units": "xy", "scale": 1, "units": "dots", "width": 1.5}
-    axes.quiver(heads, made, dependents - heads, 0 * made, color=ORANGE, **options)
+    lengths = dependents - heads
+    lengths -= 0.3 * np.sign(lengths)  # an arrow ends beside the circle of its word
+    options = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.09, "units": "x"}
+    axes.quiver(heads, made, lengths, 0 * made, color=ORANGE, **options)
     circle = {"marker": "o", "markersize": 3.2, "markeredgecolor": ORANGE, "markeredgewidth": 0.7}
     for words, colour in ((found.second, "white"), (found.top, ORANGE)):
         chosen = words > 0

@@ -132,7 +132,8 @@ def draw_categories(found: HeadContributions, categories: Sequence[str], *, mode
         axes.bar(range(len(order)), values[order], width=0.8, color=colours)
         axes.axhline(values.mean(), color=GREY, linewidth=0.8, linestyle="--")
         axes.axhline(0, color="black", linewidth=0.6)
-        axes.set_title(f"{found.categories[row]} ({found.spans[row]:,} spans)", loc="left")
+        name = f"{found.categories[row]} ({found.spans[row]:,} spans)"
+        axes.set_title(name, loc="left", fontsize=9)
         axes.grid(axis="y")
         axes.tick_params(axis="y", labelsize=7)
         axes.locator_params(axis="y", nbins=5)

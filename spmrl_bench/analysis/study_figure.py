@@ -30,7 +30,6 @@ _PUBLISHED: dict[str, Any] = {
 
 
 def _figure(findings: Findings, height: float, *marks: str) -> Figure:
-    """An empty picture with title and caption."""
     seeds = "Small points: seeds; thin lines: one standard deviation."
     caption = (findings.caption, *marks, seeds if findings.several else "")
     return Figure(7.6, height, findings.title, " ".join(filter(None, caption)))
@@ -52,7 +51,6 @@ def _curve(axes: Any, points: Mapping[Any, SeedMean], far: float, **style: Any) 
 
 
 def _systems(findings: Findings) -> Figure:
-    """One line of the picture for each system."""
     study, rows = findings.work.study, findings.rows
     theirs = [study.published_difference(one.row) for one in rows]
     marks = "Bars: differences here; diamonds: published ones." if any(theirs) else ""
@@ -157,5 +155,5 @@ _DRAW = {"systems": _systems, "parsing": _parsing, "minutes": _minutes}
 
 
 def draw_study(findings: Findings) -> Figure:
-    """The picture that the study asks for."""
+    """What the study asks for."""
     return _DRAW[findings.work.study.figure](findings)

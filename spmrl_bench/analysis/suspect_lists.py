@@ -61,7 +61,6 @@ class SuspectList:
         return f"{place.path.name}, sentence {place.name}"
 
     def text(self) -> str:
-        """For a terminal."""
         lines = [self.title, *self.notes]
         for rank, item in enumerate(self.items, start=1):
             where = f"{self.treebank} {self.split}, sentence {item.number} ({self.place(item)})"

@@ -178,7 +178,8 @@ def test_every_row_of_actions_shows_its_state() -> None:
         for marks, own in zip(axes.lines, (found.second, found.top), strict=True):
             points = dict(zip(marks.get_ydata(), marks.get_xdata(), strict=True))
             assert points == {row: word - 1 for row, word in enumerate(own) if word > 0}
-        drawn = {int(y): (x, x + u) for x, y, u in zip(*arrows.XY.T, arrows.U, strict=True)}
+        ends = arrows.XY[:, 0] + arrows.U + 0.3 * np.sign(arrows.U)
+        drawn = {int(y): (x, round(end)) for (x, y), end in zip(arrows.XY, ends, strict=True)}
         assert drawn == {
             row: (head - 1 if head else -0.5, word - 1)
             for row, (head, word) in enumerate(found.arcs.tolist())
