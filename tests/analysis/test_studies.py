@@ -98,9 +98,12 @@ def test_reversed_pairs_go_beyond_their_spread(laboratory: Laboratory) -> None:
     assert first.startswith("'worse' is better than 'plain'")
     assert second.startswith("'worse' is better than 'better'")
     assert found_in(laboratory, worse=(60.0, 61.0, 62.0)).published_order == (3, [])
-    rows = {"one": {"published": 90.0}, "two": {"published": 90.0, "model": {"heads": 2}}}
-    equal = planned(laboratory, study_of(rows))
-    assert Findings(equal, measured(equal, {"one": [1.0], "two": [2.0]})).published_order == (0, [])
+    rows = {name: {"published": 90.0, "model": {"heads": k}} for k, name in enumerate("ab", 1)}
+    equal = planned(laboratory, study_of({**rows, "rich": {"lexical": ["vectors"]}}))
+    found = Findings(equal, measured(equal, {"a": [1.0], "b": [2.0]}))
+    assert found.published_order == (0, [])
+    assert found.notes == ["Left out: 'rich' needs --set model.vectors=...."]
+    assert to_frame(found).iloc[-1]["note"] == "needs --set model.vectors=..."
 
 
 def test_one_seed_gives_a_verdict_only_where_sentences_do(
@@ -145,14 +148,6 @@ def test_scores_by_the_clock_are_the_best_that_were_known_then(laboratory: Labor
     ]
     assert to_frame(found)["dev_f1_after_2.5_minutes"].tolist() == [42.0, 30.0]
     assert "Minutes are of training and dev scoring" in found.caption
-
-
-def test_rows_without_files_are_named_as_left_out(laboratory: Laboratory) -> None:
-    work = planned(laboratory, study_of({**ROWS, "rich": {"lexical": ["vectors"]}}), seeds=3)
-    found = Findings(work, measured(work, SCORES))
-    assert "Left out: 'rich' needs --set model.vectors=...." in found.notes
-    assert "| rich" not in to_markdown(study_document(found))
-    assert to_frame(found).iloc[-1]["note"] == "needs --set model.vectors=..."
 
 
 def counted(result: SplitResult, matched: list[int]) -> SplitResult:

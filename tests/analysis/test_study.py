@@ -316,7 +316,6 @@ def test_rows_that_need_files_are_left_out_without_them(
     vectors = tmp_path / "some.vec"
     vectors.touch()
     work = plan(laboratory, "lexical", settings={"model.vectors": str(vectors)})
-    assert "word vectors + CharLSTM" not in work.left_out
     given = {each.row.name: flat(each.configs[0].model).get("vectors") for each in work.runs}
     assert given.pop("word vectors + CharLSTM") == str(vectors)
     assert set(given.values()) == {None}
@@ -339,32 +338,23 @@ def test_every_study_fits_the_models_of_the_program() -> None:
 
 
 def test_limits_by_layer() -> None:
+    blind, unplaced = AttentionMask(content=False), AttentionMask(position=False)
     assert limits() == {}
-    assert limits(content="last half") == {
-        0: AttentionMask(content=False),
-        1: AttentionMask(content=False),
-    }
-    assert limits(position="none") == dict.fromkeys(range(4), AttentionMask(position=False))
+    assert limits(content="last half") == {0: blind, 1: blind}
+    assert limits(position="none") == dict.fromkeys(range(4), unplaced)
     assert limits(window=3, relaxed=True, layers=(1,)) == {1: AttentionMask(window=3, relaxed=True)}
-    both = limits(content=(0,), position=(0, 1, 2), window=9, layers="first half")
-    assert both == {
+    assert limits(content=(0,), position=(0, 1, 2), window=9, layers="first half") == {
         0: AttentionMask(window=9),
         1: AttentionMask(content=False, window=9),
-        2: AttentionMask(content=False),
+        2: blind,
         3: AttentionMask(content=False, position=False),
     }
-
-
-def test_a_window_of_the_training_stays() -> None:
+    # A window of the training stays where there is no other.
     trained = {"attention_window": 5, "relaxed_window": True}
+    own = AttentionMask(window=5, relaxed=True)
     found = limits(trained, window=2, layers=(3,))
-    assert found == {
-        **dict.fromkeys(range(3), AttentionMask(window=5, relaxed=True)),
-        3: AttentionMask(window=2),
-    }
-    assert limits(trained, content="none")[0] == AttentionMask(
-        content=False, window=5, relaxed=True
-    )
+    assert found == {0: own, 1: own, 2: own, 3: AttentionMask(window=2)}
+    assert limits(trained, content="none")[0] == AttentionMask(False, True, 5, True)
     assert limits(trained) == {}
 
 

@@ -47,7 +47,7 @@ def test_entries_say_all_of_a_key() -> None:
     ]
 
 
-def test_what_is_allowed_in_words() -> None:
+def test_what_is_allowed_and_values_in_words() -> None:
     annotations: dict[str, list[Any]] = {
         "`true`, `false`": [bool],
         "text": [str],
@@ -64,9 +64,6 @@ def test_what_is_allowed_in_words() -> None:
         for annotation in own:
             schema = TypeAdapter(annotation).json_schema()
             assert allowed(schema, schema.get("$defs", {})) == expected
-
-
-def test_values_are_written_as_in_toml() -> None:
     values = (None, (), Inner(), PydanticUndefined, False, 1e-9, "sum", (0.9, 1), {"a": "ä"})
     assert " ".join(map(value_text, values)) == (
         'not set not set not set required `false` `1e-9` `"sum"` `[0.9, 1]` `{ a = "ä" }`'
