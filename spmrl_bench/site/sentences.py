@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from spmrl_bench.annotation.page import tree_boxes
-from spmrl_bench.annotation.tree_text import Span, head_text
 from spmrl_bench.leaderboard.board import Sums
 from spmrl_bench.site.parses import AtHand
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.draw import boxes, head_text
 from spmrl_bench.trees.tree import Tree, collapsed_spans
 
 #: Of so many sentences on each side the counts stand on a page; trees of a few.
@@ -114,15 +113,13 @@ def _boxes(trees: Sequence[Tree | None], names: tuple[str, str]) -> Iterator[str
     gold, *found = (
         {(s, e): label for s, e, label in collapsed_spans(tree)} if tree else {} for tree in trees
     )
-    missed: set[Span] = {
-        span for span, label in gold.items() if any(own.get(span) != label for own in found)
-    }
+    missed = {span for span, label in gold.items() if any(own.get(span) != label for own in found)}
     if trees[0] is not None:
-        yield tree_boxes(trees[0], missed, "gold")
+        yield boxes(trees[0], missed, "gold")
     for tree, own, name in zip(trees[1:], found, names, strict=True):
         if tree is not None:
             wrong = {span for span, label in own.items() if gold.get(span) != label}
-            yield tree_boxes(tree, wrong, "parser", name)
+            yield boxes(tree, wrong, "parser", name)
 
 
 def _arcs(trees: Sequence[DependencyTree | None], names: tuple[str, str], number: int) -> str:

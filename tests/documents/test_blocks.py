@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.analysis.definition import load_study
+from spmrl_bench.analysis.study import load_study
 from spmrl_bench.errors import SpmrlError
 from tests.builders import cli
 from tests.documents.blocks import PAGES, ROOT, Block, Command, blocks_of, commands_of, documents
@@ -91,7 +91,7 @@ x = 1
         "make lang=german trian",
         "make lang=german max_epochs=3 train",
         "make lang=germn train",
-        "python -m tests.annotation.planted",
+        "python -m tests.analysis.planted",
         "pip install 'spmrl-bench[ntlk]'",
         "jupyter lab notebooks/second_parser.ipynb",
     ],

@@ -11,8 +11,29 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from pydantic import BaseModel
 
 from spmrl_bench.cli.app import ORDER
+from spmrl_bench.experiments.model_settings import all_parts
+from spmrl_bench.experiments.recipe import (
+    BaseRecipe,
+    LanguageRecipe,
+    RunConfig,
+    Variant,
+    load_recipe,
+)
+from spmrl_bench.experiments.reference import entries
+from spmrl_bench.parsers.registry import trained_kinds
+from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.treebanks.manifest import (
+    Attachment,
+    DependencyLayer,
+    Fetch,
+    Manifest,
+    Split,
+    Splits,
+    SplitTable,
+)
 from tests.conftest import PATIENCE
 from tests.documents.blocks import ROOT
 
@@ -36,6 +57,31 @@ def test_every_command_is_described(hooks: ModuleType) -> None:
     assert "* `--set KEY=VALUE`: Change one setting of the recipe" in page
     assert "...\n* `" not in page  # the list of all commands, cut to lines
     assert "--help`: Show" not in page
+
+
+MODELS: tuple[type[BaseModel], ...] = (
+    *(kind.parser_class.Config for kind in trained_kinds().values()),
+    *(*all_parts().values(), TrainConfig, RunConfig, BaseRecipe, LanguageRecipe, Variant),
+    *(Manifest, Splits, Split, SplitTable, DependencyLayer, Attachment, Fetch),
+)
+
+
+def test_every_key_has_a_meaning_and_is_on_the_page(hooks: ModuleType) -> None:
+    page = hooks.configuration()
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        columns = {len(re.split(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(columns) == 1, table
+    for model in MODELS:
+        for entry in entries(model):
+            assert re.fullmatch(r"[A-Z`].*\.", entry.meaning), f"{model.__name__}.{entry.name}"
+            # The variant decides the inputs; parts and splits have tables of their own.
+            if entry.name not in ("inputs", *all_parts()) and model is not Splits:
+                assert f"| `{entry.name}` |" in page, entry.name
+    for name in load_recipe("english").base.variants:
+        assert re.search(rf"^\| `{name}`[ ,]", page, re.MULTILINE), name
+    (row,) = re.findall(r"^\| `bilstm` .*", page, re.MULTILINE)
+    for text in ('`model.encoder = "lstm"`', "track mini: `train.max_epochs = 16`"):
+        assert text in row
 
 
 def test_a_notebook_becomes_a_page(hooks: ModuleType) -> None:
