@@ -26,20 +26,28 @@ def site(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of the site.",
+            help="Folder of the site, which is replaced as a whole.",
             show_default="site in the first folder of results",
+        ),
+    ] = None,
+    extra: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Other files of the site, such as a logo, which are copied into it.",
         ),
     ] = None,
     strict: StrictFiles = False,
 ) -> None:
-    """Build a folder of static pages from all result records.
+    """Build a folder of static pages from all result records; needs Matplotlib.
 
     The pages open from the disk without a server, load nothing from elsewhere, and work without
-    scripts. They have the scores of all treebanks, a page for each treebank, system and record,
-    comparisons sentence by sentence, published figures apart from these, and all numbers as CSV
-    and JSON. Sentences are shown of open and generated treebanks only. Built again, the same
-    records give the same bytes; files that are no longer made are removed, and other files in the
-    folder left alone. Records that cannot be read are named, counted and left out.
+    scripts: the board of open treebanks with its picture, a page for each treebank, system and
+    record, each system beside the best sentence by sentence, published figures apart from these,
+    and all numbers as CSV. Sentences are shown of open and generated treebanks only. The same
+    records give the same bytes. Records that cannot be read are named, counted and left out.
 
     Examples:
 
@@ -48,8 +56,7 @@ def site(
         spmrl-bench site --results results --results ~/other/results --to public
     """
     from spmrl_bench.leaderboard.board import load_results
-    from spmrl_bench.site.building import site_pages
-    from spmrl_bench.site.writing import write_site
+    from spmrl_bench.site.build import build_site
 
     folders = results or [Path("results")]
     gathered = load_results(folders)
@@ -61,11 +68,5 @@ def site(
             "'spmrl-bench eval LANG' writes them (after 'spmrl-bench train LANG')"
         )
     folder = to or folders[0] / "site"
-    written = write_site(folder, site_pages(gathered))
-    for name in written.kept:
-        typer.echo(f"left alone, as it was changed since it was built: {folder / name}", err=True)
-    removed = f", {written.removed:,} of an earlier build removed" if written.removed else ""
-    typer.echo(
-        f"{written.files:,} files, {written.size / 2**20:.1f} MiB{removed}. "
-        f"Open {folder / 'index.html'}"
-    )
+    number = build_site(gathered, folder, extra)
+    typer.echo(f"{number:,} files. Open {folder / 'index.html'}")
