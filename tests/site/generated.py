@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
-from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.scoring.counts import BracketCounts, Status
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.treebanks.catalogue import load_manifest
@@ -99,44 +96,6 @@ def system_record(treebank: str, name: str, quality: float, **changes: Any) -> R
     update = {"system": about, "kind": "system", "size": "", "dev": None, "training": None,
               "hardware": None, "recipe": {"kind": "system"}, "variant": about.title}  # fmt: skip
     return record.model_copy(update=update)
-
-
-def write_many(number: int, systems: int, treebanks: Sequence[str], results: Path) -> None:
-    """Write so many records of so many systems, spread over treebanks and seeds.
-
-    Every tenth system is one of somebody else, without seeds. The records are made from the texts
-    of two, which is ten times as fast as making each.
-    """
-    choose = random.Random(number)
-    qualities = [choose.uniform(0.7, 0.95) for _ in range(systems)]
-    folder = results / "runs"
-    folder.mkdir(parents=True)
-    places = [(seed, bank, k) for seed in range(1, number) for bank in range(len(treebanks))
-              for k in range(systems) if seed == 1 or k % 10 != 9]  # fmt: skip
-    for made, (seed, bank, k) in enumerate(places[:number]):
-        entered = k % 10 == 9
-        make = system_record if entered else run_record
-        name = f"System {k}" if entered else f"variant-{k:02d}"
-        content = _plain(make, treebanks[bank], name)
-        for place, split in enumerate(("dev", "test")):
-            if content[split] is not None:
-                counts = random_counts(qualities[k], 300, 7 * made + place, 2 * bank + place)
-                content[split] = signed(counts, split, treebanks[bank]).model_dump(mode="json")
-        content["finished"] = (START + timedelta(minutes=made)).isoformat()
-        content["seed"], content["weights"] = 0 if entered else seed, f"{made:064x}"
-        data = f"{json.dumps(content, separators=(',', ':'))}\n".encode()
-        (folder / document_name(data)).write_bytes(data)
-
-
-@cache
-def _template(make: Any, treebank: str, name: str) -> dict[str, Any]:
-    more = [1] if make is run_record else []
-    content: dict[str, Any] = make(treebank, name, *more, 0.5).model_dump(mode="json")
-    return content
-
-
-def _plain(make: Any, treebank: str, name: str) -> dict[str, Any]:
-    return dict(_template(make, treebank, name))
 
 
 def write_all(records: Iterable[Record], results: Path) -> None:

@@ -6,8 +6,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 VOID = {"meta", "link", "br", "input"}
-#: Shapes of SVG that close themselves.
-SHAPES = {"circle", "rect", "path"}
 
 
 class Structure(HTMLParser):
@@ -27,7 +25,7 @@ class Structure(HTMLParser):
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in SHAPES
+        assert "svg" in self.open
         self.elements.append((tag, dict(attrs), tuple(self.open)))
 
     def handle_endtag(self, tag: str) -> None:
@@ -40,9 +38,6 @@ class Structure(HTMLParser):
 
     def of(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes, _ in self.elements if name == tag]
-
-    def inside(self, tag: str, outer: str) -> int:
-        return sum(name == tag and outer in around for name, _, around in self.elements)
 
     def text(self) -> str:
         return " ".join(text for _, text in self.texts)
