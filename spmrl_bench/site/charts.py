@@ -1,19 +1,17 @@
 """Scores as pictures: SVG that stands in a page and takes its colours, by day and by night.
 
 Words stay words, for whoever searches, copies or enlarges; series differ by the shape of their
-marks too. The axis of scores does not begin at zero, so scores are points, joined by lines where
-what lies between them means something.
+marks too. The axis of scores does not begin at zero, so scores are points.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import math
 import re
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -55,8 +53,6 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "text.parse_math": False,
 }
-_SPACES = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-_FONT = "system-ui, sans-serif"
 _WIDTH = 4.4  # inches: a page is as wide as a phone, or wider
 
 
@@ -66,57 +62,42 @@ class Chart(NamedTuple):
     title: str
     words: str
     svg: Markup
-    note: str = ""
 
 
 def chart(
     title: str,
-    about: str,
-    ticks: Iterable[Any],
-    series: Mapping[str, Mapping[Any, float | None]],
-    *,
+    ticks: Mapping[str, str],
+    series: Mapping[str, Mapping[str, float | None]],
     score: str,
-    rows: bool = False,
-    logarithmic: bool = False,
-    note: str = "",
 ) -> Chart:
-    """Scores of series over ticks, joined by lines; or points in rows, one for each tick.
+    """Scores of at most :data:`MOST_SERIES` series in rows.
 
     Args:
-        about: what the ticks are.
-        ticks: keys of the scores in their order; numbers where the axis is logarithmic.
-        series: scores by key, of at most :data:`MOST_SERIES`.
+        ticks: what the rows are called, by the keys of the scores.
         score: what the scores are.
     """
-    at = {key: math.log(key) if logarithmic else place for place, key in enumerate(ticks)}
-    names = {one: textwrap.fill(_plain(one), 48) for one in series}
+    rows = {key: place for place, key in enumerate(ticks)}
     known = {
-        one: {key: points[key] for key in at if points.get(key) is not None}
-        for one, points in series.items()
+        name: {key: points[key] for key in rows if points.get(key) is not None}
+        for name, points in series.items()
     }
-    height = (0.5 + 0.2 * len(at) if rows else 2.3) + 0.16 * len(
-        "\n".join(names.values()).split("\n")
-    )
-    with _axes(height) as (figure, axes):
-        for (one, points), colour, marker in zip(known.items(), _SERIES, _MARKERS, strict=False):
-            pair = [at[key] for key in points], list(points.values())
-            line = "" if rows else "-"
-            axes.plot(
-                *pair[:: -1 if rows else 1], line, marker=marker, color=colour, label=names[one]
-            )
-        keys, scores = (axes.yaxis, axes.xaxis) if rows else (axes.xaxis, axes.yaxis)
-        keys.set_ticks(list(at.values()), [_plain(str(key)) for key in at])
-        keys.set_label_text(about)
-        keys.grid(rows)
-        scores.set_label_text(score)
-        if rows:
-            axes.invert_yaxis()
+    with _axes(0.6 + 0.2 * len(rows) + 0.17 * sum(1 + len(name) // 50 for name in series)) as (
+        figure,
+        axes,
+    ):
+        for (name, points), colour, marker in zip(known.items(), _SERIES, _MARKERS, strict=False):
+            places = [rows[key] for key in points]
+            label = textwrap.fill(_plain(name), 50)
+            axes.plot(list(points.values()), places, marker, color=colour, label=label)
+        axes.set_yticks(range(len(rows)), list(map(_plain, ticks.values())))
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(score)
         svg = _svg(figure, _IN_PAGE, title)
     told = "; ".join(
-        f"{one}: {', '.join(f'{key} {value:.1f}' for key, value in points.items())}"
-        for one, points in known.items()
+        f"{name}: {', '.join(f'{key} {value:.1f}' for key, value in points.items())}"
+        for name, points in known.items()
     )
-    return Chart(title, f"{score} by {about}. {told}.", Markup(svg), note)
+    return Chart(title, f"{title}. {told}.", Markup(svg))
 
 
 def board(rows: Sequence[HeadToHead], ground: str = "") -> str:
@@ -152,15 +133,14 @@ def _axes(height: float) -> Iterator[tuple[Any, Any]]:
 
 
 def _svg(figure: Any, colours: Mapping[str, str], name: str) -> str:
-    """The picture with its legend, without a size, and with ids that are its own in a page."""
+    """The picture with its legend, as wide as there is room, and with ids of its own in a page."""
     text = io.StringIO()
-    figure.legend(loc="outside lower left", ncols=1 if name != "board" else 2)
+    figure.legend(loc="outside lower left", ncols=2 if name == "board" else 1)
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    _, _, svg = text.getvalue().partition("<svg")
-    box = re.search(r'viewBox="[^"]*"', svg)[0]
-    svg = f"<svg {_SPACES} {box}>{svg.partition('>')[2]}"
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'<g id="[^"]*">', "<g>", svg).replace("'DejaVu Sans', sans-serif", _FONT)
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg).replace("'DejaVu Sans'", "system-ui")
     mark = hashlib.sha256(_plain(name).encode()).hexdigest()[:8]
     svg = re.sub(r'(?<=id=")|(?<=href="#)|(?<=url\(#)', f"c{mark}-", svg)
     for own, other in colours.items():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from spmrl_bench import __version__
 from spmrl_bench.leaderboard.board import (
@@ -19,36 +19,35 @@ from spmrl_bench.leaderboard.board import (
     Group,
     Results,
     View,
-    average,
-    brief_columns,
     track_title,
 )
-from spmrl_bench.leaderboard.identity import resolved_settings
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.record import SPLITS, Record, in_order, searched_text, signature_parts
+from spmrl_bench.leaderboard.record import (
+    SPLITS,
+    Record,
+    SplitResult,
+    searched_text,
+    signature_parts,
+)
 from spmrl_bench.leaderboard.tables import (
     SPEED,
     HeadToHead,
     ours_and_others,
-    ours_and_others_table,
     results_csv,
     table_differences,
 )
-from spmrl_bench.scoring.metric import METRICS, metric_named
-from spmrl_bench.site import charts
-from spmrl_bench.site.charts import MOST_SERIES, Chart, chart
+from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
 from spmrl_bench.site.reproduce import commands, environment, settings
 from spmrl_bench.site.standings import Place, TreebankResults, by_length, system_address
-from spmrl_bench.site.tables import CHOICES, Cell, Table, Value, cell
+from spmrl_bench.site.tables import Cell, Table, Value, cell
 
 Files = Iterator[tuple[str, bytes]]
 """Addresses, from the root of the site, and contents."""
 Kept = Mapping[tuple[Entry, View], KeptParses]
 
-_MOST_LABELS = 14
-# Settings by which the runs of a learning curve differ.
-_OF_CURVE = ("train.sentences", "train.max_epochs", "train.max_minutes")
+_MOST_ROWS = 14  # of a picture
 
 
 def page(template: str, address: str, **content: Any) -> tuple[str, bytes]:
@@ -67,11 +66,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    templates.filters["web"] = lambda text: re.fullmatch(r"https?://[^\s\"'<>\\]+", text)
-    templates.filters["coded"] = lambda text: Markup(
-        re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text)))
-    )
-    templates.globals |= {"version": __version__, "choices": CHOICES}
+    templates.globals["version"] = __version__
     return templates
 
 
@@ -83,11 +78,14 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
     sections = []
     for track in dict.fromkeys(bank.track for bank in banks):
         own = [bank for bank in banks if bank.track == track]
-        tables = [_scores(track, own, view) for view in _views(own)]
+        metrics = Counter(name for bank in own for group in bank.groups for name in group.metrics)
+        views = [(name, split) for name, _ in metrics.most_common() for split in ("test", "dev")]
+        tables = [made for view in views if (made := _scores(track, own, view)).rows]
         picture = None
         if rows := head_to_head(own):
             tables.insert(0, _ours_and_others(rows))
-            picture = Markup(charts.board(rows))
+            words = "Our best parser and the best of the others on open treebanks"
+            picture = Chart(words, f"{words}; the table has the numbers", Markup(board(rows)))
         title = track_title(track).replace(" track", " treebanks")
         sections.append({"name": track, "title": title, "tables": tables, "picture": picture})
     shown = sum(run.newest for bank in banks for group in bank.groups for run in group.runs)
@@ -109,22 +107,11 @@ def head_to_head(banks: Iterable[TreebankResults]) -> list[HeadToHead]:
     return ours_and_others(g for bank in banks if bank.track == "open" for g in bank.groups)[0]
 
 
-def _ours_and_others(found: Sequence[HeadToHead]) -> Table:
-    made = ours_and_others_table(found)
-    heads = [head or "figure" for head in made.headings]
-    rows = [
-        [Cell(text, numeric=head in made.numeric) for head, text in zip(heads, row, strict=True)]
-        for row in made.rows
-    ]
-    return Table("ours", made.title, heads, rows, made.lines())
-
-
-def _views(banks: Iterable[TreebankResults]) -> list[View]:
-    found = {view for bank in banks for group in bank.groups for view in group.views}
-    metrics = in_order({name for name, _ in found}, [])
-    return [
-        (name, split) for name in metrics for split in ("test", "dev") if (name, split) in found
-    ]
+def _ours_and_others(found: Iterable[HeadToHead]) -> Table:
+    heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
+    rows = [(*one[:7], None if one.p is None else f"{one.p:.4f}", one.ahead) for one in found]
+    note = "Best is the entry with the best score on dev; ahead is who has p below 0.05."
+    return Table("ours", "Ours and others", [*heads, "p", "ahead"], rows, [note])
 
 
 def _systems(banks: Iterable[TreebankResults]) -> list[list[Place]]:
@@ -137,57 +124,38 @@ def _systems(banks: Iterable[TreebankResults]) -> list[list[Place]]:
 
 
 def _scores(track: str, banks: Sequence[TreebankResults], view: View) -> Table:
-    """Systems by treebank, so that no scores of different treebanks stand in one column.
-
-    The mean is over all treebanks, where they were counted in one way.
-    """
+    """Systems by treebank, so that no scores of different treebanks stand in one column."""
     groups = {group: bank for bank in banks for group in bank.groups if view in group.views}
-    ways = {tuple(sorted(group.way_of_counting(view[0]).items())) for group in groups}
-    languages = {group.language for group in groups}
-    has_mean = len(ways) == 1 and len(languages) > 1
-    rows = []
+    rows: list[tuple[Any, list[Cell]]] = []
     for places in _systems(banks):
         own = {place.group: place for place in places if place.entry.headline(view)}
-        if not own:
-            continue
-        entry = places[0].entry
-        found = [
-            (group, own[group].entry.headline(view) if group in own else None) for group in groups
-        ]
-        mean = average([(group.language, {0: one.mean} if one else {}) for group, one in found])
-        values = [one.mean for _, one in found if one]
-        order = bool(entry.baseline), -len(values), -sum(values) / len(values)
-        scores = [_score(own[group], view) if group in own else None for group in groups]
-        means = [mean and mean.mean] if has_mean else []
-        rows.append((order, [_system(entry), entry.size, *means, *scores]))
+        if own:
+            entry = places[0].entry
+            scores = [_score(own[group], view) if group in own else Cell() for group in groups]
+            found = [float(score.text) for score in scores if score.text]
+            order = bool(entry.baseline), -len(found), -sum(found) / len(found)
+            rows.append((order, [_system(entry), Cell(entry.size), *scores]))
     heads = [
         Cell(f"{bank.name}, table {group.number}" if group.several else bank.name, bank.address)
         for group, bank in groups.items()
     ]
-    means = [f"mean of {len(languages)} languages"] if has_mean else []
     metric = metric_named(view[0])
     return Table(
         f"{track}-{view[0]}-{view[1]}",
         f"{metric.title(metric.headline)} on {view[1]}, {track_title(track)}",
-        ["system", "size", *means, *heads],
+        ["system", "size", *heads],
         [row for _, row in sorted(rows, key=lambda row: row[0])],
     )
 
 
 def _treebanks(banks: Iterable[TreebankResults]) -> Table:
-    rows = [
-        (
-            Cell(bank.name, bank.address),
-            bank.language,
-            bank.track,
-            *((None if size is None else f"{size:,}") for size, _ in bank.sizes.values()),
-            sum(not place.entry.baseline for place in bank.places),
-            bank.manifest.licence if bank.manifest else "no manifest here",
-        )
-        for bank in banks
-    ]
-    heads = ["treebank", "language", "track", "train", "dev", "test", "entries", "licence"]
-    return Table("treebanks", "Treebanks, with their sentences", heads, rows)
+    rows = []
+    for bank in banks:
+        entries = sum(not place.entry.baseline for place in bank.places)
+        licence = bank.manifest.licence if bank.manifest else "no manifest here"
+        rows.append((Cell(bank.name, bank.address), bank.language, bank.track, entries, licence))
+    heads = ["treebank", "language", "track", "entries", "licence"]
+    return Table("treebanks", "Treebanks", heads, rows)
 
 
 # ---- Figures of entries ----
@@ -218,15 +186,16 @@ def _figures(place: Place, columns: Iterable[Column]) -> list[Value]:
 
 
 def _runs(entry: Entry) -> str:
-    """How many runs an entry stands for, or the seed of the only one."""
+    """How many runs an entry stands for, or the seed of the only one if a seed decided it."""
     if entry.form in ("mean", "ensemble"):
         return f"{entry.form} of {entry.number}"
-    return "" if entry.baseline else _seed(entry.record)
+    trained = not entry.baseline and entry.record.cost is not None
+    return f"seed {entry.record.seed}" if trained else ""
 
 
-def _seed(record: Record) -> str:
-    """The seed that decided what was learnt, if one did."""
-    return f"seed {record.seed}" if record.cost is not None and not record.ensemble else ""
+def _records_of(place: Place) -> list[Entry]:
+    """An entry for each record that a page is made of."""
+    return [] if place.entry.baseline else place.entry.members or [place.entry]
 
 
 # ---- Treebanks ----
@@ -245,7 +214,7 @@ def treebank_pages(bank: TreebankResults) -> Files:
     sections = [
         {
             "title": group.title,
-            "tables": [_entries(bank, group), _records(group)],
+            "tables": [_entries(bank, group), _records(bank, group)],
             "charts": list(_charts(bank, group, kept)),
             "notes": list(table_differences(group, bank.groups)),
         }
@@ -253,9 +222,9 @@ def treebank_pages(bank: TreebankResults) -> Files:
     ]
     yield page("treebank", bank.address, bank=bank, sections=sections, data=data)
     for place in bank.places:
-        contests = [found for view in place.group.views if (found := _contest(place, view, kept))]
+        contests = [_contest(place, view, kept) for view in place.group.views]
         about = {"bank": bank, "entry": place.entry, "signature": place.entry.signature()}
-        yield page("compare", place.address, contests=contests, **about)
+        yield page("compare", place.address, contests=list(filter(None, contests)), **about)
 
 
 def _entries(bank: TreebankResults, group: Group) -> Table:
@@ -282,76 +251,39 @@ def _entries(bank: TreebankResults, group: Group) -> Table:
     return Table(f"table-{group.number}", group.title, heads, rows, notes)
 
 
-def _records(group: Group) -> Table:
+def _records(bank: TreebankResults, group: Group) -> Table:
     headlines = [column for column in group.columns.values() if column.is_headline]
     rows = []
-    for entry in group.entries:
-        for one in () if entry.baseline else entry.members or [entry]:
-            link = Cell(one.stored[0].name[:8], f"runs/{one.stored[0].name}.html", code=True)
+    for place in (place for place in bank.places if place.group is group):
+        for one in _records_of(place):
+            name = one.stored[0].name
             figures = [one.figure(column.key) for column in headlines]
-            rows.append((link, entry.text, _seed(one.record), *figures, one.dates[-1]))
+            link = Cell(name[:8], f"runs/{name}.html", code=True)
+            rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
     heads = ["record", "system", "seed", *(column.title for column in headlines), "scored"]
     return Table(f"records-{group.number}", f"Records, {group.title}", heads, rows)
 
 
 def _charts(bank: TreebankResults, group: Group, kept: Kept) -> Iterator[Chart]:
-    """Of test or else dev by each metric: scores by length and label, and learning curves."""
+    """Scores by length and by label, of test or else of dev, for each metric."""
     table = f", table {group.number}" if group.several else ""
-    views = {view[0]: view for view in reversed(group.views)}
-    for view in views.values():
-        score, ranked = group.view_title(view), bank.rankings.get((group, view))
-        parsers = [one for one in ranked.ordered if not one.baseline] if ranked else []
-        classes = {
-            one: found for one in parsers if (sums := one.sums(view)) and (found := by_length(sums))
-        }
-        if best := list(classes)[:MOST_SERIES]:
-            names = _names(best)
-            points = {
-                names[one]: {name: value for name, (_, value) in classes[one].items()}
-                for one in best
-            }
-            sizes = {name: size for name, (size, _) in classes[best[0]].items()}
-            note = f"Sentences: {', '.join(f'{name}: {size}' for name, size in sizes.items())}."
-            yield chart(
-                f"{score} over the length of sentences{table}",
-                "words",
-                sizes,
-                points,
-                score=score,
-                note=note,
-            )
-        parts = {
-            one: {part.name: part.figures() for part in kept[one, view].labels}
-            for one in parsers
-            if (one, view) in kept and kept[one, view].labels
-        }
-        if best := list(parts)[:MOST_SERIES]:
-            names = _names(best)
-            labels = [name for name, own in parts[best[0]].items() if own["gold"]][:_MOST_LABELS]
-            points = {
-                names[one]: {name: parts[one].get(name, {}).get("f1") for name in labels}
-                for one in best
-            }
-            yield chart(
-                f"{score} by label, the most frequent first{table}",
-                "label",
-                labels,
-                points,
-                score=score,
-                rows=True,
-                note="Of the entries whose parses are at hand.",
-            )
-        if curves := _learning_curves(bank, group, (view[0], "dev")):
-            sizes = sorted({size for points in curves.values() for size in points})
-            score = group.view_title((view[0], "dev"))
-            yield chart(
-                f"{score} over the number of training sentences{table}",
-                "training sentences",
-                sizes,
-                curves,
-                score=score,
-                logarithmic=True,
-            )
+    for view in {view[0]: view for view in reversed(group.views)}.values():
+        ranked = bank.rankings[group, view]
+        parsers = [entry for entry in ranked.ordered if not entry.baseline]
+        lengths = {one: by_length(sums) for one in parsers if (sums := one.sums(view))}
+        labels = {one: kept[one, view].labels for one in parsers if (one, view) in kept}
+        for about, parts in (("length of the sentence", lengths), ("label", labels)):
+            best = [entry for entry in parsers if parts.get(entry)][:MOST_SERIES]
+            if best:
+                sizes = list(parts[best[0]].items())[:_MOST_ROWS]
+                ticks = {name: f"{name} ({size:,})" for name, (size, _) in sizes}
+                names = _names(best)
+                points = {
+                    names[one]: {name: value for name, (_, value) in parts[one].items()}
+                    for one in best
+                }
+                score = group.view_title(view)
+                yield chart(f"{score} by {about}{table}", ticks, points, score)
 
 
 def _names(entries: Sequence[Entry]) -> dict[Entry, str]:
@@ -360,59 +292,29 @@ def _names(entries: Sequence[Entry]) -> dict[Entry, str]:
     return {one: one.name if names.count(one.name) == 1 else one.text for one in entries}
 
 
-def _learning_curves(
-    bank: TreebankResults, group: Group, view: View
-) -> dict[str, dict[int, float]]:
-    """Scores by the number of training sentences, of runs that differ in little else."""
-    curves: dict[str, dict[int, float]] = {}
-    for entry in group.entries:
-        score, record = entry.headline(view), entry.record
-        if score is None or entry.kind not in ("run", "mean"):
-            continue
-        size = resolved_settings(record.recipe).get("train.sentences") or bank.sizes["train"][0]
-        if not isinstance(size, int) or size < 1:  # the recipe of a record may say anything
-            continue
-        rest = [f"{key}={value}" for key, value in record.settings.items() if key not in _OF_CURVE]
-        about = record.variant, record.size, ", ".join(rest), "shipped" if entry.shipped else ""
-        curve = curves.setdefault(" ".join(filter(None, about)), {})
-        # Of as many sentences, runs may have been given more or less time.
-        curve[size] = max(score.mean, curve.get(size, 0.0))
-    best = sorted(curves, key=lambda name: -max(curves[name].values()))
-    several = [name for name in best if len(curves[name]) > 1][:MOST_SERIES]
-    return {name: dict(sorted(curves[name].items())) for name in several}
-
-
 def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
     """An entry beside the best by a figure, or the best beside the one behind it."""
-    entry, ranked = place.entry, place.bank.rankings.get((place.group, view))
-    other = ranked.rival(entry) if ranked and entry.headline(view) else None
-    if ranked is None or other is None:
+    entry, ranked = place.entry, place.bank.rankings[place.group, view]
+    other = ranked.rival(entry) if entry in ranked.ordered else None
+    if other is None:
         return None
-    name, both = f"{view[0]}-{view[1]}", [entry, other]
-    names = [_names(both)[one] for one in both]
-    found: dict[str, Any] = {
-        "name": name,
-        "title": place.group.view_title(view),
-        "other": other,
-        "address": next(one.address for one in place.bank.places if one.entry is other),
-        "is_best": entry is ranked.best,
-        "scores": [cell(one.headline(view)).text for one in both],
-        "p": ranked.p.get(other if entry is ranked.best else entry),
-        "sides": None,
-        "trees": [],
-    }
+    names = list(_names([entry, other]).values())
+    hands = [kept[one, view] for one in (entry, other) if (one, view) in kept]
+    drawn = len(hands) == 2 and place.bank.shows_sentences
     one, two = entry.sums(view), other.sums(view)
-    if one is None or two is None or not one.of_same_sentences(two):
-        return found
-    sides = found["sides"] = compared(one, two)
-    heads = ["sentence", "words", *(f"errors, {each}" for each in names)]
-    caption = f"Sentences of {view[1]} on which they differ most"
-    found["table"] = Table(f"sentences-{name}", caption, heads, sides.differing)
-    hands = [kept[each, view] for each in both if (each, view) in kept]
-    if len(hands) == 2 and place.bank.shows_sentences:
-        found["seeds"] = [hand.seed for hand in hands]
-        found["trees"] = [(at, side_by_side(at.number, names, *hands)) for at in sides.differing]
-    return found
+    sides = compared(one, two) if one and two and one.of_same_sentences(two) else None
+    pairs = sides.differing if sides else []
+    return {
+        "title": place.group.view_title(view),
+        "name": "-".join(view),
+        "other": next(each for each in place.bank.places if each.entry is other),
+        "scores": [cell(each.headline(view)).text for each in (entry, other)],
+        "p": ranked.p.get(other if entry is ranked.best else entry),
+        "sides": sides,
+        "pairs": [
+            (pair, side_by_side(pair.number, names, *hands) if drawn else None) for pair in pairs
+        ],
+    }
 
 
 # ---- Records ----
@@ -420,41 +322,33 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
 
 def run_pages(bank: TreebankResults) -> Files:
     """The page of each record that is shown, and the record itself."""
-    shown = [
-        (place, stored)
-        for place in bank.places
-        if not place.entry.baseline
-        for stored in place.entry.stored
-    ]
-    for place, stored in shown:
-        record = stored.record
-        results = {split: found for split in SPLITS if (found := record.result(split))}
-        metrics = dict.fromkeys(name for one in results.values() for name in one.metrics)
-        signatures = {
-            f"{split}, {name}": (found.signature, signature_parts(found.signature_long))
-            for split, result in results.items()
-            for name, found in result.metrics.items()
-        }
-        yield f"runs/{stored.name}.json", stored.path.read_bytes()
-        yield page(
-            "run",
-            f"runs/{stored.name}.html",
-            bank=bank,
-            place=place,
-            stored=stored,
-            title=", ".join(filter(None, (place.entry.name, _seed(record)))),
-            scores=[_by_split(name, results) for name in metrics if name in METRICS.names()],
-            commands=commands(record),
-            outputs=_outputs(record),
-            signatures=signatures,
-            settings=settings(record),
-            searched=searched_text(record.searches),
-            searches=list(_searches(record)),
-            environment=environment(record),
-        )
+    for place in bank.places:
+        for one in _records_of(place):
+            name, record = one.stored[0].name, one.record
+            results = {split: found for split in SPLITS if (found := record.result(split))}
+            yield f"runs/{name}.json", one.stored[0].path.read_bytes()
+            yield page(
+                "run",
+                f"runs/{name}.html",
+                bank=bank,
+                place=place,
+                stored=one.stored[0],
+                title=", ".join(filter(None, (one.name, _runs(one)))),
+                scores=[_by_split(metric, results) for metric in place.group.metrics],
+                commands=commands(record),
+                signatures={
+                    f"{split}, {metric}": signature_parts(found.signature_long)
+                    for split, result in results.items()
+                    for metric, found in result.metrics.items()
+                },
+                settings=settings(record),
+                searched=searched_text(record.searches),
+                searches=list(_searches(record)),
+                environment=environment(record),
+            )
 
 
-def _by_split(name: str, results: Mapping[str, Any]) -> Table:
+def _by_split(name: str, results: Mapping[str, SplitResult]) -> Table:
     metric = metric_named(name)
     splits = {split: result for split, result in results.items() if name in result.metrics}
     rows = [
@@ -462,21 +356,6 @@ def _by_split(name: str, results: Mapping[str, Any]) -> Table:
         for figure in metric.figures
     ]
     return Table(f"scores-{name}", f"Scores, {name}", ["figure", *splits], rows, fixed=True)
-
-
-def _outputs(record: Record) -> Table:
-    """What a system of somebody else gave."""
-    rows = [
-        (f"{split}, {layer}", output.policy, _listed(output.handled), Cell(digest, code=True))
-        for split, output in (record.system.outputs.items() if record.system else ())
-        for layer, digest in output.sha256.items()
-    ]
-    heads = ("output", "faults are", "answers with faults", "SHA-256")
-    return Table("outputs", "What the system gave", heads, rows)
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {value}" for key, value in values.items()) or "none"
 
 
 def _searches(record: Record) -> Iterator[Table]:
@@ -492,7 +371,8 @@ def _searches(record: Record) -> Iterator[Table]:
             )
             for trial in search.trials
         ]
-        note = f"Searched: {_listed(search.space)}. In bold: the settings of this record."
+        space = ", ".join(f"{key} {values}" for key, values in search.space.items())
+        note = f"Searched: {space}. In bold: the settings of this record."
         caption = f"Trials by {search.sampler}, pruner {search.pruner}, seed {search.seed}"
         heads = ["trial", *search.space, f"dev {search.select}", "state", "minutes"]
         yield Table(f"search-{place}", caption, heads, rows, [note])
@@ -505,25 +385,29 @@ def system_pages(banks: Iterable[TreebankResults]) -> Files:
     """The page of a variant, a system of others or a baseline, with its scores everywhere."""
     for places in _systems(banks):
         first = places[0].entry
-        metrics = dict.fromkeys(name for place in places for name in place.group.metrics)
-        headlines = [one for one in brief_columns(in_order(metrics, [])) if one.is_headline]
+        headlines = {
+            one.key: one
+            for place in places
+            for one in place.group.columns.values()
+            if one.is_headline
+        }
         rows = []
         for place in places:
             about = place.bank.language, place.bank.track, _runs(place.entry)
             link = Cell(place.group.title.partition(" (")[0], place.address)
-            rows.append((link, *about, *_figures(place, headlines)))
-        heads = ["treebank", "language", "track", "runs", *(one.title for one in headlines)]
+            rows.append((link, *about, *_figures(place, headlines.values())))
+        heads = [
+            "treebank",
+            "language",
+            "track",
+            "runs",
+            *(one.title for one in headlines.values()),
+        ]
         table = Table("scores", f"{first.name} by treebank", heads, rows)
-        details = {"Size": [first.size], "Origin": [first.origin]}
-        for record in [] if first.baseline else [r.record for p in places for r in p.entry.runs]:
-            if record.system is None:
-                about = {"kind of parser": record.kind, "selected by": f"dev {record.select}"}
-            else:
-                about = record.system.model_dump(exclude={"training", "outputs", "tested"})
-            for key, value in about.items():
-                details.setdefault(key.replace("_", " ").capitalize(), []).append(value)
-        told = {key: "; ".join(dict.fromkeys(values)) for key, values in details.items()}
-        yield page("system", system_address(first), entry=first, details=told, table=table)
+        details = {"size": first.size, "origin": first.origin}
+        if (system := first.record.system) and not first.baseline:
+            details |= system.model_dump(exclude={"training", "outputs", "tested"})
+        yield page("system", system_address(first), entry=first, details=details, table=table)
 
 
 def published_page(figures: Sequence[PublishedFigure]) -> Files:

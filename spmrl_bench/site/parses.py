@@ -7,8 +7,7 @@ may be told of any treebank, their words of those alone that may show sentences.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,34 +17,30 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import Entry, Sums, View
 from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
-from spmrl_bench.scoring.metric import BreakdownRow, metric_named
-from spmrl_bench.site.tables import Cell, Table
+from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.tables import Cell, Table, Value
 from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.systems.outputs import kept_output
 from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.draw import boxes
+from spmrl_bench.trees.draw import boxes, head_text
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree, collapsed_spans
 
 MOST_SENTENCES = 10
-Pair = tuple[list[Parse], list[Parse]]
-"""Gold and parses."""
 
 
-@dataclass(frozen=True, eq=False)
-class KeptParses:
+class KeptParses(NamedTuple):
     """Parses of one run on a split.
 
     Attributes:
-        labels: the score by label, the most frequent in gold first; empty where the metric has
-            none.
+        labels: gold brackets and F1 by label, the most frequent first; empty where the metric has
+            no labels.
     """
 
-    seed: int
     gold: Sequence[Parse]
     parses: Sequence[Parse]
-    labels: Sequence[BreakdownRow]
+    labels: Mapping[str, tuple[int, float | None]]
 
 
 def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptParses | None:
@@ -54,26 +49,29 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
     if manifest is None or options is None or entry.baseline or len(metric.layers) != 1:
         return None
     for one in entry.stored:
-        result = one.record.result(view[1])
-        if result is None or metric.name not in result.metrics:
-            continue
         try:
             rules: Any = metric.rules(options)
             gold, parses = _read(one, view[1], metric.layers[0], manifest)
             counts = metric.count(gold, parses, rules)
-            if counts.to_columns() != result.metrics[metric.name].counts:
+            result = one.record.result(view[1])
+            if result is None or counts.to_columns() != result.metrics[metric.name].counts:
                 continue
-            labels: list[BreakdownRow] = []
+            labels = {}
             if "label" in metric.breakdowns:
                 # The last two are of all labels, and without labels.
-                labels = list(metric.break_down("label", counts, gold, parses, rules))[:-2]
+                parts = metric.break_down("label", counts, gold, parses, rules)[:-2]
+                labels = {
+                    part.name: (part.gold, part.figures()["f1"]) for part in parts if part.gold
+                }
         except SpmrlError:  # not kept, not readable, or not of the same sentences
             continue
-        return KeptParses(one.record.seed, gold, parses, labels)
+        return KeptParses(gold, parses, labels)
     return None
 
 
-def _read(one: StoredRecord, split: str, layer: Layer, manifest: Manifest) -> Pair:
+def _read(
+    one: StoredRecord, split: str, layer: Layer, manifest: Manifest
+) -> tuple[list[Parse], list[Parse]]:
     record = one.record
     if record.system is not None:
         return kept_output(record, split, layer, one.results, manifest.transforms)
@@ -127,46 +125,33 @@ def compared(one: Sums, other: Sums) -> Comparison:
     return Comparison(better, worse, int(one.scored.sum()) - better - worse, differing)
 
 
-class Side(NamedTuple):
-    """A tree under a title; ``kind`` is ``gold`` or ``parser``."""
-
-    kind: str
-    title: str
-    tree: Markup
-
-
 def side_by_side(
     number: int, names: Sequence[str], one: KeptParses, other: KeptParses
-) -> list[Side] | Table:
-    """Gold and both parses of a sentence, constituents as boxes and arcs as a table."""
+) -> Markup | Table:
+    """Gold and both parses of a sentence: trees as boxes, arcs as a table."""
     gold, *found = (side[number - 1] for side in (one.gold, one.parses, other.parses))
-    trees = [parse.tree for parse in found if parse.tree]
     if gold.tree:
-        return list(_sides(gold.tree, trees, names))
-    arcs = [parse.dependencies for parse in found if parse.dependencies]
-    rows = list(_arcs(gold.dependencies, arcs)) if gold.dependencies else []
+        trees = [parse.tree for parse in found if parse.tree]
+        return Markup("".join(_boxes(gold.tree, trees, names)))
+    arcs = [parse.dependencies for parse in (gold, *found) if parse.dependencies]
+    rows: list[list[Value]] = []
+    for k, word in enumerate(gold.words):
+        right, *own = (_arc(tree, k) for tree in arcs)
+        cells = (Cell(arc, tag="" if arc == right else "wrong") for arc in own)
+        rows.append([f"{k + 1} {word}", right, *cells])
     caption = f"Relation and head of each word, sentence {number}"
     return Table(f"arcs-{number}", caption, ["word", "gold", *names], rows, fixed=True)
 
 
-def _sides(gold: Tree, trees: Sequence[Tree], names: Sequence[str]) -> Iterator[Side]:
+def _boxes(gold: Tree, trees: Sequence[Tree], names: Sequence[str]) -> Iterator[str]:
     right, *found = ({span[:2]: span[2] for span in collapsed_spans(one)} for one in (gold, *trees))
     missed = {at for at in right if any(own.get(at) != right[at] for own in found)}
-    yield Side("gold", "gold", Markup(boxes(gold, missed)))
+    yield boxes(gold, missed, "gold")
     for tree, own, name in zip(trees, found, names, strict=True):
-        wrong = {at for at in own if right.get(at) != own[at]}
-        yield Side("parser", name, Markup(boxes(tree, wrong)))
-
-
-def _arcs(gold: DependencyTree, trees: Sequence[DependencyTree]) -> Iterator[list[Cell]]:
-    for k, word in enumerate(gold.words):
-        right, *found = (_arc(tree, k) for tree in (gold, *trees))
-        cells = [Cell(arc, tag="" if arc == right else "wrong") for arc in found]
-        yield [Cell(f"{k + 1} {word}"), Cell(right), *cells]
+        yield boxes(tree, {at for at in own if right.get(at) != own[at]}, "parser", name)
 
 
 def _arc(tree: DependencyTree, word: int) -> str:
-    head = int(tree.heads[word])
-    if head < 0:
+    if tree.heads[word] < 0:  # of an answer that could not be scored
         return "no answer"
-    return f"{tree.relations[word]} {head} {tree.words[head - 1] if head else ''}".strip()
+    return f"{tree.relations[word]} {head_text(tree, word)}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.record import Record, System
 from spmrl_bench.systems.description import load_system, system_paths
 
 _WORD = re.compile(r"[A-Za-z][\w./+-]*")
@@ -20,7 +20,7 @@ _NO_WORDS = ("true", "false", "inf", "nan")
 def commands(record: Record) -> list[str]:
     """What to type, a line for each command; nothing for a system whose description is not here."""
     if record.system is not None and record.hardware is None:
-        return _entering(record)
+        return _entering(record.treebank.name, record.system)
     run_here = record.recipe.get("system")
     about: Mapping[str, Any] = run_here if isinstance(run_here, Mapping) else {}
     options = ["--treebank", record.treebank.name]
@@ -61,10 +61,9 @@ def _described(digest: object) -> str | None:
     return None
 
 
-def _entering(record: Record) -> list[str]:
-    system, bank = record.system, record.treebank.name
+def _entering(bank: str, system: System) -> list[str]:
     lines = []
-    for split, output in system.outputs.items() if system else ():
+    for split, output in system.outputs.items():
         lines.append(["task", bank, "--split", split, "--to", "outside"])
         for layer in output.sha256:
             file = f"outside/{split}.{'mrg' if layer == 'constituents' else 'conllu'}"
@@ -80,24 +79,24 @@ def _value(value: Any) -> str:
     return value if plain else json.dumps(value, ensure_ascii=False)
 
 
-def settings(record: Record) -> list[tuple[str, str, bool]]:
+def settings(record: Record) -> dict[str, str]:
     """Every resolved setting with its value, and whether it was changed of the recipe."""
-    return [
-        (key, "none" if value is None else _value(value), key in record.settings)
+    return {
+        f"{key} (changed)" if key in record.settings else key: _value(value)
         for key, value in resolved_settings(record.recipe).items()
         if record.system is None or key.startswith("system.")
-    ]
-
-
-def environment(record: Record) -> dict[str, str]:
-    """Versions, machine and cost, as far as they are known."""
-    parts = [part.model_dump() for part in (record.hardware, record.cost) if part is not None]
-    told = {"commit": record.commit, **record.versions}
-    for part in parts:
-        told |= {key.replace("_", " "): value for key, value in part.items()}
-    told[f"SHA-256 of the {'parses' if record.system else 'weights'}"] = record.weights
-    return {
-        key: f"{value:,.10g}" if isinstance(value, float) else str(value)
-        for key, value in told.items()
-        if value not in (None, "")
     }
+
+
+def environment(record: Record) -> dict[str, Any]:
+    """Versions, machine, cost and what a system of others gave, as far as they are known."""
+    told: dict[str, Any] = {"commit": record.commit, **record.versions}
+    for part in (record.hardware, record.cost):
+        for key, value in part.model_dump().items() if part else ():
+            told[key.replace("_", " ")] = f"{value:,}" if isinstance(value, float) else value
+    for split, output in record.system.outputs.items() if record.system else ():
+        faults = ", ".join(f"{kind} {number}" for kind, number in output.handled.items())
+        told[f"faults of {split} ({output.policy})"] = faults or "none"
+        told |= {f"SHA-256 of {split}, {layer}": own for layer, own in output.sha256.items()}
+    told[f"SHA-256 of the {'parses' if record.system else 'weights'}"] = record.weights
+    return {key: str(value) for key, value in told.items() if value is not None}

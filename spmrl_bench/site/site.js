@@ -38,34 +38,20 @@ for (const grid of document.querySelectorAll("[data-sort]")) {
 for (const grid of document.querySelectorAll("[data-filter]")) {
   const rows = [...grid.querySelectorAll("tbody tr")];
   const form = document.createElement("form");
-  form.append(labelled("Find", Object.assign(document.createElement("input"), { type: "search" })));
-  const choices = [...grid.querySelectorAll("thead th")].flatMap((head, column) => {
-    const values = [...new Set(rows.map(row => text(row.cells[column])))].filter(Boolean).sort();
-    if (!("choice" in head.dataset) || values.length < 2) return [];
-    const select = document.createElement("select");
-    select.append(new Option("all", ""), ...values.map(value => new Option(value, value)));
-    form.append(labelled(head.textContent.trim(), select));
-    return [{ select, column }];
-  });
-  const found = Object.assign(document.createElement("p"), { className: "note" });
-  found.setAttribute("role", "status");
-  form.append(found);
+  const label = document.createElement("label");
+  const search = Object.assign(document.createElement("input"), { type: "search" });
+  const found = document.createElement("output");
+  label.append("Find rows with ", search);
+  form.replaceChildren(label, " ", found);
   form.addEventListener("submit", event => event.preventDefault());
   form.addEventListener("input", () => {
-    const wanted = form.querySelector("input").value.toLowerCase().split(/\s+/);
+    const wanted = search.value.toLowerCase().split(/\s+/);
     for (const row of rows) {
       const all = row.textContent.toLowerCase();
-      row.hidden = !wanted.every(word => all.includes(word)) || choices.some(({ select, column }) =>
-        select.value && text(row.cells[column]) !== select.value);
+      row.hidden = !wanted.every(word => all.includes(word));
     }
     const shown = rows.filter(row => !row.hidden).length;
-    found.textContent = shown === rows.length ? "" : `${shown} of ${rows.length} rows`;
+    found.textContent = shown === rows.length ? "" : `${shown} of ${rows.length}`;
   });
   grid.prepend(form);
-}
-
-function labelled(title, control) {
-  const label = document.createElement("label");
-  label.append(`${title} `, control);
-  return label;
 }

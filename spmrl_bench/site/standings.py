@@ -22,7 +22,7 @@ from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, Results, Sums, Vi
 from spmrl_bench.scoring.bracket_metric import SENTENCE_LENGTHS, length_names
 from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest
-from spmrl_bench.treebanks.manifest import SPLITS, Manifest
+from spmrl_bench.treebanks.manifest import Manifest
 
 _SHOWN = ("open", "mini")
 _LONGEST, _DIGITS = 60, 8  # of the names of files, and of the hash in them
@@ -119,15 +119,6 @@ class TreebankResults:
     def shows_sentences(self) -> bool:
         """Whether its sentences may stand on a page; only a manifest can say so, no record."""
         return self.manifest is not None and self.manifest.track in _SHOWN
-
-    @property
-    def sizes(self) -> dict[str, tuple[int | None, int | None]]:
-        """Sentences and tokens of each split, as far as they are declared."""
-        splits = {name: self.manifest and self.manifest.splits[name] for name in SPLITS}
-        return {
-            name: ((split.sentences or (None,))[0], split.tokens) if split else (None, None)
-            for name, split in splits.items()
-        }
 
     @cached_property
     def rankings(self) -> Mapping[tuple[Group, View], Ranking]:

@@ -10,8 +10,6 @@ from typing import NamedTuple
 from spmrl_bench.leaderboard.board import SeedMean, mean_text
 from spmrl_bench.scoring.metric import format_value
 
-#: Columns of which a reader may choose one value, by their heads.
-CHOICES = frozenset({"ahead", "language", "origin", "size", "state", "track"})
 _FILTERED = 8  # rows beyond which a reader may want some of them only
 
 

@@ -1,4 +1,4 @@
-"""Parts of the site by themselves: addresses, rankings, sentences, tables, commands."""
+"""Parts of the site by themselves: addresses, rankings, sentences, pictures, commands."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from spmrl_bench.site.parses import compared
 from spmrl_bench.site.reproduce import commands
 from spmrl_bench.site.standings import by_length, ranking, slugs
 from spmrl_bench.systems.description import load_system
-from spmrl_bench.trees.draw import boxes
-from spmrl_bench.trees.tree import Tree
 from tests.builders import HALF, PERFECT, SKIPPED, make_result
 from tests.site.generated import NASTY, random_counts, run_record, system_record
 
@@ -53,37 +51,25 @@ def test_addresses_are_safe_and_their_own() -> None:
 
 
 def test_the_best_and_those_not_worse_share_a_mark() -> None:
-    group = group_of(
-        run_record("polish-mini", "best", 1, 0.9),
-        run_record("polish-mini", "close", 1, 0.895),
-        run_record("polish-mini", "far", 1, 0.5),
-        system_record("polish-mini", "near", 0.89),
-    )
-    ranked = ranking(group, VIEW)
+    qualities = {"best": 0.9, "close": 0.895, "far": 0.5}
+    runs = [run_record("polish-mini", name, 1, own) for name, own in qualities.items()]
+    ranked = ranking(group_of(*runs, system_record("polish-mini", "near", 0.89)), VIEW)
     marks = {entry.name: ranked.mark(entry) for entry in ranked.ordered}
     assert marks.pop("far") == ""
     assert [*marks.values()] == ["a"] * 3
     assert ranked.rival(ranked.best) is ranked.ordered[1]
-    alone = ranking(group_of(run_record("polish-mini", "alone", 1, 0.9)), VIEW)
+    alone = ranking(group_of(runs[0]), VIEW)
     assert (alone.mark(alone.best), alone.rival(alone.best)) == ("", None)
-    assert ranking(group, ("attachment", "test")) is None
+    assert ranking(group_of(runs[0]), ("attachment", "test")) is None
 
 
 def test_who_leaves_out_other_sentences_is_not_tested() -> None:
     left_out = (HALF[0], *SKIPPED[1:])  # of the same length, lest that alone tell the two apart
-    results = {
-        "one": make_result(PERFECT, HALF, PERFECT, split="test"),
-        "other": make_result(PERFECT, left_out, PERFECT, split="test", skipped="0"),
-    }
-    ranked = ranking(
-        group_of(
-            *(
-                run_record("polish-mini", name, 1, 0.9).model_copy(update={"test": result})
-                for name, result in results.items()
-            )
-        ),
-        VIEW,
-    )
+    one = make_result(PERFECT, HALF, PERFECT, split="test")
+    other = make_result(PERFECT, left_out, PERFECT, split="test", skipped="0")
+    records = (run_record("polish-mini", name, 1, 0.9, test=result)
+               for name, result in (("one", one), ("other", other)))  # fmt: skip
+    ranked = ranking(group_of(*records), VIEW)
     assert (ranked.best.name, ranked.p) == ("other", {})
     assert [ranked.mark(entry) for entry in ranked.ordered] == ["", ""]
 
@@ -105,31 +91,14 @@ def test_classes_of_length_are_those_of_the_breakdown() -> None:
     rows[5, Column.MATCHED :] = 0
     counts = BracketCounts(rows)
     sums = Sums(BRACKETS.ratios(counts)[0], counts.scored, list(BRACKETS.lengths(counts)), 1)
-    expected = {
-        part.name: (part.sentences, pytest.approx(part.figures()["f1"]))
-        for part in by_sentence_length(counts)
-    }
+    parts = by_sentence_length(counts)
+    expected = {one.name: (one.sentences, pytest.approx(one.figures()["f1"])) for one in parts}
     assert by_length(sums) == expected
 
 
-def test_boxes_hold_unary_chains_and_escape_words() -> None:
-    tree = Tree.build(
-        ["<a>", "b"], ["X", "Y"], [(0, 2, ""), (0, 2, "S"), (0, 1, "A"), (0, 1, "B&")]
-    )
-    word = '<span class="word">'
-    assert boxes(tree, {(0, 1)}) == (
-        f'<span class="node"><b>+S</b><span class="node mark"><b>A+B&amp;</b>{word}&lt;a&gt;</span>'
-        f"</span>{word}b</span></span>"
-    )
-    deep = Tree.build(["a"] * 3000, ["X"] * 3000, [(k, 3000, "S") for k in range(3000)])
-    assert boxes(deep).count("node") == 3000
-
-
 def test_pictures_say_their_numbers_and_follow_the_page() -> None:
-    points = {f"{NASTY}\0": {100: 80.0, 1000: None}, "b": {}}
-    made = chart("t", "words", [100, 1000], points, score="F1", logarithmic=True)
-    assert made.words.startswith("F1 by words. Pars<er>")
-    assert "100 80.0;" in made.words
+    made = chart("F1", {"a": "a (7)", "b": "b"}, {f"{NASTY}\0": {"a": 80.0, "b": None}}, "test F1")
+    assert made.words == f"F1. {NASTY}\0: a 80.0."
     assert "Pars&lt;er&gt;" in made.svg
     assert "currentColor" in made.svg
     assert "#0101" not in made.svg
@@ -139,13 +108,10 @@ def test_pictures_say_their_numbers_and_follow_the_page() -> None:
     "value", [5, 0.5, True, "full", "5", "true", "a b", "it's", 'say "x"', [1, 2], ["a", "b"]]
 )
 def test_settings_of_commands_are_read_as_they_were(value: object) -> None:
-    settings = {"model.some_key": value}
-    train, evaluate = commands(
-        run_record("polish-mini", "one", 3, 0.9, recipe={"settings": settings})
-    )
+    recipe = {"settings": {"model.some_key": value}}
+    train, evaluate = commands(run_record("polish-mini", "one", 3, 0.9, recipe=recipe))
     words = shlex.split(train)
-    assert words[:2] == ["spmrl-bench", "train"]
-    assert shlex.split(evaluate)[2:] == words[2:]
+    assert shlex.split(evaluate) == ["spmrl-bench", "eval", *words[2:]]
     assert words[words.index("--seed") + 1] == "3"
     key, _, text = words[words.index("--set") + 1].partition("=")
     assert key == "model.some_key"
@@ -159,13 +125,10 @@ def trained_system(digest: str, minutes: object = 10.0) -> Record:
     """A system of somebody else that was trained here."""
     about = {"name": "UDPipe", "version": "1", "description": digest, "minutes": minutes}
     recipe = {"kind": "system", "system": about, "settings": {"system.mode": "a b"}}
-    own, other = run_record("polish-mini", "UDPipe 1", 3, 0.9), system_record("polish-mini", "x", 1)
     training = SystemTraining(wall_seconds=600, minutes=10, out_of_time=True)
-    system = other.system.model_copy(
-        update={"name": "UDPipe", "version": "1", "training": training}
-    )
+    system = system_record("polish-mini", "x", 1).system.model_copy(update={"training": training})
     more = {"kind": "system", "system": system, "recipe": recipe, "training": None}
-    return own.model_copy(update=more)
+    return run_record("polish-mini", "UDPipe 1", 3, 0.9).model_copy(update=more)
 
 
 def test_systems_and_ensembles_are_made_again() -> None:
@@ -176,7 +139,5 @@ def test_systems_and_ensembles_are_made_again() -> None:
     ]
     assert commands(trained_system(digest, "abc"))[0].endswith(options)
     assert commands(trained_system("0" * 16)) == []  # by a description that is not here
-    ensemble = run_record("polish-mini", "one", 1, 0.9).model_copy(
-        update={"ensemble": ["ab" * 32, "cd" * 32]}
-    )
+    ensemble = run_record("polish-mini", "one", 1, 0.9, ensemble=["ab" * 32, "cd" * 32])
     assert commands(ensemble)[1].endswith("--seeds 2 --ensemble")
