@@ -171,7 +171,7 @@ def _score(place: Place, view: View, *, deviation: bool = False) -> Cell:
     score, ranked = place.entry.headline(view), place.bank.rankings.get((place.group, view))
     if score is None or ranked is None:
         return Cell()
-    best = place.entry is ranked.best
+    best = place.entry is ranked.ordered[0]
     shown = cell(score if deviation else score.mean)
     return shown._replace(mark=ranked.mark(place.entry), strong=best)
 
@@ -228,27 +228,20 @@ def treebank_pages(bank: TreebankResults) -> Files:
 
 
 def _entries(bank: TreebankResults, group: Group) -> Table:
-    heads = ["system", *(column.title for column in group.columns.values()), "runs", "size"]
     rows = []
     for place in (place for place in bank.places if place.group is group):
         entry, figures = place.entry, _figures(place, group.columns.values())
         speed = entry.figure(SPEED)
         about = _runs(entry), entry.size, entry.origin, speed and round(speed.mean)
-        link = Cell("beside the best", place.address)
-        rows.append((_system(entry), *figures, *about, entry.searched, link))
-    heads += ["origin", "tokens/s", "settings", "sentence by sentence"]
-    notes = [
-        "± is the sample standard deviation over seeds. Raised a: the best score, in bold, and "
-        "those not significantly different from it (p of at least 0.05)."
-    ]
-    outputs = [
-        f"{entry.name}: {entry.record.system.tested}"
-        for entry in group.entries
-        if entry.is_system and entry.record.system
-    ]
-    if outputs:
-        notes.append(f"Systems of others, outputs scored on test: {'; '.join(outputs)}.")
-    return Table(f"table-{group.number}", group.title, heads, rows, notes)
+        system = entry.record.system
+        tested = system.tested if system and entry.is_system else None
+        more = entry.searched, tested, Cell("beside the best", place.address)
+        rows.append((_system(entry), *figures, *about, *more))
+    heads = ["system", *(column.title for column in group.columns.values()), "runs", "size"]
+    heads += ["origin", "tokens/s", "settings", "outputs scored on test", "sentence by sentence"]
+    note = "± is the sample standard deviation over seeds. Raised a: the best score, in bold, and "
+    note += "those not significantly different from it (p of at least 0.05)."
+    return Table(f"table-{group.number}", group.title, heads, rows, [note])
 
 
 def _records(bank: TreebankResults, group: Group) -> Table:
@@ -309,10 +302,11 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
         "name": "-".join(view),
         "other": next(each for each in place.bank.places if each.entry is other),
         "scores": [cell(each.headline(view)).text for each in (entry, other)],
-        "p": ranked.p.get(other if entry is ranked.best else entry),
+        "p": ranked.p.get(other if entry is ranked.ordered[0] else entry),
         "sides": sides,
         "pairs": [
-            (pair, side_by_side(pair.number, names, *hands) if drawn else None) for pair in pairs
+            (pair, side_by_side(pair.number, view[1], names, *hands) if drawn else None)
+            for pair in pairs
         ],
     }
 

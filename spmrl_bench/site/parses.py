@@ -126,7 +126,7 @@ def compared(one: Sums, other: Sums) -> Comparison:
 
 
 def side_by_side(
-    number: int, names: Sequence[str], one: KeptParses, other: KeptParses
+    number: int, split: str, names: Sequence[str], one: KeptParses, other: KeptParses
 ) -> Markup | Table:
     """Gold and both parses of a sentence: trees as boxes, arcs as a table."""
     gold, *found = (side[number - 1] for side in (one.gold, one.parses, other.parses))
@@ -139,8 +139,8 @@ def side_by_side(
         right, *own = (_arc(tree, k) for tree in arcs)
         cells = (Cell(arc, tag="" if arc == right else "wrong") for arc in own)
         rows.append([f"{k + 1} {word}", right, *cells])
-    caption = f"Relation and head of each word, sentence {number}"
-    return Table(f"arcs-{number}", caption, ["word", "gold", *names], rows, fixed=True)
+    caption = f"Relation and head of each word, sentence {number} of {split}"
+    return Table(f"arcs-{split}-{number}", caption, ["word", "gold", *names], rows, fixed=True)
 
 
 def _boxes(gold: Tree, trees: Sequence[Tree], names: Sequence[str]) -> Iterator[str]:

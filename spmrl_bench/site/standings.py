@@ -24,7 +24,6 @@ from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest
 from spmrl_bench.treebanks.manifest import Manifest
 
-_SHOWN = ("open", "mini")
 _LONGEST, _DIGITS = 60, 8  # of the names of files, and of the hash in them
 
 
@@ -35,19 +34,14 @@ class Ranking:
     ordered: Sequence[Entry]
     p: Mapping[Entry, float]
 
-    @property
-    def best(self) -> Entry:
-        return self.ordered[0]
-
     def rival(self, entry: Entry) -> Entry | None:
         """Whom an entry is set beside: the best, or of the best the one behind it."""
-        if entry is not self.best:
-            return self.best
-        return self.ordered[1] if len(self.ordered) > 1 else None
+        first, *others = self.ordered
+        return first if entry is not first else next(iter(others), None)
 
     def mark(self, entry: Entry) -> str:
         """What the best and those that are not significantly worse share; else empty."""
-        shares = entry is self.best or self.p.get(entry, 0.0) >= LEVEL
+        shares = entry is self.ordered[0] or self.p.get(entry, 0.0) >= LEVEL
         return "a" if shares and self.p else ""
 
 
@@ -118,7 +112,7 @@ class TreebankResults:
     @property
     def shows_sentences(self) -> bool:
         """Whether its sentences may stand on a page; only a manifest can say so, no record."""
-        return self.manifest is not None and self.manifest.track in _SHOWN
+        return self.manifest is not None and self.manifest.track in ("open", "mini")
 
     @cached_property
     def rankings(self) -> Mapping[tuple[Group, View], Ranking]:

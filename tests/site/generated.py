@@ -71,14 +71,9 @@ def system_record(treebank: str, name: str, quality: float, **changes: Any) -> R
 
 
 def spoilt(tree: Tree, share: float, choose: random.Random) -> Tree:
-    """A tree without some of its constituents, and with other labels on some."""
-    rows = []
-    for place, (start, end, label) in enumerate(tree.constituents()):
-        if place and choose.random() < share:
-            if choose.random() < 0.5:
-                continue
-            label = "XP"
-        rows.append((start, end, label))
+    """A tree with other labels on some of its constituents."""
+    rows = [(start, end, label if choose.random() >= share else "XP")
+            for start, end, label in tree.constituents()]  # fmt: skip
     return Tree.build(tree.words, tree.tags, rows)
 
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.site.generated import NASTY
 from tests.site.test_site import build, fill
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chrome")
@@ -77,15 +76,6 @@ def test_sorting_and_filtering(browser: Any, site: Path) -> None:
     assert said == []
 
 
-def test_without_scripts_the_pages_are_whole(browser: Any, site: Path) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto((site / "treebanks/polish-mini.html").as_uri())
-    assert page.locator("form").count() == 0
-    assert page.get_by_role("link", name=f"{NASTY} 2").first.is_visible()
-    context.close()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("kind", KINDS)
@@ -105,4 +95,4 @@ def test_pages_are_no_wider_than_the_screen_and_axe_finds_nothing(
     assert wrong == []
     checked = {one["id"] for one in found["passes"]}
     assert {"color-contrast", "document-title", "landmark-one-main", "skip-link"} <= checked
-    context.close()
+    page.close()
