@@ -33,10 +33,7 @@ def site(
     extra: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            exists=True,
-            file_okay=False,
-            help="Other files of the site, such as a logo, which are copied into it.",
+            metavar="DIR", help="Other files of the site, such as a logo, which are copied into it."
         ),
     ] = None,
     strict: StrictFiles = False,

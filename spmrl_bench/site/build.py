@@ -75,6 +75,6 @@ def build_site(results: Results, folder: Path, extra: Path | None = None) -> int
             )
         write_folder(folder, fill)
     except OSError as error:
-        place = error.filename or folder
-        raise RecordError(f"{place}: cannot write the site: {error.strerror or error}") from None
+        place, reason = error.filename or folder, error.strerror or error
+        raise RecordError(f"{place}: no site can be made: {reason}") from None
     return number

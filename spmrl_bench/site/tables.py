@@ -10,8 +10,6 @@ from typing import NamedTuple
 from spmrl_bench.leaderboard.board import SeedMean, mean_text
 from spmrl_bench.scoring.metric import format_value
 
-_FILTERED = 8  # rows beyond which a reader may want some of them only
-
 
 class Cell(NamedTuple):
     """What stands in a place of a table."""
@@ -66,11 +64,3 @@ class Table:
         ]
         heads = [head._replace(numeric=any(one.numeric for one in rest)) for head, *rest in columns]
         return [heads, *map(list, list(zip(*columns, strict=True))[1:])]
-
-    @property
-    def is_sorted(self) -> bool:
-        return len(self.rows) > 1 and not self.fixed
-
-    @property
-    def is_filtered(self) -> bool:
-        return len(self.rows) > _FILTERED and not self.fixed

@@ -19,7 +19,6 @@ from spmrl_bench.site.parses import compared
 from spmrl_bench.site.reproduce import commands
 from spmrl_bench.site.standings import by_length, ranking, slugs
 from spmrl_bench.systems.description import load_system
-from tests.builders import HALF, PERFECT, SKIPPED, make_result
 from tests.site.generated import NASTY, random_counts, run_record, system_record
 
 VIEW = ("brackets", "test")
@@ -60,17 +59,6 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
     alone = ranking(group_of(runs[0]), VIEW)
     assert (alone.mark(alone.ordered[0]), alone.rival(alone.ordered[0])) == ("", None)
     assert ranking(group_of(runs[0]), ("attachment", "test")) is None
-
-
-def test_who_leaves_out_other_sentences_is_not_tested() -> None:
-    left_out = (HALF[0], *SKIPPED[1:])  # of the same length, lest that alone tell the two apart
-    one = make_result(PERFECT, HALF, PERFECT, split="test")
-    other = make_result(PERFECT, left_out, PERFECT, split="test", skipped="0")
-    records = (run_record("polish-mini", name, 1, 0.9, test=result)
-               for name, result in (("one", one), ("other", other)))  # fmt: skip
-    ranked = ranking(group_of(*records), VIEW)
-    assert (ranked.ordered[0].name, ranked.p) == ("other", {})
-    assert [ranked.mark(entry) for entry in ranked.ordered] == ["", ""]
 
 
 def test_errors_are_counted_for_each_run() -> None:
