@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from spmrl_bench.leaderboard.board import Group, Sums, groups_of
+from spmrl_bench.leaderboard.board import Sums, groups_of
 from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.record import Record, SystemTraining
 from spmrl_bench.scoring.bracket_metric import BRACKETS, by_sentence_length
@@ -22,12 +21,6 @@ from spmrl_bench.systems.description import load_system
 from tests.site.generated import NASTY, random_counts, run_record, system_record
 
 VIEW = ("brackets", "test")
-
-
-def group_of(*records: Record) -> Group:
-    stored = [StoredRecord(one, Path(f"{k:016x}.json")) for k, one in enumerate(records)]
-    (group,) = groups_of(stored)
-    return group
 
 
 def test_addresses_are_safe_and_their_own() -> None:
@@ -51,14 +44,18 @@ def test_addresses_are_safe_and_their_own() -> None:
 def test_the_best_and_those_not_worse_share_a_mark() -> None:
     qualities = {"best": 0.9, "close": 0.895, "far": 0.5}
     runs = [run_record("polish-mini", name, 1, own) for name, own in qualities.items()]
-    ranked = ranking(group_of(*runs, system_record("polish-mini", "near", 0.89)), VIEW)
+    runs.append(system_record("polish-mini", "near", 0.89))
+    (group,), (single,) = (
+        groups_of(list(map(StoredRecord, runs))),
+        groups_of([StoredRecord(runs[0])]),
+    )
+    ranked, alone = ranking(group, VIEW), ranking(single, VIEW)
     marks = {entry.name: ranked.mark(entry) for entry in ranked.ordered}
     assert marks.pop("far") == ""
     assert [*marks.values()] == ["a"] * 3
     assert ranked.rival(ranked.ordered[0]) is ranked.ordered[1]
-    alone = ranking(group_of(runs[0]), VIEW)
     assert (alone.mark(alone.ordered[0]), alone.rival(alone.ordered[0])) == ("", None)
-    assert ranking(group_of(runs[0]), ("attachment", "test")) is None
+    assert ranking(group, ("attachment", "test")) is None
 
 
 def test_errors_are_counted_for_each_run() -> None:
