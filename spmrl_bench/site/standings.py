@@ -35,9 +35,10 @@ class Ranking:
     p: Mapping[Entry, float]
 
     def rival(self, entry: Entry) -> Entry | None:
-        """Whom an entry is set beside: the best, or of the best the one behind it."""
+        """Whom an entry is set beside: the best, or of the best the next, a parser if possible."""
         first, *others = self.ordered
-        return first if entry is not first else next(iter(others), None)
+        second = min(others, key=lambda one: bool(one.baseline), default=None)
+        return second if entry is first else first
 
     def mark(self, entry: Entry) -> str:
         """What the best and those that are not significantly worse share; else empty."""
