@@ -13,14 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from spmrl_bench import __version__
-from spmrl_bench.leaderboard.board import (
-    Column,
-    Entry,
-    Group,
-    Results,
-    View,
-    track_title,
-)
+from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import (
     SPLITS,
@@ -110,10 +103,7 @@ def head_to_head(banks: Iterable[TreebankResults]) -> list[HeadToHead]:
 def _ours_and_others(found: Iterable[HeadToHead]) -> Table:
     heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
     rows = [(*one[:7], None if one.p is None else f"{one.p:.4f}", one.ahead) for one in found]
-    note = (
-        "Best is the entry with the best score on dev, whatever time it took; ahead is who has p "
-    )
-    note += "below 0.05 on test."
+    note = "Best is the best on dev, whatever time it took; ahead is who has p below 0.05 on test."
     return Table("ours", "Ours and others", [*heads, "p", "ahead"], rows, [note])
 
 
@@ -135,8 +125,8 @@ def _scores(track: str, banks: Sequence[TreebankResults], view: View) -> Table:
         if own:
             entry = places[0].entry
             scores = [_score(own[group], view) if group in own else Cell() for group in groups]
-            found = [float(score.text) for score in scores if score.text]
-            order = bool(entry.baseline), -len(found), -sum(found) / len(found)
+            # Those of most treebanks first, then by what the scores amount to.
+            order = bool(entry.baseline), -len(own), -sum(float(one.text or 0) for one in scores)
             rows.append((order, [_system(entry), Cell(entry.size), *scores]))
     heads = [
         Cell(f"{bank.name}, table {group.number}" if group.several else bank.name, bank.address)
@@ -171,12 +161,11 @@ def _system(entry: Entry) -> Cell:
 
 def _score(place: Place, view: View, *, deviation: bool = False) -> Cell:
     """The headline of an entry with its mark."""
-    score, ranked = place.entry.headline(view), place.bank.rankings.get((place.group, view))
-    if score is None or ranked is None:
+    if (score := place.entry.headline(view)) is None:
         return Cell()
-    best = place.entry is ranked.ordered[0]
+    ranked = place.bank.rankings[place.group, view]
     shown = cell(score if deviation else score.mean)
-    return shown._replace(mark=ranked.mark(place.entry), strong=best)
+    return shown._replace(mark=ranked.mark(place.entry), strong=place.entry is ranked.ordered[0])
 
 
 def _figures(place: Place, columns: Iterable[Column]) -> list[Value]:
@@ -393,13 +382,8 @@ def system_pages(banks: Iterable[TreebankResults]) -> Files:
             about = place.bank.language, place.bank.track, _runs(place.entry)
             link = Cell(place.group.title.partition(" (")[0], place.address)
             rows.append((link, *about, *_figures(place, headlines.values())))
-        heads = [
-            "treebank",
-            "language",
-            "track",
-            "runs",
-            *(one.title for one in headlines.values()),
-        ]
+        titles = [one.title for one in headlines.values()]
+        heads = ["treebank", "language", "track", "runs", *titles]
         table = Table("scores", f"{first.name} by treebank", heads, rows)
         details = {"size": first.size, "origin": first.origin}
         if (system := first.record.system) and not first.baseline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -34,9 +33,9 @@ def random_counts(quality: float, sentences: int, seed: int, corpus: int = 0) ->
     length = gold + gold_side.integers(1, 20, sentences)
     matched = own.binomial(gold, quality)
     test = matched + own.binomial(gold, 1 - quality)
-    columns = [length, np.full(sentences, Status.VALID), matched, gold, test, gold - matched,
-               length, length]  # fmt: skip
-    return BracketCounts(np.stack(columns, axis=1))
+    valid = np.full(sentences, Status.VALID)
+    rows = [length, valid, matched, gold, test, gold - matched, length, length]
+    return BracketCounts(np.stack(rows, axis=1))
 
 
 def run_record(
@@ -85,16 +84,18 @@ def chain(tree: Tree, share: float, choose: random.Random) -> DependencyTree:
 
 def run_with_parses(
     treebank: str, variant: str, seed: int, share: float, results: Path, *,
-    gold: Sequence[Tree] | None = None, metric: str = "brackets", **changes: Any,
+    word: str = "", metric: str = "brackets", **changes: Any,
 ) -> Record:  # fmt: skip
     """A run that was scored on dev by the rules of the treebank, and whose parses were kept."""
     choose, manifest, scorer = random.Random(variant), load_manifest(treebank), metric_named(metric)
+    trees = [Tree.build([word or own for own in tree.words], tree.tags, tree.constituents())
+             for tree in make_trees(12, 5)]  # fmt: skip
     sides = tuple(
         [
             Parse.of(spoilt(tree, errors, choose))
             if metric == "brackets"
             else Parse.of(dependencies=chain(tree, errors, choose))
-            for tree in gold or make_trees(12, 5)
+            for tree in trees
         ]
         for errors in (0.0, share)
     )
@@ -133,8 +134,8 @@ class Structure(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if data.strip():
-            self.texts.append((self.open[-1] if self.open else "", data.strip()))
+        if data.strip() and self.open:
+            self.texts.append((self.open[-1], data.strip()))
 
     def of(self, tag: str) -> list[dict[str, str]]:
         return [attributes for name, attributes in self.elements if name == tag]
