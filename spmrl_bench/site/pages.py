@@ -97,12 +97,16 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
 
 def head_to_head(banks: Iterable[TreebankResults]) -> list[HeadToHead]:
     """Our best and the best of others on each treebank of the track ``open``."""
-    return ours_and_others(g for bank in banks if bank.track == "open" for g in bank.groups)[0]
+    groups = (group for bank in banks if bank.track == "open" for group in bank.groups)
+    return sorted(ours_and_others(groups)[0], key=lambda one: one.figure)
 
 
 def _ours_and_others(found: Iterable[HeadToHead]) -> Table:
     heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
-    rows = [(*one[:7], None if one.p is None else f"{one.p:.4f}", one.ahead) for one in found]
+    rows = [
+        (*one[:7], one.p if one.p is None else Cell(f"{one.p:.4f}", numeric=True), one.ahead)
+        for one in found
+    ]
     note = "Best is the best on dev, whatever time it took; ahead is who has p below 0.05 on test."
     return Table("ours", "Ours and others", [*heads, "p", "ahead"], rows, [note])
 
