@@ -54,7 +54,8 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
             gold, parses = _read(one, view[1], metric.layers[0], manifest)
             counts = metric.count(gold, parses, rules)
             result = one.record.result(view[1])
-            if result is None or counts.to_columns() != result.metrics[metric.name].counts:
+            scored = result.metrics.get(metric.name) if result else None
+            if scored is None or counts.to_columns() != scored.counts:
                 continue
             labels = {}
             if "label" in metric.breakdowns:
