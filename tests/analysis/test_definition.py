@@ -282,7 +282,7 @@ def test_a_users_study_is_found_by_name_and_cannot_replace_another(
 
 
 def test_the_example_of_the_documentation_is_a_study(tmp_path: Path) -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "studies.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "experiments.md"
     (text,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     found = study(text, tmp_path)
     assert found.settings(found.rows[1]) == {"model.heads": 1, "model.d_kv": 256}
