@@ -41,7 +41,7 @@ _CONFIGURATION = """\
 
 Every key that a recipe, a run or the manifest of a treebank can have. The tables are made from the
 classes that check the files, so they say what this version of the program allows. The command
-`spmrl-bench settings` prints the settings of a run on the terminal.
+`spmrl-bench recipes show` prints the settings of a run on the terminal.
 
 ## Settings of a run
 
@@ -85,6 +85,9 @@ The variants of `recipes/base.toml`:
 `[editions.EDITION]` in it has keys that replace these in the treebank `NAME-EDITION`.
 
 {manifest}
+### Transforms
+
+{transforms}
 ### A split of a treebank: `[splits.NAME]`
 
 {split}
@@ -127,6 +130,7 @@ def configuration() -> str:
         variant=_keys(recipe.Variant),
         variants=_variants(),
         manifest=_keys(manifest.Manifest, without),
+        transforms=transforms(),
         split=_section(manifest.Split),
         splits=_coded(manifest.Splits.model_fields),
         rows=_section(manifest.SplitTable),
@@ -218,6 +222,17 @@ def _variants() -> str:
             )
         )
     return _table("variant | kind | inputs | trained | settings of its own", rows)
+
+
+def transforms() -> str:
+    """What can change trees between the file and the parser."""
+    from spmrl_bench.trees.transforms import TRANSFORMS
+
+    def summary(function: Callable[..., Any]) -> str:
+        return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+
+    rows = ((f"`{name}`", one.stage, summary(one.apply)) for name, one in TRANSFORMS.items())
+    return _table("name | on | what it does", rows)
 
 
 def _formats() -> str:

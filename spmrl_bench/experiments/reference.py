@@ -74,8 +74,8 @@ def entries(model: type[BaseModel]) -> list[Entry]:
         meanings |= _strings_below(owner)
     return [
         Entry(
-            name,
-            allowed(schema["properties"].get(name, {}), schema.get("$defs", {})),
+            field.alias or name,
+            allowed(schema["properties"].get(field.alias or name, {}), schema.get("$defs", {})),
             field.get_default(call_default_factory=True, validated_data={}),
             meanings.get(name, ""),
         )

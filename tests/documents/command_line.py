@@ -117,7 +117,7 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
             if name == "lang":
                 recipe = one
                 load_recipe(one)
-            elif name == "treebank" or (context.command.name, name) == ("validate", "names"):
+            elif name == "treebank" or (context.command.name, name) == ("check", "names"):
                 assert is_known(one) or one == "all", one
             elif name == "variant":
                 load_recipe(recipe).variant(one)
@@ -128,7 +128,7 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
                     _check_setting(pair)
             elif name == "prm":
                 load_prm(one)
-            elif (context.command.name, name) == ("study", "name"):
+            elif (context.command.name, name) == ("run", "name"):
                 assert one in study_names(), one
 
 
