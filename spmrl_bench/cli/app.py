@@ -62,16 +62,19 @@ RENAMED = {
 _CONTINUED = ("train", "eval", "run", "search")
 
 
-# What help lists before all else, in this order.
-_FIRST = ("train", "eval", "parse", "score", "compare", "list", "fetch", "check", "run", "package")
+# Of commands and groups in --help: the way of a run first.
+_ORDER = """
+    train eval parse score compare treebanks runs results systems study model recipes
+    list fetch check add suspects log clean table site install task enter run search
+    package attention heads show
+"""
 
 
 class Commands(TyperGroup):
-    """Commands in the order of their use."""
+    """Turns what the user caused into one line and a status; a defect keeps its traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = {name: place for place, name in enumerate(_FIRST)}
-        return sorted(self.commands, key=lambda name: order.get(name, len(order)))
+        return sorted(self.commands, key=_ORDER.split().index)
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _one_line():

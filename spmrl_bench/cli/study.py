@@ -48,11 +48,13 @@ def study(
     results: ResultsFolder = Path("results"),
     strict: StrictFiles = False,
 ) -> None:
-    """Repeat an analysis of the paper: train its systems, score them on dev, set them side by side.
+    """Repeat an experiment of a paper, and print its table.
+
+    Its systems are trained, scored on dev and set side by side.
 
     Trains what is missing, and goes on where it stopped when the same command is given again;
     rows that differ only in the limits of a trained parser's attention share their runs. The
-    table goes to `studies/NAME-TREEBANK` in the results folder as CSV, Markdown and LaTeX, with
+    table goes to 'studies/NAME-TREEBANK' in the results folder as CSV, Markdown and LaTeX, with
     a figure as PNG and SVG.
 
     Examples:
@@ -63,7 +65,7 @@ def study(
 
         spmrl-bench study encoders --treebank german-mini --set train.max_epochs=5
     """
-    from spmrl_bench.analysis.definition import load_study, study_names
+    from spmrl_bench.analysis.study import load_study, study_names
 
     if name is None:
         rows = [(one, load_study(one)) for one in study_names()]
@@ -73,11 +75,9 @@ def study(
         )
         return
     chosen = load_study(name)
-    from spmrl_bench.analysis.findings import Findings
-    from spmrl_bench.analysis.run_study import run_study
-    from spmrl_bench.analysis.scores import readable_scores
-    from spmrl_bench.analysis.study_table import study_document, write_study
-    from spmrl_bench.analysis.trials import plan_study
+    from spmrl_bench.analysis.study_plan import plan_study
+    from spmrl_bench.analysis.study_run import readable_scores, run_study
+    from spmrl_bench.analysis.study_table import Findings, study_document, write_study
     from spmrl_bench.leaderboard.formats import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 
