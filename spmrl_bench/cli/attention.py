@@ -51,9 +51,9 @@ def attention(
 
     Examples:
 
-        spmrl-bench attention --model runs/NAME --sentence "The cat sat ." --output map.png
+        spmrl-bench model attention --model runs/NAME --sentence "The cat sat ." --output map.png
 
-        spmrl-bench attention --model runs/NAME --sentence "The cat sat ." --layer 3 --head 2
+        spmrl-bench model attention --model runs/NAME --sentence "The cat sat ." --layer 3 --head 2
         --output map.svg
     """
     from spmrl_bench.analysis.attention import draw_actions, draw_heads_of

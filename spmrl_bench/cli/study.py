@@ -59,11 +59,11 @@ def study(
 
     Examples:
 
-        spmrl-bench study
+        spmrl-bench study run
 
-        spmrl-bench study test-time-windows --treebank english-wsj-sample --seeds 3 --jobs 2
+        spmrl-bench study run test-time-windows --treebank english-wsj-sample --seeds 3 --jobs 2
 
-        spmrl-bench study encoders --treebank german-mini --set train.max_epochs=5
+        spmrl-bench study run encoders --treebank german-mini --set train.max_epochs=5
     """
     from spmrl_bench.analysis.study import load_study, study_names
 

@@ -53,7 +53,7 @@ def test_help_fits_a_terminal_and_lists_what_there_is() -> None:
     }
 
 
-@pytest.mark.parametrize("path", LEAVES)
+@pytest.mark.parametrize("path", LEAVES, ids=" ".join)
 def test_help_of_each_command_has_an_example(path: tuple[str, ...]) -> None:
     shown = works(*path, "--help").stdout
     assert f"spmrl-bench {' '.join(path)}" in shown.partition("Example")[2]
