@@ -211,9 +211,7 @@ def test_what_trace_refuses() -> None:
         (*TRACE, "--gold", "(S (N dog)"): "--gold:1:1: sentence 1:",
         (*TRACE, "--gold", GOLD + GOLD): "--gold: found 2 trees",
         (*TRACE, "--gold", GOLD, "--sentence", "a dog"): "--gold: its words are not those",
-        TRACE: "give a --sentence",
         (*TRACE, "--number", "3"): "--number 3: of which treebank?",
-        bank: "--treebank tiny-mini: say which sentence",
         (*bank, "--number", "99"): "--number 99: the split has 8 sentences",
         (*bank, *SENTENCE): "--treebank and --sentence",
     })  # fmt: skip
