@@ -107,9 +107,9 @@ def heads(
         spmrl-bench model heads --model runs/NAME --treebank german-mini --number 17 --errors
     """
     if number is not None or sentence is not None or gold is not None:
-        for name, value in (("a FILE", files), ("--category", category), ("--output", output)):
-            if value:
-                raise SpmrlError(f"{name}: for many sentences, but one sentence is to be traced")
+        for option, of_many in (("a FILE", files), ("--category", category), ("--output", output)):
+            if of_many:
+                raise SpmrlError(f"{option}: for many sentences, but one sentence is to be traced")
         if treebank is not None:
             for name, value in (("sentence", sentence), ("gold", gold), ("tags", tags)):
                 if value is not None:
