@@ -1,15 +1,16 @@
-"""What processes that share a machine need: threads, memory, and an orderly end."""
+"""What processes that share a machine need: threads, cards, memory, and an orderly end."""
 
 from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children, resource_tracker
 from multiprocessing.process import BaseProcess
@@ -19,29 +20,27 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from joblib.externals.loky import ProcessPoolExecutor
 
-_STATUS = Path("/proc/self/status")
-_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+#: What a process of a pool has in work when it is asked to end is saved.
+saved = threading.Event()
+
+_LAST = 30.0  # seconds for that in a process whose parent is gone
 
 
-def end_with_parent(parent: int, before: Callable[[], object] = lambda: None) -> None:
-    """End this process, after ``before``, when its ``parent`` is gone, however."""
+def _end_with_parent(parent: int) -> None:
+    """End this process, by SIGTERM, when the one with this number is gone, however."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
-        before()
+        os.kill(os.getpid(), signal.SIGTERM)
+        saved.wait(_LAST)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def worker_pool(
-    workers: int, threads: int, watch: Callable[[int], None] = end_with_parent
-) -> ProcessPoolExecutor:
-    """Processes of joblib with so many threads each, none of which outlives this one for long.
-
-    ``watch`` sees to that in each of them; it is told the number of this process.
-    """
+def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
+    """Processes of joblib with so many threads each, which get SIGTERM when this one is gone."""
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.backend.resource_tracker import ensure_running
 
@@ -54,7 +53,7 @@ def worker_pool(
         sys.warnoptions.pop()
     return ProcessPoolExecutor(
         max_workers=workers,
-        initializer=watch,
+        initializer=_end_with_parent,
         initargs=(os.getpid(),),
         env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
     )
@@ -94,16 +93,20 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def peak_memory_bytes() -> int | None:
-    """Largest memory this process has held so far; None where the system does not tell."""
+def cards() -> int:
+    """Number of graphics cards that torch sees."""
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def peak_memory_bytes() -> int:
+    """Largest memory this process has held so far."""
     # On Linux, ``getrusage`` counts what the process that started this one held at the time too.
     with suppress(OSError):
-        if found := _PEAK.search(_STATUS.read_text(encoding="ascii", errors="replace")):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if found := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):
             return int(found[1]) * 1024
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

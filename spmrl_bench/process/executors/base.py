@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from spmrl_bench.errors import RunOwnedError, TrainingError
 from spmrl_bench.process.signals import Interrupted, on_signals
@@ -30,6 +30,7 @@ AGAIN, _GLANCE = 2.0, 0.2
 #: another process has it in work (``locked``); it was asked to end and left all in order
 #: (``stopped``); or what did it is gone (``lost``).
 Status = Literal["done", "failed", "locked", "stopped", "lost"]
+Answer: TypeAlias = tuple[Status, Exception | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,8 @@ def status_of(error: Exception | None) -> Status:
 class Executor(Protocol):
     """Does units somewhere, each with its share of the threads of its machine."""
 
-    @property
-    def preemptible(self) -> bool:
-        """Whether others than people stop units, as a batch system that has more urgent work."""
+    #: Whether others than people stop units, as a batch system that has more urgent work.
+    preemptible: bool
 
     @property
     def capacity(self) -> int:
@@ -124,7 +124,7 @@ def run_units(
     ends: Counter[tuple[Status, Unit]] = Counter()
     over: list[Outcome] = []
     signals: list[int] = []
-    stopping = broken_off = False
+    stopping = False
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if signals and number == signal.SIGINT:
@@ -180,7 +180,7 @@ def run_units(
                     if status in ("done", "failed"):
                         end(outcome)
                     elif stopping:
-                        broken_off = True
+                        continue
                     elif status == "locked":
                         if ends[status, unit] == 1:
                             log(f"{unit.title}: waiting, {error}")
@@ -193,6 +193,6 @@ def run_units(
                         end(Outcome(unit, "failed", problem))
         finally:
             executor.close()
-    if signals and (broken_off or waiting or later or (next_unit and next_unit())):
+    if signals and (len(begun) > len(over) or waiting or (next_unit and next_unit())):
         raise Interrupted(signals[0])
     return [outcome for outcome in over if outcome.error is not None]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
 from multiprocessing import active_children
@@ -20,20 +19,17 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.process.devices import cards, device_of_job
 from spmrl_bench.process.executors.base import Outcome, Unit, status_of
 from spmrl_bench.process.pools import (
     available_threads,
-    end_with_parent,
+    cards,
     interrupts_blocked,
+    saved,
     worker_pool,
 )
 from spmrl_bench.process.signals import interrupt, on_signals
 
-# Seconds in which a dead process has a status, and in which one without parent has saved.
-_PATIENCE, _LAST = 10, 30
-
-_idle = threading.Event()  # nothing is in work in this process
+_PATIENCE = 10  # seconds in which a dead process has a status
 
 
 class InProcess:
@@ -80,7 +76,9 @@ class LocalExecutor:
 
     def start(self, unit: Unit) -> str:
         number = min({*range(self.capacity)} - {*self._jobs.values()})
-        device = device_of_job(number, self._device, self._cards)
+        device = self._device
+        if device in ("auto", "cuda") and self._cards > 1:
+            device = f"cuda:{number % self._cards}"
         self._jobs[Job(unit, device, self._threads)] = number
         return f"on {device}" if device != self._device else ""
 
@@ -109,7 +107,7 @@ class Job:
     def __init__(self, unit: Unit, device: str, threads: int) -> None:
         self.unit = unit
         with interrupts_blocked():
-            self.pool = worker_pool(1, threads, _stop_with_parent)
+            self.pool = worker_pool(1, threads)
             before = set(active_children())
             self.future = self.pool.submit(perform, unit, device, threads)
             (self.process,) = set(active_children()) - before
@@ -138,16 +136,6 @@ class Job:
         return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))
 
 
-def _stop_with_parent(parent: int) -> None:
-    """Ask this process to save and end when the one with this number, which started it, is gone."""
-
-    def stop() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        _idle.wait(_LAST)
-
-    end_with_parent(parent, stop)
-
-
 def perform(unit: Unit, device: str, threads: int) -> None:
     """Do a unit; this is what its process does."""
     signal.signal(signal.SIGTERM, interrupt)  # where the unit says nothing else
@@ -161,4 +149,4 @@ def perform(unit: Unit, device: str, threads: int) -> None:
         unit.function(*unit.arguments, device=device, console=console)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be sent
-        _idle.set()
+        saved.set()

@@ -21,17 +21,14 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 from contextlib import redirect_stderr, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
-from spmrl_bench.process.executors.base import Outcome, Status, Unit, status_of
+from spmrl_bench.process.executors.base import Answer, Outcome, Unit, status_of
 from spmrl_bench.process.executors.local import perform
 from spmrl_bench.process.pools import interrupts_blocked
 from spmrl_bench.process.signals import interrupt
@@ -43,19 +40,17 @@ if TYPE_CHECKING:
     Job: TypeAlias = submitit.Job[Any]
 
 Count = Annotated[int, Field(ge=1)]
-Answer: TypeAlias = tuple[Status, Exception | None]
 
 #: Seconds that the controller may be silent.
 PATIENCE = 600.0
 # Seconds that one answer of it may take, and after which jobs are told again to stop.
 _ONE_ANSWER, _REMIND = 60.0, 30.0
-_PROGRAMS = ("sbatch", "srun", "squeue", "scancel")
 
-# States after which a job is not gone on with, with two that SLURM does not name so.
-_NEVER_BEGAN, _UNLISTED = "CANCELLED before it began", "no longer listed"
+# States after which a job is not gone on with, and what is none of SLURM's.
+_UNLISTED = "no longer listed"
 _ENDS = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"),
-    *("PREEMPTED", "REVOKED", "TIMEOUT", _NEVER_BEGAN, _UNLISTED),
+    *("PREEMPTED", "REVOKED", "TIMEOUT", _UNLISTED),
 }
 
 
@@ -106,15 +101,6 @@ class SlurmSettings(BaseModel):
         }
 
 
-@dataclass(eq=False)
-class _Work:
-    """A unit that a job has, and since when the job is over without a result."""
-
-    unit: Unit
-    job: Job
-    missed: float | None = None
-
-
 class SlurmExecutor:
     """Jobs of SLURM; any of them may be told to make room for another."""
 
@@ -136,24 +122,18 @@ class SlurmExecutor:
             raise SpmrlError(
                 "jobs of SLURM need the package submitit: pip install 'spmrl-bench[slurm]'"
             ) from None
-        if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
-            raise SpmrlError(
-                f"no program '{missing[0]}' here, with which SLURM is told what to do: give the "
-                "command on a machine of the cluster"
-            )
-        self._submitit, self._settings = submitit, settings
+        if shutil.which("sbatch") is None:
+            raise SpmrlError("no program 'sbatch' here: give the command on a machine of SLURM's")
+        self._submitit, self._settings, self.capacity = submitit, settings, settings.queued
         self._folder = folder.absolute()
         # A card of somebody else may be seen by a job that asked for none.
         self._device = ("cuda" if settings.gpus else "cpu") if device == "auto" else device
         self._collected: list[Unit] = []  # not handed over yet
-        self._works: list[_Work] = []
+        self._jobs: dict[Job, Unit] = {}
+        self._missed: dict[Job, float] = {}  # since when those are over that have no result
         self._next_look = 0.0
         self._next_reminder: float | None = None  # where all are asked to stop
         self._answered = time.monotonic()
-
-    @property
-    def capacity(self) -> int:
-        return self._settings.queued
 
     def start(self, unit: Unit) -> str:
         self._collected.append(unit)  # it is handed over with others at the next look
@@ -164,12 +144,12 @@ class SlurmExecutor:
             time.sleep(min(wait, seconds))
             return []
         now = time.monotonic()
-        found = self._ended_jobs(now) if self._works else []
+        found = self._ended_jobs(now) if self._jobs else []
         if self._next_reminder is not None:
             stopped = TrainingError("it was not handed over yet")
             found += [Outcome(unit, "stopped", stopped) for unit in self._collected]
             self._collected = []
-            if self._works and now >= self._next_reminder:
+            if self._jobs and now >= self._next_reminder:
                 # What they are told before their program has begun they do not hear.
                 self._next_reminder = now + _REMIND
                 self._scancel("--state=PENDING")
@@ -183,59 +163,55 @@ class SlurmExecutor:
         self._next_reminder = self._next_look = 0.0
 
     def close(self) -> None:
-        if self._works:
+        if self._jobs:
             self._scancel()  # they get SIGTERM, and some seconds to save
-        self._works, self._collected = [], []
 
     def _scancel(self, *options: str) -> None:
         """Tell SLURM something about all jobs; those that it does not know any more have ended."""
-        _output("scancel", "--quiet", *options, *(work.job.job_id for work in self._works))
+        _output("scancel", "--quiet", *options, *(job.job_id for job in self._jobs))
 
     def _ended_jobs(self, now: float) -> list[Outcome]:
         if (states := self._states(now)) is None:
             return []
         # A network's file system tells late of a single file that has appeared.
         files: set[Path] = set()
-        for folder in {work.job.paths.folder for work in self._works}:
+        for folder in {job.paths.folder for job in self._jobs}:
             with suppress(OSError):
                 files.update(folder.iterdir())
         found: list[Outcome] = []
-        for work in list(self._works):
-            answer = _answer_of(work.job) if work.job.paths.result_pickle in files else None
-            if outcome := self._outcome(work, answer, states.get(work.job.job_id, _UNLISTED), now):
-                self._works.remove(work)
-                if outcome.status not in ("failed", "lost"):
-                    _remove_files(work.job)
-                found.append(outcome)
+        for job, unit in list(self._jobs.items()):
+            left = _answer_of(job) if job.paths.result_pickle in files else None
+            if answer := self._answer(job, left, states.get(job.job_id, _UNLISTED), now):
+                del self._jobs[job]
+                if answer[0] not in ("failed", "lost"):
+                    _remove_files(job)
+                found.append(Outcome(unit, *answer))
         return found
 
-    def _outcome(
-        self, work: _Work, answer: Answer | None, state: str, now: float
-    ) -> Outcome | None:
-        """How a unit has ended, of which its job may have left an answer."""
+    def _answer(self, job: Job, left: Answer | None, state: str, now: float) -> Answer | None:
+        """How the unit of a job has ended, of which it may have left an answer."""
         if state not in _ENDS:
-            work.missed = None
+            self._missed.pop(job, None)
             # SLURM itself begins one again that was told to make room; and a unit that is to be
             # begun again here had better not meet its own job.
-            if answer is None or answer[0] in ("stopped", "locked"):
-                return None
-        if answer is not None:
-            return Outcome(work.unit, *answer)
-        work.missed = work.missed or now
-        problem = f"SLURM job {work.job.job_id} is {state}"
-        if state != _NEVER_BEGAN:
-            if now - work.missed < self.grace:
-                return None
-            problem += f", without a result; {_end_of_log(work.job)}"
-        made_room = self._next_reminder is not None or state == "PREEMPTED"
-        return Outcome(work.unit, "stopped" if made_room else "lost", TrainingError(problem))
+            return None if left is not None and left[0] in ("stopped", "locked") else left
+        if left is not None:
+            return left
+        stopping = self._next_reminder is not None
+        # Of one that was cancelled while it waited nothing is to come.
+        waits = 0.0 if stopping and state == "CANCELLED" else self.grace
+        if now - self._missed.setdefault(job, now) < waits:
+            return None
+        problem = f"SLURM job {job.job_id} is {state}, without a result; {_end_of_log(job)}"
+        made_room = stopping or state == "PREEMPTED"
+        return "stopped" if made_room else "lost", TrainingError(problem)
 
     def _states(self, now: float) -> dict[str, str] | None:
         """The states of all jobs of this user, by their numbers; None is no answer now.
 
         SLURM remembers a job for some minutes after its end. No answer for long is a SpmrlError.
         """
-        which = ("--array", "--states=all", f"--user={os.getuid()}", "--format=%i|%T|%M")
+        which = ("--array", "--states=all", f"--user={os.getuid()}", "--format=%i|%T")
         answer, problem = _output("squeue", "--noheader", *which)
         if problem:
             if now - self._answered > PATIENCE:
@@ -245,11 +221,7 @@ class SlurmExecutor:
                 )
             return None
         self._answered = now
-        rows = (line.strip().split("|") for line in answer.splitlines())
-        return {
-            name: _NEVER_BEGAN if (state, used) == ("CANCELLED", "0:00") else state
-            for name, state, used in rows
-        }
+        return dict(line.strip().split("|") for line in answer.splitlines())
 
     def _hand_over(self) -> list[Outcome]:
         """Hand over what was collected; returns the units that another process has in work."""
@@ -285,7 +257,7 @@ class SlurmExecutor:
             ) from None
         except RuntimeError as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if self._works:  # it may take them when these have ended
+            if self._jobs:  # it may take them when these have ended
                 self._collected = units
                 return locked
             lines = [line.removeprefix("sbatch: error: ") for line in str(error).splitlines()]
@@ -294,7 +266,7 @@ class SlurmExecutor:
                 "the settings of [slurm]: partition, account, qos, minutes, memory_gb, cpus, gpus, "
                 "queued, extra; 'sinfo' lists what the cluster has"
             ) from None
-        self._works += map(_Work, units, jobs)
+        self._jobs.update(zip(jobs, units, strict=True))
         return locked
 
 
@@ -331,18 +303,16 @@ def _answer_of(job: Job) -> Answer:
         status, problem = answer
         return status, problem
     last = str(answer).strip().rpartition("\n")[2]
-    return "failed", TrainingError(f"its job did not begin: {last}; {_end_of_log(job)}")
+    return "failed", TrainingError(f"its job ended with {last}; {_end_of_log(job)}")
 
 
 def _end_of_log(job: Job) -> str:
     """Where the log of a job is and how it ends, in words."""
     path = job.paths.stderr
-    try:
-        end = path.read_bytes()[-4096:].decode(errors="replace")
-    except OSError:
-        return f"it has no log ({path})"
-    lines = [line.strip() for line in end.splitlines() if line.strip()]
-    return f"its log {path} ends with: {' | '.join(lines[-3:])}"
+    with suppress(OSError):
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        return f"its log {path} ends with: {' | '.join(filter(None, lines[-4:]))}"
+    return f"it has no log ({path})"
 
 
 def _remove_files(job: Job) -> None:
@@ -363,19 +333,15 @@ def do_unit(pickled: bytes, device: str, threads: int) -> Answer:
 
     submitit has handlers of its own, which ignore SIGTERM and have the job queued again when its
     time is almost over. Both are to mean the same as on one's own machine: finish the batch, save,
-    end. So handlers are replaced before the unit is read, whose modules are many.
+    end. So handlers are replaced before the unit is read, whose modules are many. A defect is
+    raised: submitit notes its traceback.
     """
     from submitit import JobEnvironment
 
-    environment, near_the_end = JobEnvironment(), False
-
-    def make_way(number: int, frame: FrameType | None) -> None:
-        nonlocal near_the_end
-        near_the_end = True
-        signal.raise_signal(signal.SIGTERM)
-
+    environment = JobEnvironment()
+    almost_over = signal.Signals[f"SIG{environment.USR_SIG}"]
     signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.Signals[f"SIG{environment.USR_SIG}"], make_way)
+    signal.signal(almost_over, lambda *_: signal.raise_signal(signal.SIGTERM))
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
     try:
         # SLURM starts a job again whose node failed or that made room for another; what the first
@@ -384,13 +350,10 @@ def do_unit(pickled: bytes, device: str, threads: int) -> Answer:
         for path in (result, result.with_name(f"{result.name}.save_tmp")):
             path.unlink(missing_ok=True)
         perform(pickle.loads(pickled), device, threads)
-    except Exception as error:
-        if not isinstance(error, SpmrlError):  # a defect, whose traceback is not sent otherwise
-            error.add_note("".join(traceback.format_exception(error)))
+    except SpmrlError as error:
         return status_of(error), error
     except (KeyboardInterrupt, SystemExit):
-        why = "came near its time limit" if near_the_end else "was told to stop"
-        return "stopped", TrainingError(f"its job {why}")
+        return "stopped", TrainingError("its job was told to stop, or its time is almost over")
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be written
     return "done", None
