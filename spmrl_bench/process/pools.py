@@ -60,11 +60,9 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
 
 
 def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None:
-    """End the processes of a pool at once; ``before`` are the children that were there before it.
-
-    A thread of joblib's does it, which may stumble over work that is dropped while it looks at it,
-    and leave processes behind that the end of this one would wait for.
-    """
+    """End the processes of a pool at once, except the children ``before`` it."""
+    # The thread of joblib's that does it may stumble over work that is dropped meanwhile, and leave
+    # processes behind that the end of this one would wait for.
     report = threading.excepthook
     threading.excepthook = lambda _: None
     try:
@@ -74,10 +72,16 @@ def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None
     finally:
         threading.excepthook = report
         for process in active_children():
-            if process not in before and process.pid is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
+            if process not in before:
+                kill(process)
                 process.join()
+
+
+def kill(process: BaseProcess) -> None:
+    """End a process of joblib's at once; its own way needs a program that small systems lack."""
+    if process.pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def available_threads() -> int:
@@ -113,10 +117,7 @@ def peak_memory_bytes() -> int:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Within it, Ctrl-C waits; processes that are started there never see it.
-
-    It goes to all processes of a terminal, but only this one should speak about it.
-    """
+    """Within it, Ctrl-C, which all processes of a terminal get, waits; new ones never see it."""
     # It comes with the first process otherwise, and leaves the signal unblocked.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

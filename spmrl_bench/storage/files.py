@@ -165,7 +165,7 @@ def remove_orphans(folder: Path) -> None:
             if found["machine"] == _machine():
                 orphan = is_dead(int(found["pid"]), found["birth"])
             else:
-                orphan = found["machine"] and time.time() - changed > _FORGOTTEN
+                orphan = bool(found["machine"]) and time.time() - changed > _FORGOTTEN
             target = folder / found["name"]
             if orphan and found["state"] == "old" and not target.exists():
                 os.rename(place, target)

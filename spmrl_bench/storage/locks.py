@@ -131,9 +131,10 @@ def _read(lock: Path) -> tuple[Owner, float] | None:
     try:
         return Owner.model_validate_json(text), touched / 1e9
     except ValidationError:  # it is not written whole yet, or never; nothing but its age is known
-        fields = {"machine": "unknown", "pid": 0, "birth": "", "token": str(touched)}
-        since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
-        return Owner.model_construct(**fields, since=since), touched / 1e9
+        since, token = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC), str(touched)
+        values = ("unknown", 0, "", since, token)
+        unknown = Owner.model_construct(**dict(zip(Owner.model_fields, values, strict=True)))
+        return unknown, touched / 1e9
 
 
 def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:

@@ -19,6 +19,7 @@ from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
 from spmrl_bench.storage import locks
 from spmrl_bench.storage.locks import SILENCE, LockedError, holder, lock_of, locked
 from tests.conftest import PATIENCE
+from tests.process.executors.observing import until
 
 LOCK = lock_of(Path("run"))
 OWNER = """
@@ -153,9 +154,7 @@ def test_the_owner_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "BEAT", 0.01)
     with locked(LOCK):
         age(1000)
-        until = time.monotonic() + PATIENCE
-        while time.time() - LOCK.stat().st_mtime > 500:
-            assert time.monotonic() < until
+        until(lambda: time.time() - LOCK.stat().st_mtime < 500)
 
 
 @pytest.mark.parametrize("taken", [True, False], ids=["taken", "taken and left"])

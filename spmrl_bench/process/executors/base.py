@@ -1,9 +1,8 @@
 """Units of work, executors, which do them somewhere, and the loop that has many of them done.
 
-A unit is a function with its arguments, which leaves what it does in files, so that any process
-that sees the same folders may do it, be killed at any moment, and begin it again. An executor says
-how each has ended; :func:`run_units` decides what is done about that. It keeps nothing but what it
-can learn again from the folders of the units, so it may be killed at any moment too.
+A unit leaves what it does in files, so that any process that sees the same folders may do it, be
+killed at any moment, and begin it again. An executor says how each has ended; :func:`run_units`
+decides what is done about that, and may be killed at any moment too.
 """
 
 from __future__ import annotations
@@ -37,22 +36,19 @@ Answer: TypeAlias = tuple[Status, Exception | None]
 class Unit:
     """A piece of work.
 
-    Attributes:
-        function: of a module. It is called with the arguments, which can be pickled, and two more
-            by name: ``device``, and ``console``, where it may speak (None leaves that to it).
-        folder: that it works in.
-        cost: how long it takes, compared with others.
+    The function, of a module, is called with the arguments, which can be pickled, and two more by
+    name: ``device``, and ``console``, where it may speak (None leaves that to it).
     """
 
     title: str
     function: Callable[..., None]
     arguments: tuple[Any, ...]
-    folder: Path | None = None
-    cost: float = 1.0
+    folder: Path | None = None  # that it works in
+    cost: float = 1.0  # how long it takes, compared with others
 
 
 class Outcome(NamedTuple):
-    """A unit, how it has ended, and why, in words for the user where it has not failed."""
+    """A unit, how it has ended, and why."""
 
     unit: Unit
     status: Status

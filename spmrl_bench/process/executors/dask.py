@@ -23,6 +23,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.process.executors.base import Answer, Outcome, Unit
 from spmrl_bench.process.executors.local import Job
+from spmrl_bench.process.pools import kill
 
 #: Seconds between two looks at which workers there are, and in which an answer should come.
 _LOOK, _PATIENCE = 1.0, 30.0
@@ -41,7 +43,12 @@ class DaskExecutor:
     preemptible = False
 
     def __init__(
-        self, address: str, shared: Path, *, device: str = "auto", log: Callable[[str], None] = str
+        self,
+        address: str,
+        shared: Path,
+        *,
+        device: str = "auto",
+        log: Callable[[str], object] = str,
     ) -> None:
         """Connect to a cluster; a SpmrlError says that there is none, or no library for it.
 
@@ -239,7 +246,4 @@ def _stop(driver: str, at_once: bool = False) -> None:
     with _starting:
         _asked.add(driver)
         for job in list(_jobs[driver]):
-            if at_once:
-                job.kill()
-            else:
-                job.process.terminate()
+            (kill if at_once else BaseProcess.terminate)(job.process)

@@ -8,11 +8,9 @@ of threads and in the same order as it would alone: what comes out is the same t
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import suppress
 from multiprocessing import active_children
 
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -24,6 +22,7 @@ from spmrl_bench.process.pools import (
     available_threads,
     cards,
     interrupts_blocked,
+    kill,
     saved,
     worker_pool,
 )
@@ -95,7 +94,7 @@ class LocalExecutor:
 
     def close(self) -> None:
         for job in self._jobs:
-            job.kill()
+            kill(job.process)
         for job in self._jobs:
             job.pool.shutdown()
         self._jobs.clear()
@@ -111,12 +110,6 @@ class Job:
             before = set(active_children())
             self.future = self.pool.submit(perform, unit, device, threads)
             (self.process,) = set(active_children()) - before
-
-    def kill(self) -> None:
-        """End it at once; the pool's own way needs a program that small systems lack."""
-        if self.process.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self.process.pid, signal.SIGKILL)
 
     def outcome(self) -> Outcome:
         """How it has ended; waits for that, and for the end of the process."""

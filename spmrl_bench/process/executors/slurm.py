@@ -41,10 +41,9 @@ if TYPE_CHECKING:
 
 Count = Annotated[int, Field(ge=1)]
 
-#: Seconds that the controller may be silent.
-PATIENCE = 600.0
-# Seconds that one answer of it may take, and after which jobs are told again to stop.
-_ONE_ANSWER, _REMIND = 60.0, 30.0
+#: Seconds that the controller may be silent: in all, and asked once.
+PATIENCE, _ONE_ANSWER = 600.0, 60.0
+_REMIND = 30.0  # seconds after which jobs are told again to stop
 
 # States after which a job is not gone on with, and what is none of SLURM's.
 _UNLISTED = "no longer listed"
@@ -109,12 +108,9 @@ class SlurmExecutor:
     interval, grace = 5.0, 60.0
 
     def __init__(self, settings: SlurmSettings, folder: Path, device: str = "auto") -> None:
-        """Nothing is handed over yet; a SpmrlError says that submitit or SLURM is not there.
+        """Raise a SpmrlError if submitit or SLURM is not there.
 
-        Args:
-            settings: of the jobs.
-            folder: for files of jobs, which all nodes see under the same name.
-            device: of units; ``auto`` is a graphics card if the settings have one, else the CPU.
+        All nodes see the ``folder``, for files of jobs, under the same name.
         """
         try:
             import submitit
@@ -167,7 +163,6 @@ class SlurmExecutor:
             self._scancel()  # they get SIGTERM, and some seconds to save
 
     def _scancel(self, *options: str) -> None:
-        """Tell SLURM something about all jobs; those that it does not know any more have ended."""
         _output("scancel", "--quiet", *options, *(job.job_id for job in self._jobs))
 
     def _ended_jobs(self, now: float) -> list[Outcome]:
@@ -207,12 +202,12 @@ class SlurmExecutor:
         return "stopped" if made_room else "lost", TrainingError(problem)
 
     def _states(self, now: float) -> dict[str, str] | None:
-        """The states of all jobs of this user, by their numbers; None is no answer now.
+        """The states of all jobs of this user, those of the last minutes too; None is no answer.
 
-        SLURM remembers a job for some minutes after its end. No answer for long is a SpmrlError.
+        No answer for long is a SpmrlError.
         """
-        which = ("--array", "--states=all", f"--user={os.getuid()}", "--format=%i|%T")
-        answer, problem = _output("squeue", "--noheader", *which)
+        which = ("--noheader", "--array", "--states=all", f"--user={os.getuid()}")
+        answer, problem = _output("squeue", *which, "--format=%i|%T")
         if problem:
             if now - self._answered > PATIENCE:
                 raise SpmrlError(
@@ -225,13 +220,13 @@ class SlurmExecutor:
 
     def _hand_over(self) -> list[Outcome]:
         """Hand over what was collected; returns the units that another process has in work."""
-        locked: list[Outcome] = []
-        units: list[Unit] = []
-        for unit in self._collected:
-            if unit.folder is not None and (owner := holder(lock := lock_of(unit.folder))):
-                locked.append(Outcome(unit, "locked", LockedError(lock, owner)))
-            else:
-                units.append(unit)
+        locked = [
+            Outcome(unit, "locked", LockedError(lock, owner))
+            for unit in self._collected
+            if unit.folder and (owner := holder(lock := lock_of(unit.folder)))
+        ]
+        in_work = {each.unit for each in locked}
+        units = [unit for unit in self._collected if unit not in in_work]
         self._collected = []
         if not units:
             return locked
@@ -251,10 +246,8 @@ class SlurmExecutor:
                     for unit in units
                 ]
         except OSError as error:
-            raise SpmrlError(
-                f"{folder}: cannot be written: {error.strerror}. {remedy(error)}, or choose "
-                "another --runs folder"
-            ) from None
+            advice = f"{remedy(error)}, or choose another --runs folder"
+            raise SpmrlError(f"{folder}: cannot be written: {error.strerror}. {advice}") from None
         except RuntimeError as error:
             shutil.rmtree(folder, ignore_errors=True)
             if self._jobs:  # it may take them when these have ended
@@ -289,7 +282,7 @@ def _output(*command: str) -> tuple[str, str]:
 def _answer_of(job: Job) -> Answer:
     """How the unit of a job has ended, as its result says.
 
-    A pickle can do anything when it is read, so that only one of this user is.
+    A pickle can do anything when it is read: only one of this user is.
     """
     path = job.paths.result_pickle
     try:
@@ -307,7 +300,6 @@ def _answer_of(job: Job) -> Answer:
 
 
 def _end_of_log(job: Job) -> str:
-    """Where the log of a job is and how it ends, in words."""
     path = job.paths.stderr
     with suppress(OSError):
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -316,7 +308,7 @@ def _end_of_log(job: Job) -> str:
 
 
 def _remove_files(job: Job) -> None:
-    """Remove what a job has left, and its folder with the last of them."""
+    """Remove what a job has left, and its folder with the last job."""
     paths = job.paths
     with suppress(OSError):
         for path in (paths.submitted_pickle, paths.result_pickle, paths.stdout, paths.stderr):
@@ -329,12 +321,11 @@ def _remove_files(job: Job) -> None:
 
 
 def do_unit(pickled: bytes, device: str, threads: int) -> Answer:
-    """Do a unit; how it ended is the result of the job, and signals let it save.
+    """Do a unit; how it ended is the result of the job. A defect is raised: submitit notes it.
 
-    submitit has handlers of its own, which ignore SIGTERM and have the job queued again when its
-    time is almost over. Both are to mean the same as on one's own machine: finish the batch, save,
-    end. So handlers are replaced before the unit is read, whose modules are many. A defect is
-    raised: submitit notes its traceback.
+    submitit's handlers ignore SIGTERM and have the job queued again when its time is almost over.
+    Both are to mean the same as on one's own machine: finish the batch, save, end. So handlers are
+    replaced before the unit is read, whose modules are many.
     """
     from submitit import JobEnvironment
 

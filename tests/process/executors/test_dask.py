@@ -15,18 +15,14 @@ from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.parsers.baselines import AttachNeighbour
-from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
 from spmrl_bench.storage.living import process_start_time
-from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
-from tests.parsing.text_folders import left_over, results, streamed, tokens, write
-from tests.process.executors.observing import all_of, until
+from tests.process.executors.observing import all_of, until, ways
 from tests.process.executors.work import diverge, fail_below, note, refuse, steps, wait
 
 distributed = pytest.importorskip("distributed")
@@ -67,14 +63,17 @@ def executor(cluster: str, tmp_path: Path) -> Iterator[DaskExecutor]:
 
 def test_units_end_in_their_own_ways(executor: DaskExecutor, tmp_path: Path) -> None:
     assert executor.capacity == 2
-    first = [Unit("note", note, (str(tmp_path / "noted"),)), Unit("diverge", diverge, ())]
-    places = [executor.start(unit) for unit in first]
+    units = [
+        Unit("note", note, (str(tmp_path / "noted"),)),
+        Unit("diverge", diverge, ()),
+        Unit("refuse", refuse, ()),
+    ]
+    places = [executor.start(unit) for unit in units[:2]]
     assert len(set(places)) == 2
     assert all(place.startswith("on worker 127.0.0.1:") for place in places)
     found = all_of(executor, 2)
-    executor.start(Unit("refuse", refuse, ()))
-    found |= all_of(executor, 1)
-    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
+    executor.start(units[2])
+    assert ways(found | all_of(executor, 1)) == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
         "refuse": ("locked", "process 7 trains here"),
@@ -177,7 +176,7 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
 def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.5)
     with pytest.raises(SpmrlError, match=r"--on dask://localhost:1: no answer .*'dask scheduler'"):
-        DaskExecutor("tcp://localhost:1", tmp_path)
+        DaskExecutor("tcp://localhost:1", tmp_path, device="cpu")
 
 
 def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
@@ -206,27 +205,3 @@ def what_counts(record: Record) -> dict[str, object]:
     told = record.model_dump(mode="json", exclude={**left_out, "dev": speed, "test": speed})
     assert record.training is not None
     return told | {"updates": record.training.updates, "epochs": record.training.epochs}
-
-
-# Folders -----------------------------------------------------------------------------------
-
-
-@pytest.mark.campaign
-def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
-    """With the bytes that ``parse`` writes here; given again, nothing is left."""
-    model, outputs = tmp_path / "model", tmp_path / "out"
-    AttachNeighbour({"side": "right", "root": "root", "any": "dep", "by_tag": {}}).save(model)
-    texts = {"a.txt": tokens(11_000), "deep/b.txt.gz": tokens(6_000, 100), "c.txt": b""}
-    write(tmp_path / "in", texts)
-    command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
-    command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]
-    done = cli(*command)
-    assert done.exit_code == 0, done.output
-    for number in (1, 2):
-        assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
-    assert results(outputs) == {
-        name: streamed(model, data, "tokens", ParseOptions()) for name, data in texts.items()
-    }
-    assert left_over(outputs) == []
-    assert "3 of 3 files parsed" in done.stderr
-    assert "all 3 files are parsed" in cli(*command).stderr

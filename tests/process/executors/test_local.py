@@ -15,7 +15,7 @@ from spmrl_bench.process.executors import local
 from spmrl_bench.process.executors.base import Outcome, Unit, run_units
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
 from spmrl_bench.process.signals import Interrupted
-from tests.process.executors.observing import all_of, until
+from tests.process.executors.observing import all_of, until, ways
 from tests.process.executors.work import die, diverge, note, refuse, wait
 
 
@@ -31,7 +31,7 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [executor.start(unit) for unit in units] == [""] * 4
     found = all_of(executor, 4)
     executor.close()
-    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
+    assert ways(found) == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
         "refuse": ("locked", "process 7 trains here"),

@@ -9,7 +9,6 @@ import os
 import pickle
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -34,24 +33,14 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv(f"SUBMITIT_{name}", value)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     earlier = [tmp_path / "7_0_result.pkl", tmp_path / "7_0_result.pkl.save_tmp"]
-    noted = str(tmp_path / "noted")
+    noted, told = str(tmp_path / "noted"), "its job was told to stop, or its time is almost over"
     with on_signals(signal.SIG_IGN, signal.SIGTERM, signal.SIGUSR2, signal.SIGCONT):  # type: ignore[arg-type]
         for function, argument, how, problem in (
             (note, noted, "done", "None"),
             (diverge, None, "failed", "diverged"),
             (refuse, None, "locked", "process 7 trains here"),
-            (
-                tell_oneself,
-                signal.SIGTERM,
-                "stopped",
-                "its job was told to stop, or its time is almost over",
-            ),
-            (
-                tell_oneself,
-                signal.SIGUSR2,
-                "stopped",
-                "its job was told to stop, or its time is almost over",
-            ),
+            (tell_oneself, signal.SIGTERM, "stopped", told),
+            (tell_oneself, signal.SIGUSR2, "stopped", told),
         ):
             for path in earlier:
                 path.touch()
@@ -82,6 +71,11 @@ class Played(SlurmExecutor):
     def says(self, *rows: str) -> None:
         """What ``squeue`` prints."""
         (self.place / "queue").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+
+    def seen(self, *rows: str) -> list[Outcome]:
+        """What has ended when ``squeue`` prints this."""
+        self.says(*rows)
+        return self.outcomes(0.0)
 
     def answers(self, *answer: object) -> None:
         """What job 77 leaves as its result."""
@@ -162,40 +156,25 @@ def test_a_job_that_is_over_without_a_result(
 ) -> None:
     executor = Played(played)
     executor.begin()
-    executor.says("77|RUNNING")
-    assert executor.outcomes(0.1) == []
-    executor.says(row) if row else executor.says()
-    begun = time.monotonic()
+    assert executor.seen("77|RUNNING") == []
+    assert executor.seen(*filter(None, [row])) == []  # a slow file system may have its result
     ended = executor.one()
     assert ended.status == how
     assert f"SLURM job 77 is {problem}" in str(ended.error)
-    # A slow file system may still have its result.
-    assert time.monotonic() - begun >= SlurmExecutor.grace
 
 
-def test_a_job_that_slurm_begins_again_has_time_for_its_result_again(played: Path) -> None:
+def test_a_job_that_slurm_begins_again_or_that_makes_room_is_not_over(played: Path) -> None:
+    """And has the time for its result once more."""
     executor = Played(played)
     executor.begin()
     for state in ("RUNNING", "NODE_FAIL", "RUNNING"):
-        executor.says(f"77|{state}")
-        assert executor.outcomes(0.0) == []
-    time.sleep(SlurmExecutor.grace)
-    executor.says("77|COMPLETED")
-    assert executor.outcomes(0.0) == []
-    executor.answers("done", None)
-    assert executor.one().status == "done"
-    assert list((played / ".slurm").iterdir()) == []
-
-
-def test_one_that_makes_room_is_not_over_before_slurm_says_so(played: Path) -> None:
-    executor = Played(played)
-    executor.begin()
+        assert executor.seen(f"77|{state}") == []
     executor.answers("stopped", None)
     for state in ("COMPLETING", "PENDING", "RUNNING"):
-        executor.says(f"77|{state}")
-        assert executor.outcomes(0.0) == []
-    executor.says("77|COMPLETED")
-    assert executor.one().status == "stopped"
+        assert executor.seen(f"77|{state}") == []
+    executor.answers("done", None)
+    assert [each.status for each in executor.seen("77|COMPLETED")] == ["done"]
+    assert list((played / ".slurm").iterdir()) == []
 
 
 def test_what_another_process_has_in_work_is_not_handed_over(played: Path) -> None:
@@ -227,40 +206,33 @@ def test_a_silent_controller_is_waited_for_but_not_for_ever(
     executor = Played(played)
     executor.begin()
     (played / "queue").unlink()
-    assert executor.outcomes(0.5) == []  # longer than a job may be without a result
-    executor.says("77|RUNNING")
     assert executor.outcomes(0.0) == []
-    (played / "queue").unlink()
     monkeypatch.setattr(slurm, "PATIENCE", 0.0)
     with pytest.raises(SpmrlError, match=r"SLURM has not answered .*give the same command again"):
         executor.outcomes(0.0)
 
 
-def test_units_that_slurm_does_not_take_are_one_error_unless_others_are_in_work(
+def test_units_that_slurm_does_not_take_are_an_error_unless_others_are_in_work(
     played: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Then they may be taken when these have ended."""
     said = "sbatch: error: invalid partition specified: fats\nsbatch: error: Batch job failed"
+    executor = Played(played)
+    executor.begin()
     (played / "refusal").write_text(said, encoding="utf-8")
+    executor.begin("b")
+    assert executor.seen("77|RUNNING") == []
+    (played / "refusal").unlink()
+    assert executor.seen("77|RUNNING") == []
+    assert len(executor.calls("sbatch")) == 4  # and now the second was taken
+    (played / "refusal").write_text(said, encoding="utf-8")
+    other = Played(played, partition="fats")
     with pytest.raises(SpmrlError) as caught:
-        Played(played, partition="fats").begin()
+        other.begin()
     assert str(caught.value).startswith(
         "SLURM takes no jobs (invalid partition specified: fats; Batch job failed). Look at the "
         "settings of [slurm]: partition, account, "
     )
     assert capfd.readouterr() == ("", "")
-    assert list((played / ".slurm").iterdir()) == []
-    (played / "refusal").rename(played / "away")
-    executor = Played(played)
-    executor.begin()
-    executor.says("77|RUNNING")
-    (played / "away").rename(played / "refusal")
-    executor.begin("b")
-    (played / "refusal").unlink()
-    before = len(executor.calls("sbatch"))
-    for _ in range(2):
-        executor.outcomes(0.0)
-    assert len(executor.calls("sbatch")) == before + 1
 
 
 def test_an_answer_of_somebody_else_is_not_read(
@@ -291,7 +263,6 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ("settings", "problem"),
     [
         ({"gpus": 2}, "less than or equal to 1"),
-        ({"minutes": 0}, "greater than or equal to 1"),
         ({"extra": {"output": "x"}}, "output: set by the program itself"),
         ({"extra": {"exclusive": False}}, "exclusive"),
         ({"nodes": 2}, "Extra inputs"),
@@ -302,10 +273,6 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], problem: 
         SlurmSettings.model_validate(settings)
 
 
-@pytest.mark.parametrize(
-    ("gpus", "device", "expected"), [(0, "auto", "cpu"), (1, "auto", "cuda"), (1, "cpu", "cpu")]
-)
-def test_a_card_is_used_where_one_is_asked_for(
-    played: Path, gpus: int, device: str, expected: str
-) -> None:
-    assert SlurmExecutor(SlurmSettings(gpus=gpus), played, device)._device == expected
+def test_a_card_is_used_where_one_is_asked_for(played: Path) -> None:
+    for gpus, device, expected in ((0, "auto", "cpu"), (1, "auto", "cuda"), (1, "cpu", "cpu")):
+        assert SlurmExecutor(SlurmSettings(gpus=gpus), played, device)._device == expected
