@@ -44,8 +44,7 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.backend.resource_tracker import ensure_running
 
-    # Joblib's tracker removes what an interrupt left this process no time for, and would warn of
-    # it beside the one message that an interrupted program gives.
+    # Joblib's tracker would warn of what an interrupt left this process no time to remove.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     try:
         ensure_running()
@@ -87,14 +86,13 @@ def kill(process: BaseProcess) -> None:
 def available_threads() -> int:
     """Threads that all processes together should use."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(asked) if asked.isdecimal() and int(asked) > 0 else usable_cores()
+    return (int(asked) if asked.isdecimal() else 0) or usable_cores()
 
 
 def usable_cores() -> int:
     """Cores of the processor that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def cards() -> int:

@@ -86,7 +86,7 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     try:
         _fsync(path.parent)
     finally:
-        for place in (old, *(path.with_name(f".{path.name}.{state}") for state in ("old", "new"))):
+        for place in (old, *(path.with_name(f".{path.name}.{end}") for end in ("old", "new"))):
             _remove(place)
 
 

@@ -1,13 +1,11 @@
 """Locks on a shared folder, whose owner may be any process of any machine and may die at any time.
 
-A lock is a small file that says which process of which machine has it; who creates it has the lock
-until it removes it. One that was left behind is recognised on the same machine by the process,
-which is gone, and anywhere else by its age, by the clock of the file system, because the owner
-touches it every half minute. A machine that sleeps for longer than :data:`SILENCE` may lose its
-lock; the owner notices that when it wakes up, and ends its process as SIGTERM does.
+A lock is a small file that names its owner, who has created it and touches it every half minute. It
+was left behind if that process of this machine is gone, or that of another was silent, by the clock
+of the file system, for :data:`SILENCE`. A machine that sleeps longer may lose its lock; its owner
+notices when it wakes up, and ends its process as SIGTERM does.
 
-It is enough if the file system creates a file exclusively and renames in one step, as NFS does from
-version 3 on.
+The file system has to create a file exclusively and rename in one step, as NFS 3 does.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -131,10 +130,14 @@ def _read(lock: Path) -> tuple[Owner, float] | None:
     try:
         return Owner.model_validate_json(text), touched / 1e9
     except ValidationError:  # it is not written whole yet, or never; nothing but its age is known
-        since, token = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC), str(touched)
-        values = ("unknown", 0, "", since, token)
-        unknown = Owner.model_construct(**dict(zip(Owner.model_fields, values, strict=True)))
-        return unknown, touched / 1e9
+        values: dict[str, Any] = {
+            "machine": "unknown",
+            "pid": 0,
+            "birth": "",
+            "token": str(touched),
+        }
+        since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
+        return Owner.model_construct(**values, since=since), touched / 1e9
 
 
 def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:

@@ -1,9 +1,8 @@
 """Units on the workers of a Dask cluster.
 
-A worker has one unit at a time, which it does in a process of its own, as it would be done here
-with as many threads as the worker was started with. So a unit is asked to save and end as anywhere
-else, its memory goes with it, and it ends when its worker is gone. Which graphics card is whose,
-whoever starts the workers says (CUDA_VISIBLE_DEVICES).
+A worker has one unit at a time, which it does in a process of its own, with as many threads as the
+worker was started with. So a unit is asked to save and end as anywhere else, its memory goes with
+it, and it ends when its worker is gone. CUDA_VISIBLE_DEVICES says which graphics card is whose.
 
 The workers see the same folders as the driver. A file of the driver's, the sign, tells a worker
 that sees others, which gets no work, and a unit that has failed by itself from one whose worker has
@@ -58,9 +57,7 @@ class DaskExecutor:
         try:
             import distributed
         except ImportError:
-            raise SpmrlError(
-                "--on dask needs Dask's scheduler: pip install 'spmrl-bench[dask]'"
-            ) from None
+            raise SpmrlError("--on dask needs Dask: pip install 'spmrl-bench[dask]'") from None
         self._distributed, self._device, self._log = distributed, device, log
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
@@ -113,7 +110,7 @@ class DaskExecutor:
 
     def ask_to_stop(self) -> None:
         with suppress(SpmrlError):  # then they are gone
-            self._run(_stop, self._token)
+            self._run(_stop, self._token, False)
 
     def close(self) -> None:
         if self._given:
@@ -135,8 +132,7 @@ class DaskExecutor:
             return answer
         if status == "error" and worker in self._threads:
             error = future.exception(timeout=_PATIENCE)
-            killed = isinstance(error, self._distributed.scheduler.KilledWorker)
-            if isinstance(error, Exception) and not killed:
+            if not isinstance(error, self._distributed.scheduler.KilledWorker):
                 return "failed", error
         future.cancel()
         return "lost", TrainingError(f"its worker {_short(worker)} is gone")
@@ -213,11 +209,7 @@ def _problem(version: str, python: str, sign: str) -> str:
 
 
 def _sees(sign: str) -> bool:
-    """Whether the file of the driver's is there."""
-    try:
-        return Path(sign).exists()
-    except OSError:  # the file system is gone
-        return False
+    return os.path.exists(sign)  # false where the file system is gone, too
 
 
 def _work(unit: Unit, device: str, threads: int, driver: str, sign: str) -> Answer:
@@ -225,8 +217,7 @@ def _work(unit: Unit, device: str, threads: int, driver: str, sign: str) -> Answ
     with _starting:
         if driver in _asked:
             return "stopped", TrainingError("was told to stop")
-        # Dask marks its workers as processes that may have no children, unless it is configured
-        # otherwise; it means only that it would not end them. Ours end by themselves.
+        # Dask's workers may have no children unless configured so; ours end by themselves.
         multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
         # Dask has its workers give memory back at once, which makes training twice as slow.
         os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
@@ -242,7 +233,7 @@ def _work(unit: Unit, device: str, threads: int, driver: str, sign: str) -> Answ
     return status, error
 
 
-def _stop(driver: str, at_once: bool = False) -> None:
+def _stop(driver: str, at_once: bool) -> None:
     with _starting:
         _asked.add(driver)
         for job in list(_jobs[driver]):

@@ -1,9 +1,8 @@
 """Units on this machine: in this process, one after the other, or side by side in processes.
 
-joblib starts the processes, watches them and brings back how they ended. One pool for all units
-would break as a whole when one of its workers is killed, and keep what a unit has left in memory.
-So each unit has a pool of one worker, which SIGTERM asks to stop. It computes with the same number
-of threads and in the same order as it would alone: what comes out is the same to the last bit.
+Each unit has a pool of joblib's with one worker, which SIGTERM asks to stop: a pool for all would
+break as a whole when a worker is killed, and keep what a unit has left in memory. With the same
+number of threads a unit computes the same to the last bit as it would alone.
 """
 
 from __future__ import annotations
@@ -117,10 +116,8 @@ class Job:
         self.pool.shutdown()
         if isinstance(error, TerminatedWorkerError):
             self.process.join(_PATIENCE)
-            code = self.process.exitcode
-            how = f"ended with status {code}"
-            if code is not None and code < 0:
-                how = f"was killed by {signal.Signals(-code).name}"
+            code = self.process.exitcode or 0
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "has ended"
             if code == -signal.SIGKILL:
                 how += " (is there enough memory? Fewer --jobs or --workers need less)"
             return Outcome(self.unit, "lost", TrainingError(f"its process {how}"))

@@ -1,11 +1,8 @@
 """Units as jobs of SLURM, by way of submitit.
 
 Units that are handed over together are one job array. How one has ended is its result, a file;
-where there is none, SLURM says what became of its job, or does not know it any more. ``squeue`` is
-asked and not ``sacct``, since many clusters keep no accounts.
-
-Jobs of a driver that was killed go on. The same command finds their runs locked and waits for them,
-and a job that begins later finds its run finished (``scancel -n spmrl_bench`` ends them).
+where there is none, ``squeue`` says what became of its job (many clusters keep no accounts for
+``sacct``). Jobs of a driver that was killed go on: the same command finds their runs locked.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
-from spmrl_bench.process.executors.base import Answer, Outcome, Unit, status_of
+from spmrl_bench.process.executors.base import ADVICE, Answer, Outcome, Unit, status_of
 from spmrl_bench.process.executors.local import perform
 from spmrl_bench.process.pools import interrupts_blocked
 from spmrl_bench.process.signals import interrupt
@@ -115,9 +112,7 @@ class SlurmExecutor:
         try:
             import submitit
         except ImportError:
-            raise SpmrlError(
-                "jobs of SLURM need the package submitit: pip install 'spmrl-bench[slurm]'"
-            ) from None
+            raise SpmrlError("this needs submitit: pip install 'spmrl-bench[slurm]'") from None
         if shutil.which("sbatch") is None:
             raise SpmrlError("no program 'sbatch' here: give the command on a machine of SLURM's")
         self._submitit, self._settings, self.capacity = submitit, settings, settings.queued
@@ -208,15 +203,13 @@ class SlurmExecutor:
         """
         which = ("--noheader", "--array", "--states=all", f"--user={os.getuid()}")
         answer, problem = _output("squeue", *which, "--format=%i|%T")
-        if problem:
-            if now - self._answered > PATIENCE:
-                raise SpmrlError(
-                    f"SLURM has not answered for {PATIENCE / 60:.0f} minutes ({problem}); when it "
-                    "answers again, give the same command again (without --fresh)"
-                )
-            return None
-        self._answered = now
-        return dict(line.strip().split("|") for line in answer.splitlines())
+        if not problem:
+            self._answered = now
+            return dict(line.strip().split("|") for line in answer.splitlines())
+        if now - self._answered > PATIENCE:
+            silent = f"SLURM has not answered for {PATIENCE / 60:.0f} minutes ({problem})"
+            raise SpmrlError(f"{silent}; when it does, {ADVICE}")
+        return None
 
     def _hand_over(self) -> list[Outcome]:
         """Hand over what was collected; returns the units that another process has in work."""
@@ -241,10 +234,8 @@ class SlurmExecutor:
             executor.update_parameters(**self._settings.parameters())
             # submitit prints what sbatch says, besides raising it.
             with redirect_stderr(io.StringIO()), interrupts_blocked(), executor.batch():
-                jobs = [
-                    executor.submit(do_unit, pickle.dumps(unit), self._device, cpus)
-                    for unit in units
-                ]
+                pickled = map(pickle.dumps, units)
+                jobs = [executor.submit(do_unit, each, self._device, cpus) for each in pickled]
         except OSError as error:
             advice = f"{remedy(error)}, or choose another --runs folder"
             raise SpmrlError(f"{folder}: cannot be written: {error.strerror}. {advice}") from None
@@ -265,11 +256,10 @@ class SlurmExecutor:
 
 def _output(*command: str) -> tuple[str, str]:
     """What a command of SLURM prints, and why it failed; Ctrl-C of a terminal is not for it."""
+    options: Any = {"capture_output": True, "text": True, "timeout": _ONE_ANSWER}
     try:
         with interrupts_blocked():
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=_ONE_ANSWER, check=False
-            )
+            done = subprocess.run(command, check=False, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         return "", str(error)
     problem = done.stderr.strip().rpartition("\n")[2] or f"status {done.returncode}"

@@ -94,12 +94,6 @@ def test_the_longest_begins_first_and_no_more_at_once_than_there_is_room_for() -
     assert [line for line in said if "done" in line] == [f"{k} of 4 done" for k in (1, 2, 3)]
 
 
-def test_room_may_come_and_go() -> None:
-    executor = Scripted({}, room=[0, 0, 3, 1, 0, 1, 1, 1, 1, 1])
-    assert done(executor, *map(unit, "abc"))[0] == []
-    assert sorted(executor.begun) == ["a", "b", "c"]
-
-
 def test_what_is_lost_is_started_again_but_not_for_ever() -> None:
     tries = RESTARTS["lost"]
     executor = Scripted({"a": ["lost"] * tries, "b": ["lost"] * (tries + 1)})

@@ -16,11 +16,11 @@ import pytest
 from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.process.executors import slurm
 from spmrl_bench.process.executors.base import Outcome, Unit
 from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings, do_unit
 from spmrl_bench.process.signals import on_signals
+from spmrl_bench.storage.locks import lock_of, locked
 from tests.process.executors.observing import all_of
 from tests.process.executors.work import diverge, note, refuse, stumble, tell_oneself
 
@@ -178,12 +178,10 @@ def test_a_job_that_slurm_begins_again_or_that_makes_room_is_not_over(played: Pa
 
 
 def test_what_another_process_has_in_work_is_not_handed_over(played: Path) -> None:
-    executor, folder = Played(played), played / "run"
-    executor.start(Unit("a", note, (), folder=folder))
-    with run_lock(folder):
-        ended = executor.one()
-    assert ended.status == "locked"
-    assert f"process {os.getpid()} " in str(ended.error)
+    executor = Played(played)
+    executor.start(Unit("a", note, (), folder=played / "run"))
+    with locked(lock_of(played / "run")):
+        assert executor.one().status == "locked"
     assert not (played / "calls").exists()
 
 
