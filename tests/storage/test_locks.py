@@ -134,12 +134,7 @@ def test_what_names_no_process_is_unreadable(
 ) -> None:
     """It counts by its age alone, as one that was never written whole; nobody is signalled."""
     text, kill, asked = LOCK.read_text(encoding="utf-8"), os.kill, set[Any]()
-
-    def noted(pid: int, number: int) -> None:
-        asked.add(pid)
-        kill(pid, number)
-
-    monkeypatch.setattr(os, "kill", noted)
+    monkeypatch.setattr(os, "kill", lambda pid, number: asked.add(pid) or kill(pid, number))
     pids = (0, -1, 2**31, 10**30, True, 7.0, "7", None)
     for content in (*(json.dumps(said() | {"pid": pid}) for pid in pids), text[:20], ""):
         LOCK.write_text(content, encoding="utf-8")

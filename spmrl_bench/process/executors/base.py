@@ -175,7 +175,7 @@ def run_units(
                     again = status == "lost" or executor.preemptible
                     if status in ("done", "failed"):
                         end(outcome)
-                    elif stopping:
+                    elif signals:
                         continue
                     elif status == "locked":
                         if ends[status, unit] == 1:

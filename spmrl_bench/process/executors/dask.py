@@ -131,9 +131,7 @@ class DaskExecutor:
                 self._threads.pop(worker, None)
             return answer
         if status == "error" and worker in self._threads:
-            error = future.exception(timeout=_PATIENCE)
-            if not isinstance(error, self._distributed.scheduler.KilledWorker):
-                return "failed", error
+            return "failed", future.exception(timeout=_PATIENCE)
         future.cancel()
         return "lost", TrainingError(f"its worker {_short(worker)} is gone")
 

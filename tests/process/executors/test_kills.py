@@ -202,21 +202,16 @@ def check(runs: list[Run]) -> int:
 @pytest.mark.parametrize(
     ("on", "whom"),
     [
-        *((on, whom) for on in ("local", "dask") for whom in ("worker", "driver", "both")),
-        *(
-            pytest.param("slurm", whom, marks=pytest.mark.xdist_group("slurm"))
-            for whom in ("worker", "driver", "both", "jobs told")
-        ),
+        pytest.param(on, whom, marks=pytest.mark.xdist_group(on))
+        for on in ("local", "dask", "slurm")
+        for whom in ("worker", "driver", "both", "jobs told")
+        if on == "slurm" or whom != "jobs told"
     ],
 )
 def test_killed_runs_go_on_to_the_same_weights(
-    work: list[Run],
-    laboratory: Laboratory,
-    on: str,
-    whom: str,
-    tally: Tally,
+    work: list[Run], laboratory: Laboratory, on: str, whom: str, tally: Tally,
     request: pytest.FixtureRequest,
-) -> None:
+) -> None:  # fmt: skip
     held = tally("R15", f"kills of {whom}, on {on}" if whom != "jobs told" else f"{whom} to stop")
     cluster = None
     if on == "dask":

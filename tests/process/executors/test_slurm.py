@@ -68,13 +68,9 @@ class Played(SlurmExecutor):
         self.start(Unit(name, note, (str(self.place / name),)))
         assert self.outcomes(0.0) == []
 
-    def says(self, *rows: str) -> None:
-        """What ``squeue`` prints."""
-        (self.place / "queue").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-
     def seen(self, *rows: str) -> list[Outcome]:
         """What has ended when ``squeue`` prints this."""
-        self.says(*rows)
+        (self.place / "queue").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
         return self.outcomes(0.0)
 
     def answers(self, *answer: object) -> None:
@@ -88,26 +84,19 @@ class Played(SlurmExecutor):
 
     def one(self) -> Outcome:
         """How the only unit has ended."""
-        (ended,) = all_of(self, 1).values()
-        return ended
+        return all_of(self, 1).popitem()[1]
 
 
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a SLURM that says what ``queue`` holds, and ``refusal`` where there is one.
-
-    Results are not waited for as long as they usually are.
-    """
+    """The folder of a SLURM that says what ``queue`` holds, and ``refusal`` where there is one."""
     programs = tmp_path / "bin"
     programs.mkdir()
+    taken = 'cp "$1" script; echo Submitted batch job 77'
     answers = {
         "squeue": "cat queue || exit 1",
-        "sbatch": (
-            'if [ -e refusal ]; then cat refusal >&2; exit 1; fi; cp "$1" script; '
-            "echo Submitted batch job 77"
-        ),
-        "scancel": ":",
-        "srun": ":",
+        "sbatch": f"if [ -e refusal ]; then cat refusal >&2; exit 1; fi; {taken}",
+        **dict.fromkeys(("scancel", "srun"), ":"),
     }
     for name, answer in answers.items():
         script = f'#!/bin/sh\ncd {tmp_path}\necho {name} "$@" >>calls\n{answer}\n'
@@ -124,13 +113,12 @@ def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
     played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executor = Played(played, at_once=7, partition="fast", minutes=90, extra={"mail-type": "END"})
-    for number in range(19):
+    for number in range(20):
         executor.start(Unit(str(number), note, ("",)))
-    executor.says(*(f"77_{number}|RUNNING" for number in range(20)))
-    executor.begin()
+    assert executor.outcomes(0.0) == []
     monkeypatch.setattr(executor, "interval", 60.0)
     for _ in range(5):
-        assert executor.outcomes(0.0) == []
+        assert executor.seen(*(f"77_{number}|RUNNING" for number in range(20))) == []
     assert len(executor.calls("sbatch")) == len(executor.calls("squeue")) == 1
     script = (played / "script").read_text(encoding="utf-8")
     for option in ("array=0-19%7", "partition=fast", "time=90", "mail-type=END", "mem=8192M"):
@@ -190,12 +178,10 @@ def test_those_that_run_and_those_that_wait_are_asked_to_stop(played: Path) -> N
     executor.begin()
     executor.start(Unit("b", note, ("",)))
     executor.ask_to_stop()
-    executor.says("77|RUNNING")
-    assert executor.one().unit.title == "b"
+    assert [each.unit.title for each in executor.seen("77|RUNNING")] == ["b"]
     told = [call.split()[2:] for call in executor.calls("scancel")]
     assert told == [["--state=PENDING", "77"], ["--state=RUNNING", "--signal=TERM", "77"]]
-    executor.says("77|CANCELLED")
-    assert executor.one().status == "stopped"
+    assert [each.status for each in executor.seen("77|CANCELLED")] == ["stopped"]
 
 
 def test_a_silent_controller_is_waited_for_but_not_for_ever(
