@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children, resource_tracker
@@ -60,20 +59,17 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
 
 def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None:
     """End the processes of a pool at once, except the children ``before`` it."""
-    # The thread of joblib's that does it may stumble over work that is dropped meanwhile, and leave
-    # processes behind that the end of this one would wait for.
-    report = threading.excepthook
-    threading.excepthook = lambda _: None
+    started = [process for process in active_children() if process not in before]
+    # joblib's thread may stumble over work that is dropped while it looks at it.
+    report, threading.excepthook = threading.excepthook, lambda _: None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib looks for children of the processes
-            pool.shutdown(kill_workers=True)
+        for process in started:
+            kill(process)
+        pool.shutdown()
     finally:
         threading.excepthook = report
-        for process in active_children():
-            if process not in before:
-                kill(process)
-                process.join()
+    for process in started:
+        process.join()
 
 
 def kill(process: BaseProcess) -> None:
