@@ -1,4 +1,4 @@
-"""Pre-trained files count by their content, in runs as well."""
+"""Pre-trained files count by their content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.storage.digests import digests, file_digest
 
 
@@ -42,17 +41,3 @@ def test_a_changed_file_counts_anew(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="a named pipe"):
         file_digest(tmp_path / "pipe")
-
-
-def test_a_run_knows_the_content_of_its_files(tmp_path: Path) -> None:
-    for content in (b"numbers", b"others"):
-        path = tmp_path / "one.txt"
-        path.write_bytes(content)
-        run = load_recipe("english").resolve(
-            treebank="english-mini",
-            track="mini",
-            fingerprints={"constituents": "f"},
-            variant="vectors",
-            settings={"model.vectors": str(path)},
-        )
-        assert run.files == {"vectors": sha256(content)}

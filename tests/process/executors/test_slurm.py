@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,8 @@ def test_a_job_that_slurm_begins_again_or_that_makes_room_is_not_over(played: Pa
     executor.begin()
     for state in ("RUNNING", "NODE_FAIL", "RUNNING"):
         assert executor.seen(f"77|{state}") == []
+    time.sleep(SlurmExecutor.grace)
+    assert executor.seen("77|COMPLETED") == []
     executor.answers("stopped", None)
     for state in ("COMPLETING", "PENDING", "RUNNING"):
         assert executor.seen(f"77|{state}") == []
