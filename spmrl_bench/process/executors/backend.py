@@ -1,4 +1,4 @@
-"""``--on BACKEND``: which executor does units of work (docs/scaling.md).
+"""``--on BACKEND``: which executor does units of work (docs/runs.md).
 
 Settings of SLURM are those of ``[slurm]`` in ``config.toml`` of the user's own folder, which
 ``slurm:KEY=VALUE,...`` changes.
