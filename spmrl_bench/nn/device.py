@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.process.devices import cards
+from spmrl_bench.process.pools import cards
 
 # Names of glibc's malloc.h (M_MMAP_MAX, M_TRIM_THRESHOLD, M_TOP_PAD), and values.
 _KEEP = ((-4, 0), (-1, 2**31 - 1), (-2, 64 << 20))

@@ -1,8 +1,7 @@
-"""Standard input, output and error, as whoever started the program has left them.
+"""Standard streams that may be closed, a broken pipe, a full disk, or in an encoding like ASCII.
 
-A stream may be closed, a pipe that nobody reads any more, a full disk, or in an encoding that has
-no letters but those of English. Results that cannot be written are an error, told in one line and
-by the exit status; messages that nobody can read never end a program that trains for days.
+Results that cannot be written are an error, told in one line and by the exit status; messages that
+nobody can read never end a program that trains for days.
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Stream(io.FileIO):
-    """Tells once that it cannot be written, or never, and takes everything.
-
-    What is left in buffers above it would fail again wherever they are emptied.
-    """
+    """Tells once that it cannot be written, or never; what is left in buffers is taken then."""
 
     def __init__(self, descriptor: int, *, tells: bool) -> None:
         super().__init__(descriptor, "w", closefd=False)
@@ -45,8 +41,7 @@ class _Stream(io.FileIO):
                 self._tells = False
                 if isinstance(error, BrokenPipeError):
                     raise
-                problem = error.strerror or error
-                raise SpmrlError(f"standard output: cannot be written: {problem}") from None
+                raise SpmrlError(f"standard output: cannot be written: {error.strerror}") from None
         return size
 
 
@@ -54,12 +49,11 @@ class _Stream(io.FileIO):
 def standard_streams(status: int) -> Iterator[None]:
     """Have the three streams in UTF-8; where results cannot be written, end with the exit status.
 
-    A closed stream is replaced by one that fails as it would, so that no file that is opened gets
-    its number. Names of files come out with the bytes that they have.
+    Names of files come out with the bytes that they have.
     """
+    # A closed stream becomes one that fails as it would; no file may get its number.
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115
-    # Something else may have got the number of a closed stream meanwhile.
     output = os.open(os.devnull, os.O_RDONLY) if sys.stdout is None else sys.stdout.fileno()
     errors = os.open(os.devnull, os.O_WRONLY) if sys.stderr is None else sys.stderr.fileno()
     results = _Stream(output, tells=True)

@@ -1,15 +1,15 @@
-"""What processes that share a machine need: threads, memory, and an orderly end."""
+"""What processes that share a machine need: threads, cards, memory, and an orderly end."""
 
 from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import active_children, resource_tracker
 from multiprocessing.process import BaseProcess
@@ -19,34 +19,31 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from joblib.externals.loky import ProcessPoolExecutor
 
-_STATUS = Path("/proc/self/status")
-_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
+#: What a process of a pool has in work when it is asked to end is saved.
+saved = threading.Event()
+
+_LAST = 30.0  # seconds for that in a process whose parent is gone
 
 
-def end_with_parent(parent: int, before: Callable[[], object] = lambda: None) -> None:
-    """End this process, after ``before``, when its ``parent`` is gone, however."""
+def _end_with_parent(parent: int) -> None:
+    """End this process, by SIGTERM, when the one with this number is gone, however."""
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(0.5)
-        before()
+        os.kill(os.getpid(), signal.SIGTERM)
+        saved.wait(_LAST)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
 
 
-def worker_pool(
-    workers: int, threads: int, watch: Callable[[int], None] = end_with_parent
-) -> ProcessPoolExecutor:
-    """Processes of joblib with so many threads each, none of which outlives this one for long.
-
-    ``watch`` sees to that in each of them; it is told the number of this process.
-    """
+def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
+    """Processes of joblib with so many threads each, which get SIGTERM when this one is gone."""
     from joblib.externals.loky import ProcessPoolExecutor
     from joblib.externals.loky.backend.resource_tracker import ensure_running
 
-    # Joblib's tracker removes what an interrupt left this process no time for, and would warn of
-    # it beside the one message that an interrupted program gives.
+    # Joblib's tracker would warn of what an interrupt left this process no time to remove.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     try:
         ensure_running()
@@ -54,66 +51,67 @@ def worker_pool(
         sys.warnoptions.pop()
     return ProcessPoolExecutor(
         max_workers=workers,
-        initializer=watch,
+        initializer=_end_with_parent,
         initargs=(os.getpid(),),
         env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
     )
 
 
 def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None:
-    """End the processes of a pool at once; ``before`` are the children that were there before it.
-
-    A thread of joblib's does it, which may stumble over work that is dropped while it looks at it,
-    and leave processes behind that the end of this one would wait for.
-    """
-    report = threading.excepthook
-    threading.excepthook = lambda _: None
+    """End the processes of a pool at once, except the children ``before`` it."""
+    started = [process for process in active_children() if process not in before]
+    # joblib's thread may stumble over work that is dropped while it looks at it.
+    report, threading.excepthook = threading.excepthook, lambda _: None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib looks for children of the processes
-            pool.shutdown(kill_workers=True)
+        for process in started:
+            kill(process)
+        pool.shutdown()
     finally:
         threading.excepthook = report
-        for process in active_children():
-            if process not in before and process.pid is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(process.pid, signal.SIGKILL)
-                process.join()
+    for process in started:
+        process.join()
+
+
+def kill(process: BaseProcess) -> None:
+    """End a process of joblib's at once; its own way needs a program that small systems lack."""
+    if process.pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
 
 
 def available_threads() -> int:
     """Threads that all processes together should use."""
     asked = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-    return int(asked) if asked.isdecimal() and int(asked) > 0 else usable_cores()
+    return (int(asked) if asked.isdecimal() else 0) or usable_cores()
 
 
 def usable_cores() -> int:
     """Cores of the processor that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def peak_memory_bytes() -> int | None:
-    """Largest memory this process has held so far; None where the system does not tell."""
+def cards() -> int:
+    """Number of graphics cards that torch sees."""
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def peak_memory_bytes() -> int:
+    """Largest memory this process has held so far."""
     # On Linux, ``getrusage`` counts what the process that started this one held at the time too.
     with suppress(OSError):
-        if found := _PEAK.search(_STATUS.read_text(encoding="ascii", errors="replace")):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        if found := re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE):
             return int(found[1]) * 1024
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Within it, Ctrl-C waits; processes that are started there never see it.
-
-    It goes to all processes of a terminal, but only this one should speak about it.
-    """
+    """Within it, Ctrl-C, which all processes of a terminal get, waits; new ones never see it."""
     # It comes with the first process otherwise, and leaves the signal unblocked.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -1,28 +1,18 @@
-"""Being asked to stop: Ctrl-C and SIGTERM as one exception, which knows its signal.
-
-Nothing heavy is imported, so that the command line can have its handler in place before that.
-"""
+"""Ctrl-C and SIGTERM as one exception; the command line has the handler before heavy imports."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 Handler = Callable[[int, FrameType | None], None]
 
-#: Seconds that an import has to come to its end when a signal arrives in the middle of it.
-PATIENCE = 5.0
-
 #: What is said where nothing was in work.
 INTERRUPTED = "\nspmrl-bench: interrupted"
-
-_AGAIN = 0.05  # seconds between two looks whether it has
-_since: dict[int, float] = {}  # when a signal came that waits for that
 
 
 class Interrupted(KeyboardInterrupt):
@@ -41,26 +31,16 @@ def exit_status(stopped: KeyboardInterrupt) -> int:
 def interrupt(number: int, frame: FrameType | None) -> None:
     """A signal's handler that ends what goes on, as Ctrl-C does where nothing else is said.
 
-    What is being imported is waited for, because an exception in the middle of it may be swallowed,
-    printed or turned into another; but not for longer than :data:`PATIENCE`.
+    What is being imported is waited for: an exception in it may be swallowed, or become another.
     """
-    if not _importing(frame):
-        _since.pop(number, None)
-        raise Interrupted(number)
-    if time.monotonic() - _since.setdefault(number, time.monotonic()) > PATIENCE:
-        os.write(2, f"{INTERRUPTED}\n".encode())
-        os._exit(128 + number)
-    later = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
-    later.daemon = True
-    later.start()
-
-
-def _importing(frame: FrameType | None) -> bool:
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
+            again = threading.Timer(0.05, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
         frame = frame.f_back
-    return False
+    raise Interrupted(number)
 
 
 @contextmanager

@@ -5,11 +5,8 @@ takes the place of another in one step. A folder does not: the old one is moved 
 whoever reads looks there too (:func:`last_complete_version`).
 
 Hidden names say which process made them, ``.NAME.MACHINE-PID-BIRTH-TOKEN.new`` (``.old`` for what
-was moved aside; earlier versions of the program had ``.NAME.new``), so that what a dead process has
-left is told from the work of a living one.
-
-All is written by functions of :mod:`os` that are called by their names there, so that a test can
-let any of them fail, or the process die in it.
+was moved aside; earlier versions had ``.NAME.new``), so that what a dead process has left is told
+from the work of a living one. Tests let any call of :mod:`os` fail, or the process die in it.
 """
 
 from __future__ import annotations
@@ -61,10 +58,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_file(path: Path, fill: Callable[[Path], None]) -> None:
-    """Replace a file atomically by one that ``fill`` writes at the path that it is given.
-
-    An OSError leaves the version before unharmed.
-    """
+    """Replace a file atomically by one that ``fill`` writes; an OSError leaves the old one."""
     with _new_version(path) as new:
         fill(new)
         _fsync(new)
@@ -73,10 +67,7 @@ def write_file(path: Path, fill: Callable[[Path], None]) -> None:
 
 
 def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
-    """Replace a folder, which nobody else writes, by a new one that ``fill`` writes.
-
-    An OSError leaves the version before unharmed.
-    """
+    """Replace a folder, of which this is the only writer; an OSError leaves the old one."""
     old = _hidden(path, "old")
     with _new_version(path) as new:
         os.mkdir(new)
@@ -95,7 +86,7 @@ def write_folder(path: Path, fill: Callable[[Path], None]) -> None:
     try:
         _fsync(path.parent)
     finally:
-        for place in (old, *(path.with_name(f".{path.name}.{state}") for state in ("old", "new"))):
+        for place in (old, *(path.with_name(f".{path.name}.{end}") for end in ("old", "new"))):
             _remove(place)
 
 
@@ -126,10 +117,7 @@ def write_new(path: Path, pieces: Iterable[Data]) -> None:
 
 
 def create(path: Path, data: Data) -> None:
-    """Write a file atomically; a FileExistsError if it is there already.
-
-    Of several processes that do this at once, one succeeds.
-    """
+    """Write a file atomically; a FileExistsError if it is there, as for all of several but one."""
     new = _hidden(path, "new")
     try:
         write_new(new, [data])
@@ -174,17 +162,18 @@ def remove_orphans(folder: Path) -> None:
     """
     with suppress(OSError):
         for changed, place, found in _hidden_in(folder):
-            if not found["machine"]:
-                continue
             if found["machine"] == _machine():
                 orphan = is_dead(int(found["pid"]), found["birth"])
             else:
-                orphan = time.time() - changed > _FORGOTTEN
+                orphan = bool(found["machine"]) and time.time() - changed > _FORGOTTEN
             target = folder / found["name"]
             if orphan and found["state"] == "old" and not target.exists():
                 os.rename(place, target)
             elif orphan:
                 _remove(place)
+
+
+_first_visit = cache(remove_orphans)
 
 
 def _hidden_in(folder: Path) -> list[tuple[float, Path, re.Match[str]]]:
@@ -200,7 +189,6 @@ def _hidden_in(folder: Path) -> list[tuple[float, Path, re.Match[str]]]:
 
 
 def _hidden(path: Path, state: str) -> Path:
-    """A name beside a path that nobody else has."""
     birth = process_start_time(os.getpid()) or ""
     maker = f"{_machine()}-{os.getpid()}-{birth}-{secrets.token_hex(4)}"
     # Only what was moved aside is looked for by its name, and the whole must not get too long.
@@ -217,11 +205,6 @@ def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
     _first_visit(folder.absolute())
-
-
-@cache
-def _first_visit(folder: Path) -> None:
-    remove_orphans(folder)
 
 
 def _write_all(descriptor: int, data: Data) -> None:
@@ -267,7 +250,7 @@ def last_complete_version(path: Path) -> Path | None:
 def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
     """What a function reads from the last whole version of a folder, or ``path`` if there is none.
 
-    It is called again where the folder was replaced, since it may have seen files of both versions.
+    Where the folder was replaced meanwhile it is called again: it may have seen both versions.
     """
     while True:
         place, before = _version(path)
@@ -276,23 +259,22 @@ def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
         except Exception:
             if _version(path)[1] == before:
                 raise
-        else:
-            if _version(path)[1] == before:
-                return result
+            continue
+        if _version(path)[1] == before:
+            return result
 
 
-def _version(path: Path) -> tuple[Path, tuple[int, int, int] | None]:
-    """Where the last version of a folder is, and what tells it from others; None if it is gone."""
+def _version(path: Path) -> tuple[Path, tuple[int, ...]]:
+    """Where the last version of a folder is, and what tells it from others."""
     place = last_complete_version(path) or path
-    try:
+    with suppress(OSError):
         found = os.stat(place)
-    except OSError:
-        return place, None
-    return place, (found.st_dev, found.st_ino, found.st_mtime_ns)
+        return place, (found.st_dev, found.st_ino, found.st_mtime_ns)
+    return place, ()
 
 
 def open_regular_file(path: Path) -> BufferedReader:
-    """Open a file for reading; an OSError says that it is a pipe, a device or a folder."""
+    """Open a file for reading; an OSError if it is a pipe, a device or a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     try:
         check_regular(os.fstat(descriptor), path)

@@ -1,7 +1,4 @@
-"""Which process is which, and whether it is still there.
-
-Numbers of processes come again, so that a process is known by when it started too.
-"""
+"""Whether a process is still there; numbers come again, so that its start counts too."""
 
 from __future__ import annotations
 

@@ -1,13 +1,11 @@
 """Locks on a shared folder, whose owner may be any process of any machine and may die at any time.
 
-A lock is a small file that says which process of which machine has it; who creates it has the lock
-until it removes it. One that was left behind is recognised on the same machine by the process,
-which is gone, and anywhere else by its age, by the clock of the file system, because the owner
-touches it every half minute. A machine that sleeps for longer than :data:`SILENCE` may lose its
-lock; the owner notices that when it wakes up, and ends its process as SIGTERM does.
+A lock is a small file that names its owner, who has created it and touches it every half minute. It
+was left behind if that process of this machine is gone, or that of another was silent, by the clock
+of the file system, for :data:`SILENCE`. A machine that sleeps longer may lose its lock; its owner
+notices when it wakes up, and ends its process as SIGTERM does.
 
-It is enough if the file system creates a file exclusively and renames in one step, as NFS does from
-version 3 on.
+The file system has to create a file exclusively and rename in one step, as NFS 3 does.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -37,7 +36,7 @@ _LARGEST = 1 << 16  # bytes of a lock
 
 
 class Owner(BaseModel):
-    """What a lock says: which process of which machine has it since when (living.py)."""
+    """What a lock says: which process of which machine (see living.py) has it since when."""
 
     machine: str
     pid: int = Field(strict=True, gt=0, lt=2**31)
@@ -47,17 +46,15 @@ class Owner(BaseModel):
 
     @property
     def host(self) -> str:
-        """The name of its machine."""
         return self.machine.partition(" ")[0]
 
     @property
     def is_here(self) -> bool:
-        """Whether it is a process of this machine."""
         return self.machine == this_machine()
 
 
 class LockedError(SpmrlError):
-    """Another process, or another thread of this one, has the lock: its ``owner``."""
+    """Another process, or another thread of this one, is the ``owner``."""
 
     def __init__(self, lock: Path, owner: Owner) -> None:
         super().__init__(f"{lock}: process {owner.pid} on {owner.host} has it")
@@ -72,13 +69,9 @@ def lock_of(folder: Path) -> Path:
 @contextmanager
 def locked(lock: Path) -> Iterator[None]:
     """Hold a lock, a file in a folder that is there; a LockedError if another has it."""
-    me = Owner(
-        machine=this_machine(),
-        pid=os.getpid(),
-        birth=process_start_time(os.getpid()) or "",
-        since=datetime.datetime.now(datetime.UTC),
-        token=secrets.token_hex(4),
-    )
+    pid, now = os.getpid(), datetime.datetime.now(datetime.UTC)
+    start, token = process_start_time(pid) or "", secrets.token_hex(4)
+    me = Owner(machine=this_machine(), pid=pid, birth=start, since=now, token=token)
     ended = threading.Event()
     beating = threading.Thread(target=_beat, args=(lock, me, ended), daemon=True)
     try:
@@ -107,9 +100,8 @@ def holder(lock: Path) -> Owner | None:
 def _take(lock: Path, me: Owner) -> None:
     """Write a lock, in place of one that was left behind.
 
-    Two processes may find the same lock left behind. The right to replace it is a lock itself,
-    named after the one to be replaced; whoever has it looks again, because the other may have
-    been through with all of this in between, and then moves it over the old one.
+    Of several that find it left behind, one has the right to replace it: a lock that is named after
+    it. Whoever has that looks again, as another may have been through with all of this meanwhile.
     """
     while True:
         with suppress(FileExistsError):
@@ -129,7 +121,7 @@ def _take(lock: Path, me: Owner) -> None:
 
 
 def _read(lock: Path) -> tuple[Owner, float] | None:
-    """Who owns a lock and when it was last touched; None where there is none."""
+    """Who owns a lock, and when it was last touched; None where there is none."""
     try:
         with open_regular_file(lock) as file:
             text, touched = file.read(_LARGEST), os.fstat(file.fileno()).st_mtime_ns
@@ -138,16 +130,17 @@ def _read(lock: Path) -> tuple[Owner, float] | None:
     try:
         return Owner.model_validate_json(text), touched / 1e9
     except ValidationError:  # it is not written whole yet, or never; nothing but its age is known
+        values: dict[str, Any] = {
+            "machine": "unknown",
+            "pid": 0,
+            "birth": "",
+            "token": str(touched),
+        }
         since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
-        token = str(touched)
-        unknown = Owner.model_construct(
-            machine="unknown", pid=0, birth="", since=since, token=token
-        )
-        return unknown, touched / 1e9
+        return Owner.model_construct(**values, since=since), touched / 1e9
 
 
 def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:
-    """Whether the process that wrote a lock is gone, as far as this one can tell."""
     if owner.is_here:
         return is_dead(owner.pid, owner.birth)
     with tempfile.TemporaryFile(dir=folder) as file:
@@ -162,10 +155,7 @@ def _beat(lock: Path, me: Owner, ended: threading.Event) -> None:
             if found is not None and found[0].token == me.token:
                 os.utime(lock)
             elif lock.parent.is_dir() and not ended.is_set():  # else the whole folder is away
-                print(
-                    f"{lock}: another process has taken it over, since this one was silent for too "
-                    "long; this one ends",
-                    file=sys.stderr,
-                )
+                problem = "another process has taken it over, since this one was silent for long"
+                print(f"{lock}: {problem}; this one ends", file=sys.stderr)
                 os.kill(os.getpid(), signal.SIGTERM)
                 return

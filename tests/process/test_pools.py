@@ -27,22 +27,17 @@ def test_no_process_of_a_pool_is_left(stumbles: bool, monkeypatch: pytest.Monkey
     assert not any(process.is_alive() for process in started)
 
 
-CODE = """
-from spmrl_bench.process.pools import worker_pool
-from joblib.externals.loky.backend import resource_tracker
-
-pool = worker_pool(1, 1)
-assert pool.submit(abs, -3).result() == 3
-# As after an interrupt between the removal of a name and the note of it.
-resource_tracker.register("/loky-0-removed", "semlock")
-pool.shutdown(kill_workers=True)
-"""
-
-
 def test_names_that_were_not_cleaned_up_in_time_are_no_users_business() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", CODE], check=True, capture_output=True, text=True, timeout=300
+    """As after an interrupt between the removal of a name and the note of it."""
+    code = (
+        "from spmrl_bench.process.pools import worker_pool\n"
+        "from joblib.externals.loky.backend import resource_tracker\n"
+        "pool = worker_pool(1, 1)\n"
+        "assert pool.submit(abs, -3).result() == 3\n"
+        "resource_tracker.register('/loky-0-removed', 'semlock')\n"
+        "pool.shutdown(kill_workers=True)\n"
     )
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert (ended.stdout, ended.stderr) == ("", "")
 
 

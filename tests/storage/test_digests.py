@@ -1,4 +1,4 @@
-"""Pre-trained files count by their content, in runs as well."""
+"""Pre-trained files count by their content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.storage.digests import digests, file_digest
 
 
@@ -24,6 +23,10 @@ def test_the_content_counts_and_not_the_path(tmp_path: Path) -> None:
     # Names of a hub are no files.
     places = {"vectors": str(one), "elmo_weights": str(other), "transformer": "elves/quenya-base"}
     assert digests(places) == dict.fromkeys(("vectors", "elmo_weights"), sha256(b"numbers"))
+    for name, content in (("b.safetensors", b"2"), ("a.safetensors", b"1"), ("README.md", b"0")):
+        (tmp_path / name).write_bytes(content)  # of a folder the weights count
+    both = sha256(sha256(b"1").encode(), sha256(b"2").encode())
+    assert digests({"transformer": str(tmp_path)}) == {"transformer": both}
 
 
 def test_a_changed_file_counts_anew(tmp_path: Path) -> None:
@@ -38,25 +41,3 @@ def test_a_changed_file_counts_anew(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="a named pipe"):
         file_digest(tmp_path / "pipe")
-
-
-def test_of_a_folder_the_weights_count(tmp_path: Path) -> None:
-    (tmp_path / "b.safetensors").write_bytes(b"2")
-    (tmp_path / "a.safetensors").write_bytes(b"1")
-    (tmp_path / "README.md").write_text("Read me.")
-    both = sha256(sha256(b"1").encode(), sha256(b"2").encode())
-    assert digests({"transformer": str(tmp_path)}) == {"transformer": both}
-
-
-def test_a_run_knows_the_content_of_its_files(tmp_path: Path) -> None:
-    for content in (b"numbers", b"others"):
-        path = tmp_path / "one.txt"
-        path.write_bytes(content)
-        run = load_recipe("english").resolve(
-            treebank="english-mini",
-            track="mini",
-            fingerprints={"constituents": "f"},
-            variant="vectors",
-            settings={"model.vectors": str(path)},
-        )
-        assert run.files == {"vectors": sha256(content)}

@@ -38,7 +38,6 @@ def test_values(data: bytes, tmp_path: Path) -> None:
 
 BAD = {
     b"[" * 100_000 + b"]" * 100_000: "recursion limit",
-    b"[" * 900 + b"]" * 900: "recursion limit",
     b'{"a":' * 500 + b"1" + b"}" * 500: "recursion limit",
     b"[" * (1 << 22) + b"[": "more lists and objects",
     b"[NaN]": "expected value",
@@ -73,6 +72,8 @@ BAD_TOML = {
     b"a = [{b = -inf}]": "not finite",
     b"a = 1e999": "not finite",
     b"a = '\xff'": "codec can't decode",
+    b"name = \n": "not valid TOML: Invalid value (at line 1, column 8)",
+    b"a = 1\na = 2\n": "not valid TOML: Cannot overwrite a value (at line 2",
     b"#" * (5 << 20): "more than",
 }
 

@@ -19,6 +19,7 @@ from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
 from spmrl_bench.storage import locks
 from spmrl_bench.storage.locks import SILENCE, LockedError, holder, lock_of, locked
 from tests.conftest import PATIENCE
+from tests.process.executors.observing import until
 
 LOCK = lock_of(Path("run"))
 OWNER = """
@@ -133,12 +134,7 @@ def test_what_names_no_process_is_unreadable(
 ) -> None:
     """It counts by its age alone, as one that was never written whole; nobody is signalled."""
     text, kill, asked = LOCK.read_text(encoding="utf-8"), os.kill, set[Any]()
-
-    def noted(pid: int, number: int) -> None:
-        asked.add(pid)
-        kill(pid, number)
-
-    monkeypatch.setattr(os, "kill", noted)
+    monkeypatch.setattr(os, "kill", lambda pid, number: asked.add(pid) or kill(pid, number))
     pids = (0, -1, 2**31, 10**30, True, 7.0, "7", None)
     for content in (*(json.dumps(said() | {"pid": pid}) for pid in pids), text[:20], ""):
         LOCK.write_text(content, encoding="utf-8")
@@ -153,9 +149,7 @@ def test_the_owner_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "BEAT", 0.01)
     with locked(LOCK):
         age(1000)
-        until = time.monotonic() + PATIENCE
-        while time.time() - LOCK.stat().st_mtime > 500:
-            assert time.monotonic() < until
+        until(lambda: time.time() - LOCK.stat().st_mtime < 500)
 
 
 @pytest.mark.parametrize("taken", [True, False], ids=["taken", "taken and left"])

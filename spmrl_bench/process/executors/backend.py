@@ -1,8 +1,7 @@
-"""``--on BACKEND``: which executor does units of work.
+"""``--on BACKEND``: which executor does units of work (docs/runs.md).
 
-``local`` is this machine, ``dask://HOST:PORT`` a cluster of workers that see the same folders,
-``slurm`` the batch system that this machine can hand jobs to, with the settings ``[slurm]`` of
-``config.toml`` in the user's own folder, which ``slurm:KEY=VALUE,...`` changes.
+Settings of SLURM are those of ``[slurm]`` in ``config.toml`` of the user's own folder, which
+``slurm:KEY=VALUE,...`` changes.
 """
 
 from __future__ import annotations
@@ -17,10 +16,7 @@ from spmrl_bench.process.executors.base import Executor
 from spmrl_bench.storage.paths import home
 from spmrl_bench.storage.toml import read_toml, validated
 
-#: What ``--on`` takes, for messages.
-BACKENDS = ("local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
-
-CONFIG = "config.toml"
+_BACKENDS = ("local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
 
 
 @dataclass(frozen=True)
@@ -50,8 +46,8 @@ def parse_backend(text: str | None) -> Backend:
             return Backend("dask", address if "://" in address else f"tcp://{address}")
     kind, _, changes = text.partition(":")
     if kind != "slurm":
-        raise RecipeError(f"--on: {unknown_name('place to work', text, BACKENDS)}")
-    path = home() / CONFIG
+        raise RecipeError(f"--on: {unknown_name('place to work', text, _BACKENDS)}")
+    path = home() / "config.toml"
     settings = read_toml(path, RecipeError).get("slurm", {}) if path.exists() else {}
     if not isinstance(settings, dict):
         raise RecipeError(f"{path}: slurm is {settings!r}; expected a section, [slurm]")
@@ -68,11 +64,7 @@ def executor_for(
 ) -> Executor:
     """What does units there; a SpmrlError says that it is not to be had.
 
-    Args:
-        jobs: how many at once on this machine; one at a time is done in this process.
-        device: as of training.
-        shared: a folder that all machines share.
-        log: shows a line.
+    One at a time on this machine is done in this process. All machines see the folder ``shared``.
     """
     if backend.kind == "dask":
         from spmrl_bench.process.executors.dask import DaskExecutor

@@ -1,9 +1,8 @@
 """Units of work, executors, which do them somewhere, and the loop that has many of them done.
 
-A unit is a function with its arguments, which leaves what it does in files, so that any process
-that sees the same folders may do it, be killed at any moment, and begin it again. An executor says
-how each has ended; :func:`run_units` decides what is done about that. It keeps nothing but what it
-can learn again from the folders of the units, so it may be killed at any moment too.
+A unit leaves what it does in files, so that any process that sees the same folders may do it, be
+killed at any moment, and begin it again. An executor says how each has ended; :func:`run_units`
+decides what is done about that, and may be killed at any moment too.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from spmrl_bench.errors import RunOwnedError, TrainingError
 from spmrl_bench.process.signals import Interrupted, on_signals
@@ -30,28 +29,26 @@ AGAIN, _GLANCE = 2.0, 0.2
 #: another process has it in work (``locked``); it was asked to end and left all in order
 #: (``stopped``); or what did it is gone (``lost``).
 Status = Literal["done", "failed", "locked", "stopped", "lost"]
+Answer: TypeAlias = tuple[Status, Exception | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Unit:
     """A piece of work.
 
-    Attributes:
-        function: of a module. It is called with the arguments, which can be pickled, and two more
-            by name: ``device``, and ``console``, where it may speak (None leaves that to it).
-        folder: that it works in.
-        cost: how long it takes, compared with others.
+    The function, of a module, is called with the arguments, which can be pickled, and two more by
+    name: ``device``, and ``console``, where it may speak (None leaves that to it).
     """
 
     title: str
     function: Callable[..., None]
     arguments: tuple[Any, ...]
-    folder: Path | None = None
-    cost: float = 1.0
+    folder: Path | None = None  # that it works in
+    cost: float = 1.0  # how long it takes, compared with others
 
 
 class Outcome(NamedTuple):
-    """A unit, how it has ended, and why, in words for the user where it has not failed."""
+    """A unit, how it has ended, and why."""
 
     unit: Unit
     status: Status
@@ -68,9 +65,8 @@ def status_of(error: Exception | None) -> Status:
 class Executor(Protocol):
     """Does units somewhere, each with its share of the threads of its machine."""
 
-    @property
-    def preemptible(self) -> bool:
-        """Whether others than people stop units, as a batch system that has more urgent work."""
+    #: Whether others than people stop units, as a batch system that has more urgent work.
+    preemptible: bool
 
     @property
     def capacity(self) -> int:
@@ -124,7 +120,7 @@ def run_units(
     ends: Counter[tuple[Status, Unit]] = Counter()
     over: list[Outcome] = []
     signals: list[int] = []
-    stopping = broken_off = False
+    stopping = False
 
     def on_signal(number: int, frame: FrameType | None) -> None:
         if signals and number == signal.SIGINT:
@@ -179,8 +175,8 @@ def run_units(
                     again = status == "lost" or executor.preemptible
                     if status in ("done", "failed"):
                         end(outcome)
-                    elif stopping:
-                        broken_off = True
+                    elif signals:
+                        continue
                     elif status == "locked":
                         if ends[status, unit] == 1:
                             log(f"{unit.title}: waiting, {error}")
@@ -193,6 +189,6 @@ def run_units(
                         end(Outcome(unit, "failed", problem))
         finally:
             executor.close()
-    if signals and (broken_off or waiting or later or (next_unit and next_unit())):
+    if signals and (len(begun) > len(over) or waiting or (next_unit and next_unit())):
         raise Interrupted(signals[0])
     return [outcome for outcome in over if outcome.error is not None]

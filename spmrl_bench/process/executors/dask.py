@@ -1,13 +1,12 @@
 """Units on the workers of a Dask cluster.
 
-A worker has one unit at a time, which it does in a process of its own, as it would be done here
-with as many threads as the worker was started with. So a unit is asked to save and end as anywhere
-else, its memory goes with it, and it ends when its worker is gone. Which graphics card is whose,
-whoever starts the workers says (CUDA_VISIBLE_DEVICES).
+A worker has one unit at a time, which it does in a process of its own, with as many threads as the
+worker was started with. So a unit is asked to save and end as anywhere else, its memory goes with
+it, and it ends when its worker is gone. CUDA_VISIBLE_DEVICES says which graphics card is whose.
 
-The workers see the same folders as the driver. A file of the driver's that a worker does not see
-tells one that sees others before it has work, and a unit that has failed by itself from one whose
-worker has lost the folder. Such a worker gets no more units until it sees the folder again.
+The workers see the same folders as the driver. A file of the driver's, the sign, tells a worker
+that sees others, which gets no work, and a unit that has failed by itself from one whose worker has
+lost the folder.
 """
 
 from __future__ import annotations
@@ -23,13 +22,15 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
-from spmrl_bench.process.executors.base import Outcome, Status, Unit
+from spmrl_bench.process.executors.base import Answer, Outcome, Unit
 from spmrl_bench.process.executors.local import Job
+from spmrl_bench.process.pools import kill
 
 #: Seconds between two looks at which workers there are, and in which an answer should come.
 _LOOK, _PATIENCE = 1.0, 30.0
@@ -46,22 +47,17 @@ class DaskExecutor:
         shared: Path,
         *,
         device: str = "auto",
-        log: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], object] = str,
     ) -> None:
         """Connect to a cluster; a SpmrlError says that there is none, or no library for it.
 
-        Args:
-            address: of its scheduler, such as ``tcp://host:8786``.
-            shared: a folder that all workers should see, which is made if it is not there.
-            device: as of training.
-            log: shows a line.
+        ``address`` is that of its scheduler, such as ``tcp://host:8786``; ``shared``, a folder that
+        all workers should see, is made if it is not there.
         """
         try:
             import distributed
         except ImportError:
-            raise SpmrlError(
-                "--on dask needs Dask's scheduler: pip install 'spmrl-bench[dask]'"
-            ) from None
+            raise SpmrlError("--on dask needs Dask: pip install 'spmrl-bench[dask]'") from None
         self._distributed, self._device, self._log = distributed, device, log
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
@@ -107,14 +103,14 @@ class DaskExecutor:
         self._look()
         found = []
         for future, (unit, worker) in list(self._given.items()):
-            if outcome := self._outcome(unit, worker, future):
+            if answer := self._answer(worker, future):
                 del self._given[future]
-                found.append(outcome)
+                found.append(Outcome(unit, *answer))
         return found
 
     def ask_to_stop(self) -> None:
         with suppress(SpmrlError):  # then they are gone
-            self._run(_stop, self._token)
+            self._run(_stop, self._token, False)
 
     def close(self) -> None:
         if self._given:
@@ -124,25 +120,20 @@ class DaskExecutor:
             self._client.close(timeout=_LOOK)
         self._sign.unlink(missing_ok=True)
 
-    def _outcome(self, unit: Unit, worker: str, future: Any) -> Outcome | None:
+    def _answer(self, worker: str, future: Any) -> Answer | None:
         status = future.status
         if status == "pending" and worker in self._threads:
             return None
         if status == "finished":
             with self._answering():
-                outcome, error, sees = future.result(timeout=_PATIENCE)
-            if sees:
-                return Outcome(unit, outcome, error)
-            problem = f"worker {_short(worker)} does not see {self._sign.parent} any more"
-            self._refuse(worker, problem)
-            return Outcome(unit, "lost", TrainingError(f"its {problem}"))
+                answer: Answer = future.result(timeout=_PATIENCE)
+            if answer[0] == "lost":  # whether it can go on is seen at the next look
+                self._threads.pop(worker, None)
+            return answer
         if status == "error" and worker in self._threads:
-            error = future.exception(timeout=_PATIENCE)
-            killed = isinstance(error, self._distributed.scheduler.KilledWorker)
-            if isinstance(error, Exception) and not killed:
-                return Outcome(unit, "failed", error)
+            return "failed", future.exception(timeout=_PATIENCE)
         future.cancel()
-        return Outcome(unit, "lost", TrainingError(f"its worker {_short(worker)} is gone"))
+        return "lost", TrainingError(f"its worker {_short(worker)} is gone")
 
     def _look(self) -> None:
         """See which workers there are; if none ever could work, it is an error that one cannot."""
@@ -168,15 +159,10 @@ class DaskExecutor:
                 problem = f"worker {_short(worker)}: {problem}"
                 if not self._had_workers:
                     raise SpmrlError(problem)
-                self._refuse(worker, problem)
+                if worker not in self._refused:
+                    self._refused.add(worker)
+                    self._log(f"{problem}. It gets no work before that is in order")
         self._next_look = time.monotonic() + _LOOK
-
-    def _refuse(self, worker: str, problem: str) -> None:
-        """Give a worker no more work until there is nothing wrong with it any more."""
-        self._threads.pop(worker, None)
-        if worker not in self._refused:
-            self._refused.add(worker)
-            self._log(f"{problem}. It gets no work before that is in order")
 
     def _run(self, function: Any, *arguments: Any, workers: list[str] | None = None) -> Any:
         """What a function gives on each worker beside its work, or its exception."""
@@ -210,37 +196,26 @@ _starting = threading.Lock()
 
 def _problem(version: str, python: str, sign: str) -> str:
     """Why this worker cannot do any work for such a driver; empty if it can."""
-    own = platform.python_version()
+    host, own = socket.gethostname(), platform.python_version()
     if (version, python) != (__version__, own):
         return (
-            f"{socket.gethostname()} has spmrl-bench {__version__} and Python {own}; here they are "
+            f"{host} has spmrl-bench {__version__} and Python {own}; here they are "
             f"{version} and {python}: install the same on both"
         )
-    if not _sees(sign):
-        return (
-            f"{socket.gethostname()} does not see {Path(sign).parent}: workers need the runs on a "
-            "folder that all machines share; name one with --runs"
-        )
-    return ""
+    needed = "the runs in a folder that all machines share; name one with --runs"
+    return "" if _sees(sign) else f"{host} does not see {Path(sign).parent}: workers need {needed}"
 
 
 def _sees(sign: str) -> bool:
-    """Whether the file of the driver's is there."""
-    try:
-        return Path(sign).exists()
-    except OSError:  # the file system is gone
-        return False
+    return os.path.exists(sign)  # false where the file system is gone, too
 
 
-def _work(
-    unit: Unit, device: str, threads: int, driver: str, sign: str
-) -> tuple[Status, Exception | None, bool]:
-    """Do a unit in a process; returns how it has ended, and whether for no loss of the folder."""
+def _work(unit: Unit, device: str, threads: int, driver: str, sign: str) -> Answer:
+    """Do a unit in a process."""
     with _starting:
         if driver in _asked:
-            return "stopped", TrainingError("was told to stop"), True
-        # Dask marks its workers as processes that may have no children, unless it is configured
-        # otherwise; it means only that it would not end them. Ours end by themselves.
+            return "stopped", TrainingError("was told to stop")
+        # Dask's workers may have no children unless configured so; ours end by themselves.
         multiprocessing.current_process()._config.pop("daemon", None)  # type: ignore[attr-defined]
         # Dask has its workers give memory back at once, which makes training twice as slow.
         os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
@@ -248,16 +223,16 @@ def _work(
         _jobs[driver].add(job)
     try:
         _, status, error = job.outcome()
-        return status, error, status not in ("failed", "lost") or _sees(sign)
     finally:
         _jobs[driver].discard(job)
+    if status in ("failed", "lost") and not _sees(sign):
+        problem = f"its worker on {socket.gethostname()} does not see {Path(sign).parent} any more"
+        return "lost", TrainingError(problem)
+    return status, error
 
 
-def _stop(driver: str, at_once: bool = False) -> None:
+def _stop(driver: str, at_once: bool) -> None:
     with _starting:
         _asked.add(driver)
         for job in list(_jobs[driver]):
-            if at_once:
-                job.kill()
-            else:
-                job.process.terminate()
+            (kill if at_once else BaseProcess.terminate)(job.process)

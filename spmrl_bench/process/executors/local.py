@@ -1,39 +1,33 @@
 """Units on this machine: in this process, one after the other, or side by side in processes.
 
-joblib starts the processes, watches them and brings back how they ended. One pool for all units
-would break as a whole when one of its workers is killed, and keep what a unit has left in memory.
-So each unit has a pool of one worker, which SIGTERM asks to stop. It computes with the same number
-of threads and in the same order as it would alone: what comes out is the same to the last bit.
+Each unit has a pool of joblib's with one worker, which SIGTERM asks to stop: a pool for all would
+break as a whole when a worker is killed, and keep what a unit has left in memory. With the same
+number of threads a unit computes the same to the last bit as it would alone.
 """
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-import threading
 from concurrent.futures import FIRST_COMPLETED, wait
-from contextlib import suppress
 from multiprocessing import active_children
 
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.process.devices import cards, device_of_job
 from spmrl_bench.process.executors.base import Outcome, Unit, status_of
 from spmrl_bench.process.pools import (
     available_threads,
-    end_with_parent,
+    cards,
     interrupts_blocked,
+    kill,
+    saved,
     worker_pool,
 )
 from spmrl_bench.process.signals import interrupt, on_signals
 
-# Seconds in which a dead process has a status, and in which one without parent has saved.
-_PATIENCE, _LAST = 10, 30
-
-_idle = threading.Event()  # nothing is in work in this process
+_PATIENCE = 10  # seconds in which a dead process has a status
 
 
 class InProcess:
@@ -80,7 +74,9 @@ class LocalExecutor:
 
     def start(self, unit: Unit) -> str:
         number = min({*range(self.capacity)} - {*self._jobs.values()})
-        device = device_of_job(number, self._device, self._cards)
+        device = self._device
+        if device in ("auto", "cuda") and self._cards > 1:
+            device = f"cuda:{number % self._cards}"
         self._jobs[Job(unit, device, self._threads)] = number
         return f"on {device}" if device != self._device else ""
 
@@ -97,7 +93,7 @@ class LocalExecutor:
 
     def close(self) -> None:
         for job in self._jobs:
-            job.kill()
+            kill(job.process)
         for job in self._jobs:
             job.pool.shutdown()
         self._jobs.clear()
@@ -109,16 +105,10 @@ class Job:
     def __init__(self, unit: Unit, device: str, threads: int) -> None:
         self.unit = unit
         with interrupts_blocked():
-            self.pool = worker_pool(1, threads, _stop_with_parent)
+            self.pool = worker_pool(1, threads)
             before = set(active_children())
             self.future = self.pool.submit(perform, unit, device, threads)
             (self.process,) = set(active_children()) - before
-
-    def kill(self) -> None:
-        """End it at once; the pool's own way needs a program that small systems lack."""
-        if self.process.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self.process.pid, signal.SIGKILL)
 
     def outcome(self) -> Outcome:
         """How it has ended; waits for that, and for the end of the process."""
@@ -126,26 +116,14 @@ class Job:
         self.pool.shutdown()
         if isinstance(error, TerminatedWorkerError):
             self.process.join(_PATIENCE)
-            code = self.process.exitcode
-            how = f"ended with status {code}"
-            if code is not None and code < 0:
-                how = f"was killed by {signal.Signals(-code).name}"
+            code = self.process.exitcode or 0
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "has ended"
             if code == -signal.SIGKILL:
                 how += " (is there enough memory? Fewer --jobs or --workers need less)"
             return Outcome(self.unit, "lost", TrainingError(f"its process {how}"))
         if error is None or isinstance(error, Exception):
             return Outcome(self.unit, status_of(error), error)
         return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))
-
-
-def _stop_with_parent(parent: int) -> None:
-    """Ask this process to save and end when the one with this number, which started it, is gone."""
-
-    def stop() -> None:
-        os.kill(os.getpid(), signal.SIGTERM)
-        _idle.wait(_LAST)
-
-    end_with_parent(parent, stop)
 
 
 def perform(unit: Unit, device: str, threads: int) -> None:
@@ -161,4 +139,4 @@ def perform(unit: Unit, device: str, threads: int) -> None:
         unit.function(*unit.arguments, device=device, console=console)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be sent
-        _idle.set()
+        saved.set()

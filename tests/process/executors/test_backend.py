@@ -25,6 +25,8 @@ def test_where_units_are_done(config: Path) -> None:
     config.write_text('[slurm]\npartition = "gpu"\ncpus = 4\n', encoding="utf-8")
     expected = {"partition": "cpu", "cpus": 4, "minutes": "9"}
     assert parse_backend("slurm:partition=cpu, minutes = 9") == Backend("slurm", settings=expected)
+    executors = [executor_for(LOCAL, jobs, device="cpu", shared=config, log=str) for jobs in (1, 2)]
+    assert [type(each) for each in executors] == [InProcess, LocalExecutor]
 
 
 @pytest.mark.parametrize(
@@ -42,15 +44,6 @@ def test_what_is_no_place(config: Path, text: str, problem: str) -> None:
     config.write_text("slurm = 3", encoding="utf-8")
     with pytest.raises(RecipeError, match=r"config\.toml: slurm is 3; expected a section"):
         parse_backend("slurm")
-
-
-def test_one_unit_at_a_time_is_done_in_this_process(tmp_path: Path) -> None:
-    executors = [
-        executor_for(LOCAL, jobs, device="cpu", shared=tmp_path, log=str) for jobs in (1, 2)
-    ]
-    assert [type(each) for each in executors] == [InProcess, LocalExecutor]
+    on = Backend("slurm", settings={"cluster": "local"})
     with pytest.raises(RecipeError, match=r"the settings of SLURM.*cluster"):
-        executor_for(
-            Backend("slurm", settings={"cluster": "local"}),
-            1, device="cpu", shared=tmp_path, log=str,
-        )  # fmt: skip
+        executor_for(on, 1, device="cpu", shared=config, log=str)

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
-from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.parsers.baselines import AttachNeighbour
-from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
 from spmrl_bench.storage.living import process_start_time
-from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
-from tests.parsing.text_folders import left_over, results, streamed, tokens, write
-from tests.process.executors.observing import all_of, until
+from tests.process.executors.observing import all_of, until, ways
 from tests.process.executors.work import diverge, fail_below, note, refuse, steps, wait
 
 distributed = pytest.importorskip("distributed")
@@ -66,14 +60,17 @@ def executor(cluster: str, tmp_path: Path) -> Iterator[DaskExecutor]:
 
 def test_units_end_in_their_own_ways(executor: DaskExecutor, tmp_path: Path) -> None:
     assert executor.capacity == 2
-    first = [Unit("note", note, (str(tmp_path / "noted"),)), Unit("diverge", diverge, ())]
-    places = [executor.start(unit) for unit in first]
+    units = [
+        Unit("note", note, (str(tmp_path / "noted"),)),
+        Unit("diverge", diverge, ()),
+        Unit("refuse", refuse, ()),
+    ]
+    places = [executor.start(unit) for unit in units[:2]]
     assert len(set(places)) == 2
     assert all(place.startswith("on worker 127.0.0.1:") for place in places)
     found = all_of(executor, 2)
-    executor.start(Unit("refuse", refuse, ()))
-    found |= all_of(executor, 1)
-    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
+    executor.start(units[2])
+    assert ways(found | all_of(executor, 1)) == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
         "refuse": ("locked", "process 7 trains here"),
@@ -113,27 +110,21 @@ def test_a_unit_whose_worker_is_killed_goes_on_with_another(
     assert len(gone) == 1
 
 
-def test_a_worker_that_sees_other_folders_is_refused(
+def test_a_worker_that_sees_other_folders_or_has_another_version_is_refused(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor = DaskExecutor(cluster, tmp_path, device="cpu")
-    executor._sign = tmp_path / "elsewhere" / "sign"
-    with pytest.raises(SpmrlError, match=r"worker 127\.0\.0\.1:\d+: .* does not see .*--runs"):
-        _ = executor.capacity
-    executor.close()
-    monkeypatch.setattr(module, "__version__", "0.0.0")
-    executor = DaskExecutor(cluster, tmp_path, device="cpu")
-    with pytest.raises(SpmrlError, match=r"here they are 0\.0\.0 and .*: install the same on both"):
-        _ = executor.capacity
-    executor.close()
+    for problem in ("does not see .*--runs", r"here they are 0\.0\.0 and .*: install the same"):
+        executor = DaskExecutor(cluster, tmp_path, device="cpu")
+        executor._sign = tmp_path / "elsewhere" / "sign"
+        with pytest.raises(SpmrlError, match=rf"worker 127\.0\.0\.1:\d+: .* {problem}"):
+            _ = executor.capacity
+        executor.close()
+        monkeypatch.setattr(module, "__version__", "0.0.0")
 
 
-def be_blind(yes: bool) -> None:
-    """Have this worker see nothing of what is shared, or see it again."""
-    module._sees = (lambda _: False) if yes else _SEES
-
-
-_SEES = module._sees
+def see(yes: bool, real: Callable[[str], bool] = module._sees) -> None:
+    """Have this worker see what is shared, or nothing of it."""
+    module._sees = real if yes else lambda _: False
 
 
 def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
@@ -147,86 +138,39 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     address, other = executor._threads
     with distributed.Client(cluster, set_as_default=False) as client:
         pid = client.run(os.getpid, workers=[address])[address]
-        client.run(be_blind, True, workers=[address])
+        client.run(see, False, workers=[address])
         try:
-            executor.start(Unit("a", fail_below, (str(pid),)))
-            (ended,) = all_of(executor, 1).values()
-            assert (ended.status, str(ended.error)) == (
-                "lost", f"its worker {module._short(address)} does not see {tmp_path} any more",
-            )  # fmt: skip
+            assert run_units([Unit("a", fail_below, (str(pid),))], executor, log=said.append) == []
             assert list(executor._threads) == [other]
-            executor.start(Unit("b", fail_below, (str(pid),)))
-            assert all_of(executor, 1)["b"].status == "done"
-            for _ in range(20):
-                assert executor.capacity == 1
-                time.sleep(module._LOOK)
         finally:
-            client.run(be_blind, False, workers=[address])
-    until(lambda: executor.capacity == 2)
-    executor.start(Unit("c", note, (str(tmp_path / "c"),)))
-    executor.start(Unit("d", fail_below, (str(pid),)))
-    found = all_of(executor, 2)
-    assert {title: each.status for title, each in found.items()} == {"c": "done", "d": "failed"}
-    executor.close()
-    assert said == [
-        f"worker {module._short(address)} does not see {tmp_path} any more. "
-        "It gets no work before that is in order"
+            client.run(see, True, workers=[address])
+    blind = f"{socket.gethostname()} does not see {tmp_path}"
+    assert said[1:] == [
+        f"a: its worker on {blind} any more; it is started again",
+        f"worker {module._short(address)}: {blind}: workers need the runs in a folder that all "
+        "machines share; name one with --runs. It gets no work before that is in order",
     ]
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
+    assert executor.capacity == 2
+    (failed,) = run_units([Unit("b", fail_below, (str(pid),))], executor, log=said.append)
+    assert str(failed.error) == "it cannot be written"
 
 
 def test_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PATIENCE", 0.5)
     with pytest.raises(SpmrlError, match=r"--on dask://localhost:1: no answer .*'dask scheduler'"):
-        DaskExecutor("tcp://localhost:1", tmp_path)
+        DaskExecutor("tcp://localhost:1", tmp_path, device="cpu")
 
 
-def test_runs_on_a_cluster_have_the_weights_and_records_of_runs_here(
+def test_runs_on_a_cluster_have_the_weights_of_runs_here(
     cluster: str, laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    records = {}
+    weights = []
     for name, on in (("there", Backend("dask", cluster)), ("here", LOCAL)):
         (run,) = make_runs(
             str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], runs_dir=Path(name)
         )
         train_all([run], device="cpu", jobs=1, on=on)
-        known = KnownRecords(Path(f"{name}-results"))
-        records[name], errors = evaluate_all([run], known, device="cpu", on=on)
-        assert not errors
-    weights = run.folder / "best" / "weights.safetensors"
-    assert weights.read_bytes() == ("there" / weights.relative_to("here")).read_bytes()
-    assert [*map(what_counts, records["there"])] == [*map(what_counts, records["here"])]
-    assert len(records["here"]) == 1
-
-
-def what_counts(record: Record) -> dict[str, object]:
-    """All of a record but when, where and how fast it came about."""
-    speed = {"tokens_per_second"}
-    left_out = dict.fromkeys(("finished", "hardware", "training", "commit", "versions"), True)
-    told = record.model_dump(mode="json", exclude={**left_out, "dev": speed, "test": speed})
-    assert record.training is not None
-    return told | {"updates": record.training.updates, "epochs": record.training.epochs}
-
-
-# Folders -----------------------------------------------------------------------------------
-
-
-@pytest.mark.campaign
-def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
-    """With the bytes that ``parse`` writes here; given again, nothing is left."""
-    model, outputs = tmp_path / "model", tmp_path / "out"
-    AttachNeighbour({"side": "right", "root": "root", "any": "dep", "by_tag": {}}).save(model)
-    texts = {"a.txt": tokens(11_000), "deep/b.txt.gz": tokens(6_000, 100), "c.txt": b""}
-    write(tmp_path / "in", texts)
-    command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
-    command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]
-    done = cli(*command)
-    assert done.exit_code == 0, done.output
-    for number in (1, 2):
-        assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
-    assert results(outputs) == {
-        name: streamed(model, data, "tokens", ParseOptions()) for name, data in texts.items()
-    }
-    assert left_over(outputs) == []
-    assert "3 of 3 files parsed" in done.stderr
-    assert "all 3 files are parsed" in cli(*command).stderr
+        weights.append((run.folder / "best" / "weights.safetensors").read_bytes())
+    assert weights[0] == weights[1]

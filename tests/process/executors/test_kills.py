@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,9 +26,10 @@ from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.train import train_all
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
-from tests.process.executors.observing import ROOT, ask, needs_slurm, queue, until
+from tests.process.executors.observing import until
 from tests.reliability.tally import Tally
 
+ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {
     "train.max_epochs": "30",
     "train.stop_patience": "100",
@@ -136,6 +138,16 @@ def workers_of(session: int, on: str) -> list[int]:
     return [pid for pid, line in processes_of(session).items() if worker.search(line)]
 
 
+def ask(*command: str) -> str:
+    """What a command of SLURM prints."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+def queue(states: str = "PENDING,RUNNING,COMPLETING") -> list[str]:
+    """The jobs of this user in some states."""
+    return ask("squeue", "-h", "-r", f"--states={states}", "--format=%i", "--me").split()
+
+
 def disturb(process: subprocess.Popen[bytes], session: int, on: str, whom: str) -> bool:
     """Kill the driver, a process that trains, or both, or tell SLURM's jobs to stop, if there."""
     if whom == "jobs told":
@@ -190,28 +202,23 @@ def check(runs: list[Run]) -> int:
 @pytest.mark.parametrize(
     ("on", "whom"),
     [
-        *((on, whom) for on in ("local", "dask") for whom in ("worker", "driver", "both")),
-        *(
-            pytest.param("slurm", whom, marks=pytest.mark.xdist_group("slurm"))
-            for whom in ("worker", "driver", "both", "jobs told")
-        ),
+        pytest.param(on, whom, marks=pytest.mark.xdist_group(on))
+        for on in ("local", "dask", "slurm")
+        for whom in ("worker", "driver", "both", "jobs told")
+        if on == "slurm" or whom != "jobs told"
     ],
 )
 def test_killed_runs_go_on_to_the_same_weights(
-    work: list[Run],
-    laboratory: Laboratory,
-    on: str,
-    whom: str,
-    tally: Tally,
+    work: list[Run], laboratory: Laboratory, on: str, whom: str, tally: Tally,
     request: pytest.FixtureRequest,
-) -> None:
+) -> None:  # fmt: skip
     held = tally("R15", f"kills of {whom}, on {on}" if whom != "jobs told" else f"{whom} to stop")
     cluster = None
     if on == "dask":
         pytest.importorskip("distributed")
         cluster = request.getfixturevalue("cluster")
-    if on == "slurm":
-        needs_slurm()
+    if on == "slurm" and shutil.which("sinfo") is None:
+        pytest.skip("no SLURM (tests/process/executors/slurm/start.sh start)")
     random.seed(f"{on} {whom}")
     disturbed = resumed = 0
     for number in range(4 * DISTURBANCES):

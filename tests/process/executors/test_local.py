@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import Future
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spmrl_bench.process.executors import local
-from spmrl_bench.process.executors.base import Unit, run_units
+from spmrl_bench.process.executors.base import Outcome, Unit, run_units
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
 from spmrl_bench.process.signals import Interrupted
-from tests.conftest import PATIENCE
-from tests.process.executors.observing import all_of, until
+from tests.process.executors.observing import all_of, until, ways
 from tests.process.executors.work import die, diverge, note, refuse, wait
 
 
@@ -30,7 +31,7 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [executor.start(unit) for unit in units] == [""] * 4
     found = all_of(executor, 4)
     executor.close()
-    assert {title: (each.status, str(each.error)) for title, each in found.items()} == {
+    assert ways(found) == {
         "note": ("done", "None"),
         "diverge": ("failed", "diverged"),
         "refuse": ("locked", "process 7 trains here"),
@@ -58,19 +59,40 @@ def test_units_in_work_can_be_asked_to_stop_or_ended(tmp_path: Path, way: str) -
     assert active_children() == []
 
 
-def test_a_card_that_is_free_again_gets_the_next_unit(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+class Played:
+    """A process that is nowhere, and has ended as soon as it is told to."""
+
+    def __init__(self, unit: Unit, device: str, threads: int) -> None:
+        self.unit, self.device = unit, device
+        self.future: Future[None] = Future()
+
+    def outcome(self) -> Outcome:
+        return Outcome(self.unit, "done")
+
+
+@pytest.mark.parametrize(
+    ("device", "cards", "expected"),
+    [
+        ("auto", 2, ["cuda:0", "cuda:1", "cuda:0", "cuda:1"]),
+        ("cuda", 3, ["cuda:0", "cuda:1", "cuda:2", "cuda:1"]),
+        ("auto", 1, ["auto"] * 4),
+        ("cuda:1", 2, ["cuda:1"] * 4),
+        ("cpu", 2, ["cpu"] * 4),
+    ],
+)
+def test_cards_take_turns_and_one_that_is_free_again_gets_the_next_unit(
+    device: str, cards: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "cards", lambda: 2)
-    executor = LocalExecutor(2)
-    places = [executor.start(Unit("long", wait, (str(tmp_path / "long"),)))]
-    for _ in range(2):
-        places.append(executor.start(Unit("short", note, (str(tmp_path / "noted"),))))
-        (ended,) = executor.outcomes(PATIENCE)
-        assert ended.status == "done"
-        assert (tmp_path / "noted").read_text(encoding="utf-8").startswith("cuda:1 ")
-    executor.close()
-    assert places == ["on cuda:0", "on cuda:1", "on cuda:1"]
+    monkeypatch.setattr(local, "cards", lambda: cards)
+    monkeypatch.setattr(local, "Job", Played)
+    executor, unit = LocalExecutor(3, device), Unit("a", note, ())
+    places = [executor.start(unit) for _ in range(3)]
+    jobs: list[Any] = list(executor._jobs)
+    jobs[1].future.set_result(None)
+    assert len(executor.outcomes(0.0)) == 1
+    places.append(executor.start(unit))
+    assert [job.device for job in [*jobs, [*executor._jobs][-1]]] == expected
+    assert places == ["" if device == each else f"on {each}" for each in expected]
 
 
 def fail_or_note(path: str, number: int, *, device: str, console: object) -> None:
