@@ -12,13 +12,17 @@ import pytest
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.train import train_all
+from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.base import Unit, run_units
 from spmrl_bench.process.executors.dask import DaskExecutor
 from spmrl_bench.storage.living import process_start_time
+from tests.builders import cli
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
+from tests.parsing.text_folders import left_over, results, streamed, tokens, write
 from tests.process.executors.observing import all_of, until, ways
 from tests.process.executors.work import diverge, fail_below, note, refuse, steps, wait
 
@@ -174,3 +178,27 @@ def test_runs_on_a_cluster_have_the_weights_of_runs_here(
         train_all([run], device="cpu", jobs=1, on=on)
         weights.append((run.folder / "best" / "weights.safetensors").read_bytes())
     assert weights[0] == weights[1]
+
+
+# Folders -----------------------------------------------------------------------------------
+
+
+@pytest.mark.campaign
+def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
+    """With the bytes that ``parse`` writes here; given again, nothing is left."""
+    model, outputs = tmp_path / "model", tmp_path / "out"
+    AttachNeighbour({"side": "right", "root": "root", "any": "dep", "by_tag": {}}).save(model)
+    texts = {"a.txt": tokens(11_000), "deep/b.txt.gz": tokens(6_000, 100), "c.txt": b""}
+    write(tmp_path / "in", texts)
+    command = ["parse", "--model", str(model), "--to", str(outputs), str(tmp_path / "in")]
+    command += ["--on", f"dask://{cluster.removeprefix('tcp://')}", "--workers", "2"]
+    done = cli(*command)
+    assert done.exit_code == 0, done.output
+    for number in (1, 2):
+        assert f"worker {number} of 2: started on worker 127.0.0.1:" in done.stderr
+    assert results(outputs) == {
+        name: streamed(model, data, "tokens", ParseOptions()) for name, data in texts.items()
+    }
+    assert left_over(outputs) == []
+    assert "3 of 3 files parsed" in done.stderr
+    assert "all 3 files are parsed" in cli(*command).stderr
