@@ -272,7 +272,7 @@ def _shown(interval: Interval, sign: str = "") -> str:
 def _write_latex(
     path: Path, compared: Sequence[Comparison], metric: Metric[Any, Any], title: str
 ) -> None:
-    from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_tables
+    from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_table
 
     table = Table(title, _HEADINGS, _rows(compared, metric), frozenset(_HEADINGS[1:]))
-    write_tables({path: to_latex(Document("", tables=(table,)))})
+    write_table(path, to_latex(Document("", tables=(table,))))

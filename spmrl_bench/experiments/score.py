@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import statistics
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +24,8 @@ from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.experiments.search_document import searches_behind
-from spmrl_bench.leaderboard.board import best_variant
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.identity import is_of
+from spmrl_bench.leaderboard.frame import is_of
 from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
@@ -215,7 +215,7 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
     scores: dict[str, list[float]] = {}
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
-    best = best_variant(scores)
+    best = max(scores, key=lambda name: statistics.fmean(scores[name]))
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
     if ensemble:
         members: Any = [run for run in group if run.variant == best]

@@ -7,7 +7,6 @@ by sentences the counts of its runs are added up.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.compare import joined_signature, score_key
 from spmrl_bench.leaderboard.frame import (
     Key,
     Run,
@@ -29,6 +27,7 @@ from spmrl_bench.leaderboard.frame import (
     StoredRecord,
     grouped,
     installed_metrics,
+    score_key,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
@@ -38,6 +37,7 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     in_order,
     searched_text,
+    signature_parts,
 )
 from spmrl_bench.leaderboard.store import load_documents
 from spmrl_bench.scoring.counts import Counts
@@ -80,13 +80,6 @@ def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> s
         return ""
     mean = f"{found.mean:{'+' if signed else ''}.2f}{mark}"
     return mean if found.sd is None else f"{mean} ± {found.sd:.2f}"
-
-
-def best_variant(scores: Mapping[str, Collection[float]]) -> str:
-    """The variant with the highest mean score over its seeds; of equals the first."""
-    return max(
-        scores, key=lambda name: statistics.fmean(scores[name]) if scores[name] else -math.inf
-    )
 
 
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
@@ -242,7 +235,6 @@ class Entry:
 
     @property
     def members(self) -> list[Entry]:
-        """An entry for each run of a mean."""
         return [Entry([run]) for run in self.runs] if len(self.runs) > 1 else []
 
     @property
@@ -254,12 +246,10 @@ class Entry:
 
     @property
     def is_system(self) -> bool:
-        """Whether it is somebody else's."""
         return not self.baseline and self.record.system is not None
 
     @property
     def kind(self) -> str:
-        """Its form, or ``system``."""
         return "system" if self.is_system else self.form
 
     @property
@@ -276,7 +266,6 @@ class Entry:
 
     @property
     def shipped(self) -> bool:
-        """Whether it comes with the program."""
         return self.runs[0].stored.shipped and not self.baseline
 
     @property
@@ -289,7 +278,6 @@ class Entry:
 
     @property
     def number(self) -> int | None:
-        """How many runs it stands for."""
         members = len(self.record.ensemble) if self.form == "ensemble" else len(self.runs)
         return None if self.baseline else members
 
@@ -320,7 +308,6 @@ class Entry:
 
     @property
     def dates(self) -> list[str]:
-        """Days on which its runs were scored, in order."""
         return sorted({f"{run.record.finished:%Y-%m-%d}" for run in self.runs})
 
     @property
@@ -342,13 +329,21 @@ class Entry:
         return None
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
-        """Of test where all runs have scores of it, else of dev; by these metrics or all."""
-        found: dict[str, list[str]] = {}
+        """Of test where all runs have scores of it, else of dev; by these metrics or all.
+
+        Values in which the runs differ are joined by ``+``.
+        """
+        found: dict[str, dict[str, dict[str, None]]] = {}
         for result in self._results("test") or self._results("dev"):
             for name in installed_metrics(result):
                 if metrics is None or name in metrics:
-                    found.setdefault(name, []).append(result.metrics[name].signature)
-        return " & ".join(map(joined_signature, found.values()))
+                    joined = found.setdefault(name, {})
+                    for key, value in signature_parts(result.metrics[name].signature).items():
+                        joined.setdefault(key, {})[value] = None
+        return " & ".join(
+            "|".join(f"{key}:{'+'.join(values)}" for key, values in joined.items())
+            for joined in found.values()
+        )
 
     def figure(self, key: Key) -> SeedMean | None:
         """A figure that all its runs have."""
@@ -414,7 +409,6 @@ class Group:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """Metrics of its scores, in the order of tables."""
         return metrics_of(self.runs)
 
     @cached_property

@@ -1,21 +1,16 @@
-"""Two records: which they are, whether their scores compare, and what differs.
-
-Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
-treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which run
-it was (variant, settings, size, precision, seed, version of the program) is what one compares.
-"""
+"""Two records: which they are, whether their scores compare, and what differs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spmrl_bench.errors import CheckpointError, RecordError, ScoreError, unknown_name
-from spmrl_bench.leaderboard.identity import is_of
+from spmrl_bench.leaderboard.frame import Difference, differences, is_of, score_key
 from spmrl_bench.leaderboard.record import (
     SHIPPED,
     SPLITS,
@@ -31,39 +26,6 @@ from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.training import BEST
-
-RUN_KEYS = frozenset(
-    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version"}
-)
-ABSENT = "absent"
-
-Difference = tuple[str, str, str]
-
-
-def joined_signature(signatures: Iterable[str]) -> str:
-    """One signature for several; values that differ are joined by ``+``."""
-    values: dict[str, dict[str, None]] = {}
-    for signature in signatures:
-        for key, value in signature_parts(signature).items():
-            values.setdefault(key, {})[value] = None
-    return "|".join(f"{key}:{'+'.join(found)}" for key, found in values.items())
-
-
-def score_key(signature_long: str, fingerprint: str) -> dict[str, str]:
-    """Everything that decides what a score measures; ``fingerprint`` is whole, of its layers."""
-    parts = {
-        key: value
-        for key, value in signature_parts(signature_long).items()
-        if key not in RUN_KEYS and key != "treebank"  # of the treebank, the whole hash counts
-    }
-    return parts | {"fingerprint": fingerprint}
-
-
-def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Difference]:
-    """``(key, value in one, value in the other)`` where they differ, in the order of the first."""
-    keys = dict.fromkeys((*one, *other))
-    rows = ((key, one.get(key, ABSENT), other.get(key, ABSENT)) for key in keys)
-    return [row for row in rows if row[1] != row[2]]
 
 
 def common_split(one: Record, other: Record) -> str:

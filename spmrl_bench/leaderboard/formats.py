@@ -7,7 +7,7 @@ how it is rounded is decided before.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,14 +41,13 @@ class Document:
     tables: tuple[Table, ...] = ()
 
 
-def write_tables(texts: Mapping[Path, str]) -> None:
-    """Write each text to its file; a SpmrlError where that fails."""
-    for path, text in texts.items():
-        try:
-            write_text(path, text)
-        except OSError as error:
-            reason = error.strerror or error
-            raise SpmrlError(f"{path}: cannot write the table: {reason}") from error
+def write_table(path: Path, text: str) -> None:
+    """Write the text of a table to its file; a SpmrlError where that fails."""
+    try:
+        write_text(path, text)
+    except OSError as error:
+        reason = error.strerror or error
+        raise SpmrlError(f"{path}: cannot write the table: {reason}") from error
 
 
 def to_markdown(document: Document) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from spmrl_bench.leaderboard.board import Entry, Group, View
-from spmrl_bench.leaderboard.identity import resolved_settings
+from spmrl_bench.leaderboard.frame import resolved_settings
 from spmrl_bench.leaderboard.tables import SPEED, results_frame, table_differences
 from spmrl_bench.site.atlas import Atlas, Bank, runs_text
 from spmrl_bench.site.downloads import Files, as_files, links

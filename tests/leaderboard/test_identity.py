@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.identity import (
+from spmrl_bench.leaderboard.frame import (
     differing_settings,
     digest,
     resolved_settings,

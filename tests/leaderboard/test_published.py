@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.leaderboard.identity import resolved_settings
+from spmrl_bench.leaderboard.frame import resolved_settings
 from spmrl_bench.leaderboard.published import (
     COLUMNS,
     PublishedFigure,

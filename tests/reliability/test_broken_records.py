@@ -24,7 +24,7 @@ from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, records_frame
-from spmrl_bench.leaderboard.multilingual import tracks_of, write_track
+from spmrl_bench.leaderboard.multilingual import write_track
 from spmrl_bench.leaderboard.published import load_published
 from spmrl_bench.leaderboard.record import Record, load_records, read_records, write_record
 from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
@@ -245,7 +245,7 @@ def make_tables(records: list[Record], folder: Path) -> None:
     for text in (to_markdown(document), to_latex(document)):
         text.encode()
     results_csv(groups, PUBLISHED).encode()
-    for track in tracks_of(groups, languages=1):
+    for track in {group.track for group in groups}:
         write_track(groups, track, folder, PUBLISHED)
 
 
