@@ -169,14 +169,15 @@ def _find(
 ) -> list[list[Record]]:
     """The records of both sides: of one run, or of all seeds of an entry of the table."""
     from spmrl_bench.leaderboard.board import load_results
-    from spmrl_bench.leaderboard.compare import find_records
+    from spmrl_bench.leaderboard.compare import find_record
 
     loaded = load_results([results]) if not all(Path(one).exists() for one in wanted) else None
     found: list[list[Record]] = []
     for one in wanted:
         entry = loaded.named(one, treebank) if loaded and not Path(one).exists() else []
         if not entry:
-            entry, mistakes = find_records((one,), results)
+            mistakes: list[str] = []
+            entry = [find_record(one, results, mistakes)]
             name_left_out(mistakes, strict)
         found.append(entry)
     return found

@@ -155,6 +155,5 @@ def verdicts(groups: list[Group], track: str, minutes: float | None = None) -> s
     from spmrl_bench.leaderboard.formats import Document, to_markdown
     from spmrl_bench.leaderboard.tables import ours_and_others, ours_and_others_table
 
-    treebanks = {group.treebank for group in groups if group.track == track}
-    rows = ours_and_others_table(*ours_and_others(groups, treebanks, minutes))
-    return to_markdown(Document(title="", tables=(rows,)))
+    asked = [group for group in groups if group.track == track]
+    return to_markdown(Document("", (), (ours_and_others_table(*ours_and_others(asked, minutes)),)))

@@ -156,7 +156,13 @@ def metric_result(
     if values.get("precision") == "float32":  # the usual one
         del values["precision"]
     also = {key: str(value) for key, value in values.items() if value not in (None, "")}
-    return MetricResult.of(metric, counts, sign(metric, counts, rules, **also))
+    signature = sign(metric, counts, rules, **also)
+    return MetricResult(
+        counts=counts.to_columns(),
+        figures=metric.values(counts),
+        signature=signature.short(),
+        signature_long=signature.long(),
+    )
 
 
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:

@@ -316,7 +316,9 @@ class Ensemble:
     def _saved(self, scoring: Scoring) -> SavedParses | None:
         if not scoring.save_parses:
             return None
-        return SavedParses.of(scoring.results_dir, self.runs[0].folder, len(self.runs))
+        folder, members = self.runs[0].folder, len(self.runs)
+        name = folder.name if members == 1 else f"{folder.name}-ensemble-of-{members}"
+        return SavedParses(scoring.results_dir / "parses" / folder.parent.name, name)
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

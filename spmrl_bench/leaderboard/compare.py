@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,15 +122,10 @@ def _flat(content: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, str]]
 # ---- Which record somebody means ----
 
 
-def find_record(wanted: str, results_dir: Path) -> Record:
-    """The record of one run; see :func:`find_records`."""
-    return _find(wanted, results_dir)[0]
+def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None) -> Record:
+    """The record of a run; why files that could be one cannot be read is added to ``errors``.
 
-
-def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record], list[str]]:
-    """The records of several runs, and why files that could be one of them cannot be read.
-
-    Each is wanted by the path of a record; by the beginning of the name of one in
+    It is wanted by the path of a record; by the beginning of the name of one in
     ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
     weights, or its parses, is taken.
 
@@ -138,23 +133,17 @@ def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record]
         RecordError: there is none or there are several, or it is broken.
         CheckpointError: a folder holds no trained parser.
     """
-    found = [_find(one, results_dir) for one in wanted]
-    errors = dict.fromkeys(error for _, some in found for error in some)
-    return [record for record, _ in found], list(errors)
-
-
-def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
     path, folder = Path(wanted), results_dir / "runs"
     if path.is_dir():
-        return _record_of_run(path, folder)
+        return _record_of_run(path, folder, [] if errors is None else errors)
     if path.exists():
-        return read_record(path), []
+        return read_record(path)
     name = wanted.removesuffix(".json")
     places = (folder, results_dir / SHIPPED / "runs") if name else ()
     files = (file for place in places for file in files_of(place, ".json"))
     matching = [file for file in files if file.name.startswith(name)]
     if len(matching) == 1:
-        return read_record(matching[0]), []
+        return read_record(matching[0])
     if matching:
         names = ", ".join(file.stem for file in matching)
         raise RecordError(f"{wanted}: begins the names of several records in {folder}: {names}")
@@ -164,9 +153,10 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
     )
 
 
-def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
+def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
     settings = _settings(run / "run.json")
-    records, errors = load_records(folder)
+    records, wrong = load_records(folder)
+    errors += wrong
     if settings is not None and "system" in settings:
         what = "parses"
         paths = {split: run / f"{split}.parses" for split in SPLITS}
@@ -189,8 +179,8 @@ def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
             if record.members == members and (settings is None or is_of(record, settings, members))
         ]
     if found:
-        return found[-1], errors
-    broken = "".join(f"\nnot read: {error}" for error in errors)
+        return found[-1]
+    broken = "".join(f"\nnot read: {error}" for error in wrong)
     raise RecordError(
         f"{run}: no record of its {what} in {folder}: "
         f"'spmrl-bench eval' with the options of its training writes it{broken}"

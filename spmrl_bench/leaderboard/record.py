@@ -34,8 +34,7 @@ from spmrl_bench.leaderboard.store import (
     write_document,
 )
 from spmrl_bench.scoring.counts import Counts
-from spmrl_bench.scoring.metric import METRICS, Metric, SelectionMetric, metric_named
-from spmrl_bench.scoring.signature import Signature
+from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 
 # 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
 # never released; the others are read for ever.
@@ -107,46 +106,37 @@ class MetricResult(Part):
 
     @property
     def skipped(self) -> int:
-        """Sentences that were left out."""
         return int(signature_parts(self.signature_long).get("skipped", "0"))
 
-    @classmethod
-    def of(cls, metric: Metric[Any, Any], counts: Counts, signature: Signature) -> Self:
-        """The result that follows from the counts of a split."""
-        return cls(
-            counts=counts.to_columns(),
-            figures=metric.values(counts),
-            signature=signature.short(),
-            signature_long=signature.long(),
-        )
+    def check(self, name: str, sentences: int) -> None:
+        """Raise a ValueError where it cannot be the result of a metric.
 
-    def problem(self, name: str, sentences: int) -> str:
-        """What is wrong with it as the result of a metric; empty if nothing is.
-
-        Figures and columns that the metric has got or lost since are none: a stored result is
-        what was counted then.
+        Figures and columns that the metric has got or lost since are as they were counted then.
         """
         skipped = signature_parts(self.signature_long).get("skipped", "0")
         if not re.fullmatch("[0-9]{1,9}", skipped):
-            return f"signature_long: skipped is '{skipped:.20}', which is no number of sentences"
+            raise ValueError(
+                f"{name}: signature_long: skipped is '{skipped:.20}', which is no number of "
+                "sentences"
+            )
         for column, values in self.counts.items():
             if len(values) != sentences:
-                return f"counts['{column}'] has {len(values)} entries for {sentences} sentences"
+                size = f"{len(values)} entries for {sentences} sentences"
+                raise ValueError(f"{name}: counts['{column}'] has {size}")
         if name not in METRICS.names():
-            return ""
+            return
         metric = metric_named(name)
         if not {column.name.lower() for column in metric.counts.columns} <= self.counts.keys():
-            return ""
+            return
         try:
             computed = metric.values(metric.counts.from_columns(self.counts))
         except ScoreError as error:
-            return f"counts: {error}"
+            raise ValueError(f"{name}: counts: {error}") from None
         for figure, stated in self.figures.items():
             now = computed.get(figure, stated)
             # Another machine may round the last digits differently.
             if stated != now and (stated is None or now is None or abs(stated - now) >= 1e-9):
-                return f"{figure} is {stated}, but the counts give {now}"
-        return ""
+                raise ValueError(f"{name}: {figure} is {stated}, but the counts give {now}")
 
 
 class SplitResult(Part):
@@ -160,25 +150,21 @@ class SplitResult(Part):
     )
 
     def figure(self, metric: str, name: str) -> int | float | None:
-        """A figure, or None; without a metric, ``tag_accuracy`` or ``tokens_per_second``.
-
-        One that the metric has got since follows from the counts.
-        """
+        """A figure, or None; without a metric, ``tag_accuracy`` or ``tokens_per_second``."""
         if not metric:
             return getattr(self, name, None)
         if metric not in self.metrics:
             return None
         figures = self.metrics[metric].figures
-        if name not in figures and metric in METRICS.names():
-            known = metric_named(metric).figures
-            try:
-                return known[name].of(self.counts(metric)) if name in known else None
-            except ScoreError:
-                return None  # counted before the metric had all its columns
-        return figures.get(name)
+        known = metric_named(metric).figures if metric in METRICS.names() else {}
+        if name in figures or name not in known:
+            return figures.get(name)
+        try:  # one that the metric has got since
+            return known[name].of(self.counts(metric))
+        except ScoreError:
+            return None  # counted before the metric had all its columns
 
     def score(self, criterion: SelectionMetric) -> float:
-        """What a criterion makes of it."""
         return criterion.score({name: result.figures for name, result in self.metrics.items()})
 
     def counts(self, metric: str) -> Counts:
@@ -190,8 +176,7 @@ class SplitResult(Part):
     @model_validator(mode="after")
     def _figures_follow_from_counts(self) -> Self:
         for name, result in self.metrics.items():
-            if problem := result.problem(name, self.sentences):
-                raise ValueError(f"{name}: {problem}")
+            result.check(name, self.sentences)
         return self
 
 
@@ -254,7 +239,6 @@ class System(Part):
 
     @property
     def title(self) -> str:
-        """Name and version."""
         return f"{self.name} {self.version}".strip()
 
 
@@ -295,12 +279,10 @@ class Search(Part):
         return max(ended, key=lambda trial: trial.dev or 0.0, default=None)
 
     def count(self, state: TrialState) -> int:
-        """How many trials are in a state."""
         return sum(trial.state == state for trial in self.trials)
 
     @property
     def minutes(self) -> float:
-        """What all trials took together."""
         return sum(trial.minutes for trial in self.trials)
 
 
@@ -378,7 +360,6 @@ class Record(StoredModel):
 
     @property
     def results(self) -> list[SplitResult]:
-        """The scores of all splits and baselines."""
         return [one for one in (self.dev, self.test, *self.baselines.values()) if one is not None]
 
     @property
@@ -442,7 +423,6 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
 
 
 def minutes_text(minutes: float) -> str:
-    """As tables print it."""
     return f"{minutes:.0f} min" if minutes >= 10 else f"{minutes:.1f} min"
 
 
@@ -453,9 +433,9 @@ def searched_text(searches: Sequence[Search]) -> str:
     trials = sum(len(search.trials) for search in searches)
     what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
     minutes = minutes_text(sum(search.minutes for search in searches))
-    spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes}"
     chosen = any(search.best and search.best.number == search.found for search in searches)
-    return f"{'found' if chosen else 'tried, not as the best,'} by {what} of {spent}"
+    how = "found" if chosen else "tried, not as the best,"
+    return f"{how} by {what} of {trials} trial{'' if trials == 1 else 's'}, {minutes}"
 
 
 def write_record(record: Record, folder: Path) -> Path:

@@ -50,21 +50,10 @@ def empty_parse(gold: Parse, layer: Layer) -> Parse:
 
 @dataclass(frozen=True)
 class SavedParses:
-    """Where the parses of one run, or of an ensemble of runs, are kept.
+    """Where the parses of one run, or of an ensemble of runs, are kept."""
 
-    Attributes:
-        folder: of the treebank; the gold trees are there once for all its runs.
-        run: name of the run.
-    """
-
-    folder: Path
-    run: str
-
-    @classmethod
-    def of(cls, results_dir: Path, run_dir: Path, members: int = 1) -> SavedParses:
-        """Those of the run in a folder, or of an ensemble of which it is the first."""
-        name = run_dir.name if members == 1 else f"{run_dir.name}-ensemble-of-{members}"
-        return cls(results_dir / "parses" / run_dir.parent.name, name)
+    folder: Path  # of the treebank; the gold trees are there once for all its runs
+    run: str  # its name
 
     @classmethod
     def of_record(cls, results_dir: Path, record: Record) -> SavedParses:

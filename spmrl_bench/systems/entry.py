@@ -1,8 +1,7 @@
 """Entering what a parser of somebody else gave: scored as our own parsers are, kept as a record.
 
 A record has what was entered at once of a version of a system on a treebank, dev and test, brackets
-and dependencies. So it can be compared with any run, sentence by sentence. A system that was
-trained here has a record for each seed.
+and dependencies. A system that was trained here has a record for each seed.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ def score_answers(
     Args:
         files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
         recipe: what tells it from other systems and runs.
-        policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
         parses_in: a results folder, to keep the parses as they were scored, and the gold trees.
         speeds: tokens a second of each split.

@@ -60,7 +60,6 @@ def version_of(system: SystemDescription) -> str:
 
 
 def is_installed(system: SystemDescription) -> bool:
-    """Whether the system can be run."""
     try:
         version_of(system)
     except RecipeError:
@@ -105,7 +104,6 @@ def _folder(system: SystemDescription) -> Path:
 
 
 def _call(command: list[str]) -> str:
-    """What a command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         said = "\n  ".join((done.stderr or done.stdout).splitlines()[-5:])

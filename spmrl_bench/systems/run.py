@@ -74,10 +74,6 @@ class Trained(Frozen):
     device: str
     packages: dict[str, str]  # versions of what the system's environment has
 
-    def usage(self, minutes: float | None) -> SystemTraining:
-        taken = self.model_dump(include={"peak_memory_bytes", "out_of_time"})
-        return SystemTraining(wall_seconds=self.seconds, minutes=minutes, **taken)
-
     def __str__(self) -> str:
         ended = ", ended by the clock" if self.out_of_time else ""
         return f"in {self.seconds:.0f} s{ended}, {self.peak_memory_bytes / 2**20:,.0f} MiB"
@@ -201,12 +197,11 @@ class SystemRun:
             return None
         weights = sha256("".join(hashes).encode()).hexdigest()
         wanted = weights, self.config.treebank, self._recipe()
-        for record in reversed(records):
-            if (record.weights, record.treebank.name, record.recipe) == wanted:
-                if scoring.save_parses:
-                    self._scored(scoring)
-                return record
-        return None
+        same = (one for one in records if (one.weights, one.treebank.name, one.recipe) == wanted)
+        found = max(same, key=lambda record: record.finished, default=None)
+        if found is not None and scoring.save_parses:
+            self._scored(scoring)
+        return found
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         bank = self.treebank.with_test()
@@ -254,7 +249,12 @@ class SystemRun:
             paper=system.paper,
             training_data=system.training_data or f"train of {config.treebank}",
             notes=system.adapted,
-            training=state and state.usage(config.minutes),
+            training=state
+            and SystemTraining(
+                wall_seconds=state.seconds,
+                minutes=config.minutes,
+                **state.model_dump(include={"peak_memory_bytes", "out_of_time"}),
+            ),
             outputs={},
         )
         return score_answers(
@@ -276,15 +276,16 @@ class SystemRun:
     def _recipe(self) -> dict[str, object]:
         """What tells its runs from those of other systems and settings."""
         own, title = self.config, self.system.title
-        about = {"version": own.version, "description": own.description, "minutes": own.minutes}
-        given = {f"system.{key}": value for key, value in own.settings.items()}
-        limit = {} if own.minutes is None else {run_folder.MINUTES: own.minutes}
+        about = own.model_dump(include={"version", "description", "minutes"})
+        given: dict[str, object] = {f"system.{key}": own.settings[key] for key in own.settings}
+        if own.minutes is not None:
+            given[run_folder.MINUTES] = own.minutes
         return {
             "kind": KIND,
             "variant": f"{title} {own.version}".strip(),
             **own.model_dump(include={"size", "seed"}),
             "system": {"name": title, **about, **own.values},
-            "settings": {**given, **limit},
+            "settings": given,
         }
 
 

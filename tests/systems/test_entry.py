@@ -9,7 +9,7 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.evaluation import score_split
-from spmrl_bench.leaderboard.board import groups_of, load_results
+from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import track_document
@@ -18,7 +18,6 @@ from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.building import site_pages
 from spmrl_bench.systems.entry import enter, write_task
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -29,7 +28,6 @@ from tests.experiments.running import evaluate, train
 from tests.laboratory import Laboratory
 
 RESULTS = Path("results")
-PARSES = RESULTS / "parses"
 
 
 def right_branching() -> Any:
@@ -86,12 +84,6 @@ def test_dev_and_test_are_one_record_and_looks_at_test_are_counted(laboratory: L
     assert [record.variant for record in records] == ["Branch 1"] * 3 + ["Branch 2"] * 2
 
 
-def pages() -> dict[str, bytes]:
-    """The site of all records."""
-    found = site_pages(load_results([RESULTS]))
-    return {path: content for some in found for path, content in some.items()}
-
-
 def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory) -> None:
     train(laboratory, variants=["charlstm"])
     (ours,) = evaluate(laboratory, variants=["charlstm"], save_parses=True)
@@ -99,7 +91,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     assert comparable_counts(ours, theirs, "test", "brackets")[0].skipped == 0
     with pytest.raises(ScoreError, match="second record has no scores on dev: its system was ent"):
         comparable_counts(ours, theirs, "dev", "brackets")
-    shown = works("table").stdout
+    shown = works("results", "table").stdout
     rows = {line.split("|")[1].strip(): line for line in shown.splitlines() if "|" in line}
     assert {"charlstm", "Branch 1", "right-branching"} <= rows.keys()
     cells = [
@@ -114,19 +106,14 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
         track_document(groups_of(by_age(some)), "open", []) for some in ([ours, theirs], [ours])
     ]
     assert tables[0] == tables[1]
-    # Pages show trees of both, those that were scored and no others.
-    trees = "compare/tiny-open/brackets-test-1-trees.js"
-    assert b'"Branch' in pages()[trees]
-    (path,) = PARSES.glob("tiny-open/system-*.test.mrg")
-    path.write_text(path.read_text().replace("(S ", "(Q "))
-    assert b'"Branch' not in pages().get(trees, b"")
 
 
 def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    command = ("enter", "--dev", path, "--treebank", "tiny-open", "--system", "B|x:y", "--faults")
+    given = ("--dev", path, "--treebank", "tiny-open", "--system", "B|x:y")
+    command = ("systems", "enter", *given, "--faults")
     assert "2 of 8 answers cannot be scored" in cli(*command, "refuse").stderr
     assert not (RESULTS / "runs").exists()
     result = works(*command, "repair")
@@ -170,12 +157,7 @@ def test_both_layers_come_together_and_are_kept_as_they_were_scored(
     assert not saved.read("dev", "constituents")[1][2].tree.labels
     with pytest.raises(ScoreError, match="two files of dev have the same layer"):
         enter({"dev": [brackets, brackets]}, bank, system, RESULTS, **options)
-    conllu.write_text(file_text(gold, "conllu", structure=True))
-    perfect = System(name="Perfect", outputs={})
-    enter({"dev": [conllu]}, bank, perfect, RESULTS, save_parses=True)
-    page = pages()["entries/german-mini/Oracle-entered.html"].decode()
-    assert page.count('class="wrong">no answer <') == len(gold[4])
-    nothing = cli("enter", "--treebank", "german-mini", "--system", "x")
+    nothing = cli("systems", "enter", "--treebank", "german-mini", "--system", "x")
     assert "nothing to enter" in nothing.stderr
     # What a record of somebody else says leads to no other folder.
     with pytest.raises(ScoreError, match="no parses can be kept"):
