@@ -1,8 +1,7 @@
-"""The entries of each treebank: what has a row in its table, from the records behind it.
+"""The entries of each treebank: a variant, an ensemble, a system of somebody else or a baseline.
 
-An entry is a variant trained from one seed or several, an ensemble, a system of somebody else or a
-baseline. Every table, page and test asks it: figures are means over its runs, and for all that goes
-by sentences the counts of its runs are added up.
+An entry is a row of its table, from one record or those of several seeds. Figures are means over
+its runs; for all that goes by sentences the counts of its runs are added up.
 """
 
 from __future__ import annotations
@@ -84,8 +83,7 @@ def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> s
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     """The mean over languages of ``(language, scores by seed)``; None where one has no score.
 
-    Several columns of one language count as one. The standard deviation is that of the averages of
-    each seed, where all columns have the same seeds.
+    The standard deviation is that of the averages of each seed, where all have the same seeds.
     """
     if not columns or any(not scores for _, scores in columns):
         return None

@@ -94,18 +94,19 @@ def record_differences(one: Record, other: Record) -> list[Difference]:
     hardware, with dots between the parts of a key; scores, costs and dates are none of it.
     """
     several = len({*one.metrics, *other.metrics}) > 1
-    found: list[dict[str, Any]] = []
+    keys = {"treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware"}
+    found: list[dict[str, str]] = []
     for record in (one, other):
         signed: dict[str, Any] = {}
         for split in SPLITS:
             if result := record.result(split):
-                by_metric = {
-                    name: signature_parts(scored.signature_long)
-                    for name, scored in result.metrics.items()
-                }
-                parts = by_metric if several else next(iter(by_metric.values()), {})
-                signed[split] = parts if one.result(split) and other.result(split) else "scored"
-        keys = {"treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware"}
+                signed[split] = "scored"
+                if one.result(split) and other.result(split):
+                    parts = {
+                        name: signature_parts(scored.signature_long)
+                        for name, scored in result.metrics.items()
+                    }
+                    signed[split] = parts if several else next(iter(parts.values()), {})
         found.append(dict(_flat(signed | record.model_dump(mode="json", include=keys))))
     return differences(*found)
 

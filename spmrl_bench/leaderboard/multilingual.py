@@ -181,10 +181,9 @@ def _languages(rows: Iterable[TreebankRow]) -> list[str]:
 def setups_of(
     groups: Iterable[Group], track: str, order: Sequence[str] = ()
 ) -> tuple[list[Setup], list[str]]:
-    """The setups of a track, and a note on those that are left out.
+    """The setups of a track, for tables about the variants in ``order``, and a note on others.
 
-    Setups of a single language are left out where another has several: they are what is left of
-    experiments on one treebank. ``order`` are the variants that the table is about.
+    Those of a single language are left out where another has several, as are experiments.
     """
     found: dict[_About, list[tuple[Group, dict[str, Entry]]]] = {}
     for group in groups:
@@ -261,10 +260,7 @@ def _setup(
 
 
 def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
-    """Tracks with records of the user in two languages, or in one if their table is there already.
-
-    So no table stays behind the others.
-    """
+    """Tracks with records of the user in two languages, or whose table is there already."""
     found: dict[str, set[str]] = {}
     for group in groups:
         if not all(run.stored.shipped for run in group.runs):
@@ -281,8 +277,7 @@ def write_track(
 ) -> str:
     """Write the table of a track in all formats, and return it as Markdown.
 
-    Raises:
-        SpmrlError: a file cannot be written.
+    A SpmrlError where a file cannot be written.
     """
     document = track_document(groups, track, published)
     texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
@@ -374,10 +369,9 @@ _OTHER_TREEBANK = (
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
 ) -> Iterator[Table]:
-    """The tables of published headlines for the languages of some setups, comparable ones first.
+    """Published headlines for the languages of some setups, above our scores of the same treebank.
 
-    Our scores stand below the published ones of the very treebank. Figures of other treebanks of
-    the language get tables without any score of this program.
+    Figures of other treebanks of the languages get tables without any score of this program.
     """
     metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
     columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}

@@ -96,18 +96,15 @@ def load_published() -> tuple[list[PublishedFigure], list[str]]:
     return found, errors
 
 
-Beside = dict[tuple[str, str], list[list[PublishedFigure]]]
+Beside = dict[tuple[str, str], dict[tuple[str, str, str], list[PublishedFigure]]]
 """By language and variant the headline figures of each system, treebank and setting."""
 
 
 def by_variant(published: Iterable[PublishedFigure]) -> Beside:
     """What stands beside the scores of a variant of a language."""
-    found: dict[tuple[str, ...], list[PublishedFigure]] = {}
+    beside: Beside = {}
     for one in published:
         if one.variant and one.figure == metric_named(one.metric).headline:
-            place = one.language, one.variant, one.system, one.treebank, one.setting
-            found.setdefault(place, []).append(one)
-    beside: Beside = {}
-    for (language, variant, *_), figures in found.items():
-        beside.setdefault((language, variant), []).append(figures)
+            columns = beside.setdefault((one.language, one.variant), {})
+            columns.setdefault((one.system, one.treebank, one.setting), []).append(one)
     return beside

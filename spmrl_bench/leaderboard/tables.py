@@ -57,7 +57,9 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         ],
         **{each.title: [mean_text(one.figure(each.key)) for one in entries] for each in figures},
         "sentences": [_whole(one.test_sentences) for one in entries],
-        "tokens/s": [_whole(_speed(one)) for one in entries],
+        "tokens/s": [
+            f"{found.mean:.0f}" if (found := one.figure(SPEED)) else "" for one in entries
+        ],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
         "settings": [one.searched for one in entries],
@@ -82,13 +84,8 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
     )
 
 
-def _whole(cell: float | None) -> str:
-    return "" if cell is None else f"{cell:.0f}"
-
-
-def _speed(entry: Entry) -> float | None:
-    found = entry.figure(SPEED)
-    return found.mean if found else None
+def _whole(cell: int | None) -> str:
+    return "" if cell is None else str(cell)
 
 
 def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[Note]:
@@ -149,7 +146,8 @@ def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
 def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFigure]]:
     """The published figures of the same variant; none for altered models and ensembles."""
     as_published = entry.form in ("mean", "run") and not entry.runs[0].altered
-    return beside.get((group.language, entry.variant), []) if as_published else []
+    found = beside.get((group.language, entry.variant), {}) if as_published else {}
+    return list(found.values())
 
 
 # ---- CSV ----
@@ -161,8 +159,7 @@ def results_frame(
     """One row per run, mean and baseline, with unrounded numbers.
 
     Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
-    standard deviations over the runs of a mean; ``published_*`` are for the row's language and
-    variant, those of a second system with a number at their end.
+    standard deviations; those of a second published system have a number at their end.
     """
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
@@ -194,7 +191,6 @@ def _row(
         "size": entry.size or None,
         "seed": entry.seed,
         "test_sentences": entry.test_sentences,
-        "tokens_per_second": _speed(entry),
         "signature": entry.signature(),
         "dates": " ".join(entry.dates),
         "commits": " ".join(entry.commits),
@@ -204,8 +200,11 @@ def _row(
         "settings": None if entry.baseline else entry.runs[0].shown or None,
         "searched": entry.searched,
     }
-    for name, column in columns.items():
-        if found := entry.figure(column.key):
+    for name, key in (
+        ("tokens_per_second", SPEED),
+        *((name, columns[name].key) for name in columns),
+    ):
+        if found := entry.figure(key):
             row |= {name: found.mean, f"{name}_sd": found.sd}
     for number, figures in enumerate(beside, start=1):
         end = "" if number == 1 else f"_{number}"

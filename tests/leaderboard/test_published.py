@@ -112,23 +112,18 @@ def test_broken_lines_and_files_are_left_out_and_named(
     assert max(map(len, mistakes)) < 1000
 
 
-def test_prior_work_is_of_known_treebanks() -> None:
+def test_prior_work_is_of_known_treebanks_and_its_f1_follows() -> None:
     names = set(manifest_names())
-    for figure in PRIOR:
-        assert figure.treebank in names
-        if figure.family != "ctb":  # whose dependencies everybody converts in a way of their own
-            assert figure.metric in load_manifest(figure.treebank).rules
-
-
-def test_f1_of_prior_work_follows_from_recall_and_precision() -> None:
     values: dict[tuple[str, str, str], dict[str, float]] = {}
     for one in PRIOR:
-        key = (one.system, one.setting, one.treebank)
-        values.setdefault(key, {})[f"{one.split} {one.figure}"] = one.value
+        assert one.treebank in names
+        if one.family != "ctb":  # whose dependencies everybody converts in a way of their own
+            assert one.metric in load_manifest(one.treebank).rules
+        found = values.setdefault((one.system, one.setting, one.treebank), {})
+        found[f"{one.split} {one.figure}"] = one.value
     whole = [found for found in values.values() if "test recall" in found]
     assert len(whole) > 10
     for found in whole:
         recall, precision = found["test recall"], found["test precision"]
-        assert found["test f1"] == pytest.approx(
-            2 * recall * precision / (recall + precision), abs=0.06
-        )
+        f1 = 2 * recall * precision / (recall + precision)
+        assert found["test f1"] == pytest.approx(f1, abs=0.06)

@@ -75,14 +75,16 @@ def test_who_competes_where(laboratory: Laboratory, flat: SystemDescription) -> 
 
 
 def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:
-    asked = ("--track", "open", "--minutes", "5", "--languages", laboratory.recipe)
-    works("train", *asked, "--system", flat.path)
-    table = works("eval", *asked, "--system", flat.path).stdout
+    asked = ("--track", "open", "--minutes", "5")
+    theirs = (*asked, "--languages", laboratory.recipe, "--system", flat.path)
+    for options in ((laboratory.recipe, *asked), theirs):
+        works("train", *options)
+        table = works("eval", *options).stdout
     records = {record.variant.split()[0]: record for record in read_records(RESULTS / "runs")}
     assert records.keys() == {"charlstm", "word-charlstm", "Flat"}
     assert records["Flat"].recipe["system"]["minutes"] == 5
-    works("train", *asked, "--system", flat.path)
-    assert works("eval", *asked, "--system", flat.path).stdout == table
+    works("train", *theirs)
+    assert works("eval", *theirs).stdout == table
     assert len(read_records(RESULTS / "runs")) == 3
     (row,) = ahead(minutes=5)
     assert row.others.startswith("Flat")
@@ -101,7 +103,7 @@ def test_all_have_the_same_threads_and_what_fails_stops_nothing_else(
     runs = [*ours(laboratory, "charlstm"), *theirs(laboratory, flat)]
     failing = theirs(laboratory, SystemDescription.read(broken))
     records, failures = compete([*failing, *runs], jobs=2)
-    assert [str(one).count("ended with status 3") for one in failures] == [1]
+    assert "ended with status 3" in str(failures[0])
     assert [record.variant.split()[0] for record in records] == ["charlstm", "Flat"]
     for run in runs:
         note, log = run.folder / "trained.json", run.folder / "events.jsonl"
