@@ -1,8 +1,7 @@
 """Published figures to set beside a run, each with its source.
 
-They are data (``published/*.csv``), not code, so that a figure can be checked and a new paper
-added without touching the program: one file for a paper or for a collection, in the order of
-the tables. A figure of a model that a recipe has as a variant names the variant.
+They are data (``published/*.csv``): one file for a paper or for a collection, in the order of the
+tables. A figure of a model that a recipe has as a variant names the variant.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -57,10 +58,8 @@ class _Column(array):
 
 def _compact(values: list[int]) -> Sequence[int]:
     for code in "bhiq":
-        try:
+        with suppress(OverflowError):
             return _Column(code, values)
-        except OverflowError:
-            continue
     raise ValueError("a whole number beyond 64 bits")
 
 

@@ -1,9 +1,8 @@
 """JSON documents that any number of processes write into one folder, of which none is lost.
 
 A document has a file of its own, named by the hash of its bytes, written atomically and never
-changed. So writers need not wait for each other, the same result written twice is one file, and a
-reader sees a document whole or not yet. Whatever else lies under the name of one is read as one or
-refused with a reason, within bounds of time and memory; tables go without it and say so.
+changed. So writers need not wait for each other, and a reader sees a document whole or not yet.
+Whatever else lies under the name of one is refused with a reason, within bounds of time and memory.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         **{each.title: [mean_text(one.figure(each.key)) for one in entries] for each in figures},
         "sentences": [_whole(one.test_sentences) for one in entries],
         "tokens/s": [
-            f"{found.mean:.0f}" if (found := one.figure(SPEED)) else "" for one in entries
+            f"{speed.mean:.0f}" if (speed := one.figure(SPEED)) else "" for one in entries
         ],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
@@ -98,7 +98,7 @@ def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[No
     headlines = [one for one in named_columns(group.metrics).values() if one.is_headline]
     titles = {one.metric: metric_named(one.metric).title(one.figure) for one in headlines}
 
-    def text(run: Entry) -> str:
+    def scores_text(run: Entry) -> str:
         scores = ", ".join(
             f"{column.split if len(titles) == 1 else column.title} {score.mean:.2f}"
             for column in headlines
@@ -109,15 +109,15 @@ def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[No
     if means := [one for one in group.entries if one.members]:
         heading = "Means over seeds, ± their sample standard deviation. "
         yield f"{heading}{', '.join(titles.values())} of each run:"
-        yield [f"{one.title}: {'; '.join(map(text, one.members))}" for one in means]
+        yield [f"{one.title}: {'; '.join(map(scores_text, one.members))}" for one in means]
     sources: dict[str, dict[str, None]] = {}
-    for entry in group.entries:
-        for one in (one for figures in _beside(entry, group, beside) for one in figures):
-            sources.setdefault(one.system, {})[one.source] = None
-    for system, texts in sources.items():
+    for figures in (some for entry in group.entries for some in _beside(entry, group, beside)):
+        for figure in figures:
+            sources.setdefault(figure.system, {})[figure.source] = None
+    for name, texts in sources.items():
         # One source may be another with a remark: the longer one says both.
         longest = [text for text in texts if sum(one.startswith(text) for one in texts) == 1]
-        yield f"{system}: {'; '.join(longest)}."
+        yield f"{name}: {'; '.join(longest)}."
     # Of our parsers, test saw only those that dev chose; of others it may have seen more.
     times = dict.fromkeys(
         f"{run.record.variant}: {system.tested} output{'' if system.tested == 1 else 's'} "
@@ -163,34 +163,36 @@ def results_frame(
     """
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
-    rows = [
-        _row(entry, columns, _beside(entry, group, beside))
-        | {"track": group.track, "treebank": group.treebank, "group": group.number}
-        for group in groups
-        for mean in group.entries
-        for entry in (mean, *mean.members)
-    ]
-    more = list(dict.fromkeys(key for row in rows for key in row if key.startswith("published_")))
-    usual = [f"published_{name}" for name in ("system", "treebank", "dev_f1", "test_f1")]
-    listed = [
-        "track", "treebank", "group", "variant", "size", "seed", *columns, "test_sentences",
-        "tokens_per_second", "signature", "dates", "commits", "kind", "runs", "shipped", "settings",
-        *(["searched"] if any(row["searched"] for row in rows) else []),
-        *(f"{name}_sd" for name in columns), *(more or usual),
-    ]  # fmt: skip
+    frame = pd.DataFrame(
+        [
+            {"track": group.track, "treebank": group.treebank, "group": group.number}
+            | _row(entry, columns, _beside(entry, group, beside))
+            for group in groups
+            for mean in group.entries
+            for entry in (mean, *mean.members)
+        ]
+    )
+    if not frame["searched"].any():
+        del frame["searched"]
+    if not any(name.startswith("published_") for name in frame):
+        for name in ("system", "treebank", "dev_f1", "test_f1"):
+            frame[f"published_{name}"] = None
     # Without this, one missing cell would turn the whole column of integers into floats.
-    types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
-    return pd.DataFrame(rows, columns=listed).astype(types)
+    return frame.astype(dict.fromkeys(("seed", "test_sentences", "runs"), "Int64"))
 
 
 def _row(
     entry: Entry, columns: Mapping[str, Column], beside: Iterable[Sequence[PublishedFigure]]
 ) -> dict[str, Any]:
+    figures = {name: entry.figure(column.key) for name, column in columns.items()}
+    speed = entry.figure(SPEED)
     row: dict[str, Any] = {
         "variant": entry.variant,
         "size": entry.size or None,
         "seed": entry.seed,
+        **{name: found and found.mean for name, found in figures.items()},
         "test_sentences": entry.test_sentences,
+        "tokens_per_second": speed and speed.mean,
         "signature": entry.signature(),
         "dates": " ".join(entry.dates),
         "commits": " ".join(entry.commits),
@@ -199,18 +201,13 @@ def _row(
         "shipped": entry.shipped,
         "settings": None if entry.baseline else entry.runs[0].shown or None,
         "searched": entry.searched,
+        **{f"{name}_sd": found and found.sd for name, found in figures.items()},
     }
-    for name, key in (
-        ("tokens_per_second", SPEED),
-        *((name, columns[name].key) for name in columns),
-    ):
-        if found := entry.figure(key):
-            row |= {name: found.mean, f"{name}_sd": found.sd}
-    for number, figures in enumerate(beside, start=1):
+    for number, published in enumerate(beside, start=1):
         end = "" if number == 1 else f"_{number}"
-        row[f"published_system{end}"] = figures[0].system
-        row[f"published_treebank{end}"] = figures[0].treebank
-        row |= {f"published_{one.split}_{one.figure}{end}": one.value for one in figures}
+        row[f"published_system{end}"] = published[0].system
+        row[f"published_treebank{end}"] = published[0].treebank
+        row |= {f"published_{one.split}_{one.figure}{end}": one.value for one in published}
     return row
 
 
