@@ -15,14 +15,16 @@ from typing import Any, ClassVar
 from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError
-from spmrl_bench.leaderboard.record import MetricResult, SplitResult, signature_parts
-from spmrl_bench.leaderboard.store import (
+from spmrl_bench.leaderboard.record import (
+    MetricResult,
     Part,
+    SplitResult,
     StoredModel,
     file_bytes,
     files_of,
     load_documents,
     problems,
+    signature_parts,
     write_document,
 )
 from spmrl_bench.nn.encoders.attention import AttentionMask

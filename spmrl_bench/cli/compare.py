@@ -95,15 +95,12 @@ def compare(
         where = str(gold)
         name, sides = _of_files(gold, Path(first), Path(second), prm)
     else:
-        from spmrl_bench.leaderboard.compare import (
-            common_metric,
-            common_split,
-            record_differences,
-        )
+        from spmrl_bench.leaderboard.compare import common_metric, record_differences
 
         found = _find((first, second), results, treebank, strict)
         one, other = (records[0] for records in found)
-        where, name = split or common_split(one, other), metric or common_metric(one, other)
+        name = metric or common_metric(one, other)
+        where = split or ("test" if one.test and other.test else "dev")
         differing = record_differences(one, other)
         sides = _of_records(found, where, name)
     scorer = metric_named(name)

@@ -31,12 +31,12 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     Training,
     TreebankInfo,
+    files_of,
     read_record,
     signature_parts,
     write_record,
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses
-from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
 from spmrl_bench.parsers.registry import kind_named

@@ -34,10 +34,10 @@ from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     in_order,
+    load_documents,
     searched_text,
     signature_parts,
 )
-from spmrl_bench.leaderboard.store import load_documents
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation

@@ -15,22 +15,17 @@ from spmrl_bench.leaderboard.record import (
     SHIPPED,
     SPLITS,
     Record,
+    files_of,
     load_records,
     read_record,
     signature_parts,
 )
-from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.training import BEST
-
-
-def common_split(one: Record, other: Record) -> str:
-    """``test`` where both records have scores on it, else ``dev``."""
-    return "test" if one.test and other.test else "dev"
 
 
 def common_metric(one: Record, other: Record) -> str:

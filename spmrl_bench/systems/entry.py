@@ -93,7 +93,7 @@ def score_answers(
         files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
         recipe: what tells it from other systems and runs.
         tags: whether the system read the treebank's tags.
-        parses_in: a results folder, to keep the parses as they were scored, and the gold trees.
+        parses_in: a results folder, to keep the parses as they were scored.
         speeds: tokens a second of each split.
         fields: of the record of a system that was trained here.
 

@@ -1,8 +1,7 @@
 """Where a system is installed: a virtual environment of its own, made by pip.
 
-Parsers of others want other releases of the libraries that this program uses. So each has an
-environment under the user's own folder, which has its requirements and nothing else; systems that
-require the same share one. A file written last says that it is whole and which versions it has.
+It lies under the user's own folder and has what the system requires and nothing else; systems
+that require the same share one. A file written last says that it is whole, and its versions.
 """
 
 from __future__ import annotations

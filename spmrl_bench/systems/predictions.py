@@ -5,11 +5,10 @@ split lines at any white space, so that what is inside a word is ``_``. Trees st
 constituent ``ROOT`` more than they have, because programs expect one that is the only one of its
 kind; it is taken away from the answers again.
 
-Parsers leave sentences out, cut them, split words otherwise, and language models write text around
-a tree or forget to close it. Which sentence an answer is of is never guessed: a file has as many
-answers as the split has sentences, in their order. What becomes of an answer that cannot be scored
-as it stands is a policy with a name, and each such answer is counted. No policy can raise a score:
-an answer that is of no use has no bracket and no head that is right.
+Which sentence an answer is of is never guessed: a file has as many answers as the split has
+sentences, in their order. What becomes of an answer that cannot be scored as it stands is a policy
+with a name, and each such answer is counted. No policy can raise a score: an answer that is of no
+use has no bracket and no head that is right.
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ def file_text(
 ) -> str:
     """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
 
-    Args:
-        tags: with the treebank's tags.
-        structure: with constituents or heads; without, trees have their root alone.
+    Without ``tags`` those of the treebank are left out; without ``structure`` trees have their root
+    alone, and words no heads.
     """
 
     def text(parse: Parse) -> str:

@@ -2,9 +2,8 @@
 
 The folder is ``RUNS/treebank/system-size-seedN``, with the minutes where there is a limit.
 ``run.json`` says with what it was trained, ``train.log`` has what its command printed, ``model/``
-what it left, and ``trained.json``, written last, what it took. A system sees the training split and
-the dev split, by which it may choose; the test split is closed until it is scored. What it answers
-stays in the folder, so that anybody can score it again.
+what it left, and ``trained.json``, written last, what it took. A system sees the training and the
+dev split; test is closed until it is scored. What it answers stays in the folder.
 """
 
 from __future__ import annotations
@@ -102,8 +101,8 @@ class SystemRun:
         return self.system.name
 
     @property
-    def group(self) -> Hashable:
-        return self.folder  # it competes with nobody
+    def group(self) -> Hashable:  # it competes with nobody
+        return self.folder
 
     def _run(self, command: Sequence[str], log: str, device: str, **more: Any) -> ResourceUsage:
         """Run one of its commands, with values in the place of placeholders."""
@@ -184,10 +183,8 @@ class SystemRun:
 
     def dev_score(self) -> float:
         if self.state() is None and self.system.train is not None:
-            raise run_folder.UntrainedError(
-                f"{self.folder}: training has not ended; run 'spmrl-bench train' with the same "
-                "options"
-            )
+            how = "run 'spmrl-bench train' with the same options"
+            raise run_folder.UntrainedError(f"{self.folder}: training has not ended; {how}")
         return 0.0  # it competes with nobody, so any score will do
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
@@ -230,9 +227,8 @@ class SystemRun:
         path.unlink(missing_ok=True)
         usage = self._run(parse.command, _PARSE_LOG, device, input=given, output=path)
         if not path.is_file():
-            raise TrainingError(
-                f"{self.title}: wrote no {path.name}; see {self.folder / _PARSE_LOG}"
-            )
+            log = self.folder / _PARSE_LOG
+            raise TrainingError(f"{self.title}: wrote no {path.name}; see {log}")
         return usage.seconds
 
     def _answers(self) -> dict[str, Path]:
@@ -319,26 +315,25 @@ def system_runs(
     changed = {key: values[key] for key in sorted(settings or {})}
     if system.train is None:
         seeds, minutes = [0], None
-    config = SystemSettings(
-        recipe=recipe.name,
-        treebank=bank.name,
-        fingerprint=bank.fingerprint_of(system.layer),
-        system=system.name,
-        version=version_of(system),
-        description=system.digest,
-        size=chosen,
-        seed=0,
-        values=values,
-        settings=changed,
-        minutes=minutes,
-    )
     limit = "" if minutes is None else f"{minutes:g}min"
     runs = []
     for seed in dict.fromkeys(seeds):
+        config = SystemSettings(
+            recipe=recipe.name,
+            treebank=bank.name,
+            fingerprint=bank.fingerprint_of(system.layer),
+            system=system.name,
+            version=version_of(system),
+            description=system.digest,
+            size=chosen,
+            seed=seed,
+            values=values,
+            settings=changed,
+            minutes=minutes,
+        )
         parts = (system.name, chosen, settings_folder(changed), limit, f"seed{seed}")
         folder = runs_dir / bank.name / "-".join(filter(None, parts))
-        own = config.model_copy(update={"seed": seed})
-        runs.append(SystemRun(system, bank.without_test(), own, folder, note))
+        runs.append(SystemRun(system, bank.without_test(), config, folder, note))
     return runs
 
 

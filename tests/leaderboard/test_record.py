@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.record import (
     SplitResult,
+    document_name,
     read_record,
     read_records,
     write_record,
 )
-from spmrl_bench.leaderboard.store import document_name
 from tests.builders import (
     HALF,
     LOOSE,

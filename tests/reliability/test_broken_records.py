@@ -26,8 +26,14 @@ from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.multilingual import write_track
 from spmrl_bench.leaderboard.published import load_published
-from spmrl_bench.leaderboard.record import Record, load_records, read_records, write_record
-from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
+from spmrl_bench.leaderboard.record import (
+    MOST_BYTES,
+    Record,
+    document_name,
+    load_records,
+    read_records,
+    write_record,
+)
 from spmrl_bench.leaderboard.tables import results_csv, results_document
 from tests.builders import cli, make_record
 from tests.damage import Damage, raw, sparse, special

@@ -16,10 +16,10 @@ from spmrl_bench.leaderboard.record import (
     Output,
     Record,
     System,
+    document_name,
     write_record,
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
-from spmrl_bench.leaderboard.store import document_name
 from spmrl_bench.scoring.counts import BracketCounts, Status
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.treebanks.catalogue import load_manifest
