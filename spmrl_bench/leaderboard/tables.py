@@ -174,7 +174,7 @@ def results_frame(
     )
     if not frame["searched"].any():
         del frame["searched"]
-    if not any(name.startswith("published_") for name in frame):
+    if not frame.columns.str.startswith("published_").any():
         for name in ("system", "treebank", "dev_f1", "test_f1"):
             frame[f"published_{name}"] = None
     # Without this, one missing cell would turn the whole column of integers into floats.
