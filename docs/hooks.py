@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
+    from pydantic import BaseModel
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,11 +36,236 @@ _LINK = re.compile(r"\[([^][]*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 _PLACEHOLDER = re.compile(r"<!-- generated: (\w+) -->")
 
 
+_CONFIGURATION = """\
+# Configuration
+
+Every key that a recipe, a run or the manifest of a treebank can have. The tables are made from the
+classes that check the files, so they say what this version of the program allows. The command
+`spmrl-bench recipes show` prints the settings of a run on the terminal.
+
+## Settings of a run
+
+A recipe gives them in these sections, the command line with `--set KEY=VALUE`, where the key begins
+with the name of the section: `model.attention.heads`. The short key does as well: it sets all parts
+that read the setting. Those of parts that a parser does not have change nothing. The values are
+those of the sizes `published` and `small` before a [variant](#variants) or a language changes
+anything. *Not set* means that the key is absent.
+
+{runs}
+### What is stored with a run
+
+`run.json` in the folder of a run has them resolved, with these keys:
+
+{run}
+## Recipes
+
+`recipes/LANGUAGE.toml` says which treebanks a language has, and what differs from
+`recipes/base.toml`, which all languages share. Of a setting that several layers give, the last one
+holds: the size, the track, the language, the language's size, the variant, the variant's size and
+track, the command line.
+
+### A language
+
+{language}
+### What all languages share
+
+{base}
+### Variants
+
+A variant is written as the list of its lexical inputs, `charlstm = ["charlstm"]`, or as a table of
+these keys:
+
+{variant}
+The variants of `recipes/base.toml`:
+
+{variants}
+## Manifests of treebanks
+
+`treebanks/NAME.toml` says where the sentences of a treebank lie and how they are read. A table
+`[editions.EDITION]` in it has keys that replace these in the treebank `NAME-EDITION`.
+
+{manifest}
+### Transforms
+
+{transforms}
+### A split of a treebank: `[splits.NAME]`
+
+{split}
+There is one table for each of {splits}.
+
+### The rows of a table: `[splits.NAME.rows]`
+
+{rows}
+### A second layer: `[dependencies]`
+
+{dependencies}
+It has `format` and its options too ([below](#formats-and-their-options)).
+
+### Rules of attachment scores: `[attachment]`
+
+{attachment}
+### Downloads: `[[fetch]]`
+
+{fetch}
+### Formats and their options
+
+{formats}
+What the options mean; one that is not set has the default of the format:
+
+{options}
+"""
+
+
 def configuration() -> str:
     """The reference of recipes, runs and manifests."""
-    from spmrl_bench.reference.configuration import configuration_page
+    from spmrl_bench.experiments import recipe
+    from spmrl_bench.treebanks import manifest
 
-    return configuration_page()
+    without = set(manifest.SourceFormat.model_fields)
+    return _CONFIGURATION.format(
+        runs="\n".join(_run_tables()),
+        run=_keys(recipe.RunConfig),
+        language=_section(recipe.LanguageRecipe),
+        base=_section(recipe.BaseRecipe),
+        variant=_keys(recipe.Variant),
+        variants=_variants(),
+        manifest=_keys(manifest.Manifest, without),
+        transforms=transforms(),
+        split=_section(manifest.Split),
+        splits=_coded(manifest.Splits.model_fields),
+        rows=_section(manifest.SplitTable),
+        dependencies=_section(manifest.DependencyLayer, without),
+        attachment=_section(manifest.Attachment),
+        fetch=_section(manifest.Fetch),
+        formats=_formats(),
+        options=_keys(manifest.SourceFormat),
+    )
+
+
+def _run_tables() -> Iterator[str]:
+    """The settings of a parser, those of each of its parts, and those of training."""
+    from spmrl_bench.experiments.model_settings import all_parts
+    from spmrl_bench.experiments.reference import run_settings, value_text
+
+    settings = run_settings()
+    kinds = {kind for setting in settings for kind in setting.kinds}
+    for table in dict.fromkeys(setting.key.rpartition(".")[0] for setting in settings):
+        own = [each for each in settings if each.key.rpartition(".")[0] == table]
+        yield f"### `[{table}]`\n"
+        if table.count("."):
+            yield f"{_summary(all_parts()[table.removeprefix('model.')])}\n"
+        for names in dict.fromkeys(setting.kinds for setting in own):
+            if {*names} != kinds:
+                keys = _coded(each.entry.name for each in own if each.kinds == names)
+                yield f"Of the kinds {' and '.join(f'`{kind}`' for kind in names)}: {keys}.\n"
+        rows = (
+            (
+                f"`{each.entry.name}`",
+                _coded(each.short),
+                each.entry.allowed,
+                *map(value_text, each.values.values()),
+                each.entry.meaning,
+            )
+            for each in own
+        )
+        yield _table(f"key | short | allowed | {' | '.join(own[0].values)} | what it does", rows)
+
+
+def _summary(model: type) -> str:
+    """The docstring of a class, in Markdown."""
+    import inspect
+
+    from spmrl_bench.experiments.reference import markdown
+
+    return markdown(inspect.cleandoc(model.__doc__ or ""))
+
+
+def _section(model: type[BaseModel], without: Container[str] = ()) -> str:
+    return f"{_summary(model)}\n\n{_keys(model, without)}"
+
+
+def _keys(model: type[BaseModel], without: Container[str] = ()) -> str:
+    """A table of the keys of a model."""
+    from spmrl_bench.experiments.reference import entries, value_text
+
+    return _table(
+        "key | allowed | default | what it does",
+        (
+            (f"`{entry.name}`", entry.allowed, value_text(entry.default), entry.meaning)
+            for entry in entries(model)
+            if entry.name not in without
+        ),
+    )
+
+
+def _variants() -> str:
+    from spmrl_bench.experiments.recipe import SettingsLayer, load_recipe
+    from spmrl_bench.experiments.reference import changed_by, value_text
+
+    def settings(layer: SettingsLayer, before: str = "") -> str:
+        return before + "<br>".join(
+            f"`{key} = {value_text(value).strip('`')}`" for key, value in changed_by(layer).items()
+        )
+
+    rows = []
+    for name, variant in load_recipe("english").base.variants.items():
+        texts = [settings(variant)]
+        texts += [settings(layer, f"{size}: ") for size, layer in variant.size.items()]
+        texts += [settings(layer, f"track {track}: ") for track, layer in variant.track.items()]
+        rows.append(
+            (
+                f"`{name}`" + (f", like `{variant.like}`" if variant.like else ""),
+                f"`{variant.kind}`",
+                _coded(variant.inputs) or f"those of `{variant.like}`",
+                "when named" if variant.optional else "always",
+                "<br>".join(filter(None, texts)),
+            )
+        )
+    return _table("variant | kind | inputs | trained | settings of its own", rows)
+
+
+def transforms() -> str:
+    """What can change trees between the file and the parser."""
+    from spmrl_bench.trees.transforms import TRANSFORMS
+
+    def summary(function: Callable[..., Any]) -> str:
+        return " ".join((function.__doc__ or "").partition("\n\n")[0].split())
+
+    rows = ((f"`{name}`", one.stage, summary(one.apply)) for name, one in TRANSFORMS.items())
+    return _table("name | on | what it does", rows)
+
+
+def _formats() -> str:
+    from spmrl_bench.experiments.reference import value_text
+    from spmrl_bench.readers.formats import FORMATS
+
+    def option(name: str, default: Any) -> str:
+        shown = "required" if default is ... else value_text(None if default == "" else default)
+        return f"`{name}`" + ("" if shown == "not set" else f" ({shown})")
+
+    return _table(
+        "`format` | what it is | gives | options, and their defaults",
+        (
+            (
+                f"`{one.name}`",
+                one.title,
+                one.yields,
+                ", ".join(option(*each) for each in one.options.items()),
+            )
+            for one in map(FORMATS.get, FORMATS.names())
+        ),
+    )
+
+
+def _coded(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _table(header: str, rows: Iterable[Iterable[str]]) -> str:
+    # A bar ends a cell, also in code.
+    lines = [" | ".join(cell.replace("|", r"\|") for cell in row) for row in rows]
+    rule = " | ".join("---" for _ in header.split(" | "))
+    return "".join(f"| {line} |\n" for line in (header, rule, *lines))
 
 
 def commands() -> str:

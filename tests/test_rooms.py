@@ -15,8 +15,8 @@ PACKAGE = Path(spmrl_bench.__file__).parent
 ROOMS = (
     *("storage", "process", "trees", "readers", "scoring", "treebanks"),
     *("chart", "transitions", "nn", "parsers", "training", "parsing", "leaderboard"),
-    *("experiments", "systems", "analysis", "annotation", "integrations", "reference"),
-    *("speed", "site", "cli"),
+    *("experiments", "systems", "analysis", "integrations"),
+    *("site", "cli"),
 )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.experiments.recipe import load_recipe
+from spmrl_bench.experiments.reference import settings_named
 from spmrl_bench.parsers.legacy import FLAT
-from spmrl_bench.reference.settings import settings_named
 from tests.builders import flat
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "stack-attention.md").read_text("utf-8")

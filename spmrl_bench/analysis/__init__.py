@@ -1,1 +1,1 @@
-"""Studies of a trained parser: what each part of it is worth, and what its attention looks at."""
+"""Studies of parsers, what their attention looks at, and where annotation may be wrong."""

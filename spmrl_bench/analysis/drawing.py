@@ -8,22 +8,16 @@ from __future__ import annotations
 import io
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.storage.files import write_bytes
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
-BLUE = "#0072B2"
-ORANGE = "#D55E00"
-GREEN = "#009E73"
-GREY = "#595959"
-PALE = "#D9D9D9"
+BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#D9D9D9"
 
-FORMATS = ("pdf", "png", "svg")
+#: Inches. A larger figure cannot be read as one, and takes gigabytes to draw.
+LARGEST = 70.0
 
 _STYLE: dict[str, Any] = {
     "font.size": 9,
@@ -37,78 +31,48 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # words stay words
     "text.parse_math": False,  # the dollar is a word too
 }
-_POINT = 1 / 72  # inches
 _CAPTION_SIZE = 7.5
-_LINE = 1.3 * _CAPTION_SIZE * _POINT
+_ABOVE = 0.42
 
 
-class Sheet:
-    """A figure with a title above it and a caption below; lengths are in inches.
+class Figure:
+    """A figure with a title above it and a caption below; lengths are in inches."""
 
-    Attributes:
-        figure: to draw into, between the two.
-    """
-
-    def __init__(
-        self, width: float, height: float, title: str, caption: str, between: float = 0.02
-    ) -> None:
-        """Make room; ``between`` is the space between columns, as a share of their width."""
-        matplotlib = load_matplotlib()
-        lines = [
-            line
-            for paragraph in caption.splitlines()
-            # About 0.55 of a font size is the mean width of a character.
-            for line in textwrap.wrap(
-                paragraph, int((width - 0.3) / (0.55 * _CAPTION_SIZE * _POINT))
+    def __init__(self, width: float, height: float, title: str, caption: str) -> None:
+        """Make room; raise a SpmrlError if it would be too large."""
+        if max(width, height) > LARGEST:
+            raise SpmrlError(
+                f"the figure would be {width:.0f} by {height:.0f} inches; choose fewer layers or "
+                "heads, or a shorter sentence"
             )
-        ]
-        below = len(lines) * _LINE + 0.25 if lines else 0.1
-        above = 0.42
-        total = height + below + above
-        self._above = above
-        layout = matplotlib.layout_engine.ConstrainedLayoutEngine(
-            rect=(0.01, below / total, 0.98, 1 - (below + above) / total), wspace=between
-        )
+        matplotlib = load_matplotlib()
+        # About 0.55 of a font size is the mean width of a character.
+        lines = textwrap.wrap(caption, int((width - 0.3) / (0.55 * _CAPTION_SIZE / 72)))
+        below = len(lines) * 1.3 * _CAPTION_SIZE / 72 + 0.25
+        total = height + below + _ABOVE
+        rectangle = (0.01, below / total, 0.98, 1 - (below + _ABOVE) / total)
+        layout = matplotlib.layout_engine.ConstrainedLayoutEngine(rect=rectangle)
+        left = 0.15 / width
         with matplotlib.rc_context(_STYLE):
-            self.figure: Figure = matplotlib.figure.Figure(figsize=(width, total), layout=layout)
-        self.figure.text(
-            0.15 / width, 1 - 0.12 / total, title, fontsize=11, va="top", fontweight="bold"
-        )
-        self.figure.text(
-            0.15 / width,
-            0.1 / total,
-            "\n".join(lines),
-            fontsize=_CAPTION_SIZE,
-            va="bottom",
-            color=GREY,
-            linespacing=1.3,
-        )
+            self.figure = matplotlib.figure.Figure(figsize=(width, total), layout=layout)
+        self.figure.text(left, 1 - 0.12 / total, title, size=11, va="top", weight="bold")
+        style = {"size": _CAPTION_SIZE, "va": "bottom", "color": GREY, "linespacing": 1.3}
+        self.figure.text(left, 0.1 / total, "\n".join(lines), **style)
 
     def axes(self, rows: int, columns: int, **options: Any) -> Any:
-        """Axes in rows and columns, as ``Figure.subplots`` gives them."""
+        """As ``matplotlib.figure.Figure.subplots``."""
         with load_matplotlib().rc_context(_STYLE):
             return self.figure.subplots(rows, columns, **options)
 
-    def place(self, left: float, top: float, width: float, height: float) -> Any:
-        """Axes at a place of their own, ``left`` and ``top`` from the corner below the title.
-
-        Whoever knows where they go is spared the search for a layout, which takes seconds where
-        there are dozens.
-        """
-        self.figure.set_layout_engine("none")
-        whole_width, total = self.figure.get_size_inches()
-        bottom = total - self._above - top - height
-        place = (left / whole_width, bottom / total, width / whole_width, height / total)
-        with load_matplotlib().rc_context(_STYLE):
-            return self.figure.add_axes(place)
+    def colours(self, image: Any, axes: Any, label: str, **options: Any) -> None:
+        """A bar that says what the colours of an image mean."""
+        bar = self.figure.colorbar(image, ax=axes, fraction=0.025, pad=0.01, aspect=30, **options)
+        bar.set_label(label, fontsize=7.5)
+        bar.ax.tick_params(labelsize=6.5)
 
     def save(self, path: Path) -> None:
-        """Write the figure; the ending of the name decides the format.
-
-        Raises:
-            SpmrlError: there is no such format.
-            RecordError: the file cannot be written.
-        """
+        """Write the figure in the format of the name's ending; raise a SpmrlError if there is none,
+        a RecordError if the file cannot be written."""
         form = check_format(path)
         from matplotlib.text import Text
 
@@ -124,6 +88,13 @@ class Sheet:
         write_file(path, buffer.getvalue())
 
 
+def plain(axes: Any) -> None:
+    """Leave out frame and marks."""
+    axes.tick_params(length=0, pad=2, labelsize=6.5)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
 def write_file(path: Path, data: bytes) -> None:
     """Write a table or a picture; a RecordError where it cannot be written."""
     try:
@@ -133,12 +104,10 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def check_format(path: Path) -> str:
-    """The format of a figure by the ending of its name, which has to be one of FORMATS."""
+    """The format of a figure by the ending of its name; SpmrlError if there is none."""
     form = path.suffix.removeprefix(".").lower()
-    if form not in FORMATS:
-        raise SpmrlError(
-            f"{path}: a figure's name ends with one of {', '.join('.' + name for name in FORMATS)}"
-        )
+    if form not in ("pdf", "png", "svg"):
+        raise SpmrlError(f"{path}: a figure's name ends with one of .pdf, .png, .svg")
     return form
 
 

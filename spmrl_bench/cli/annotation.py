@@ -1,9 +1,7 @@
-"""The commands that look for errors in the annotation of a treebank."""
+"""The command that looks for errors in the annotation of a treebank."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,105 +12,110 @@ from spmrl_bench.cli.options import Device, check_choice
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
-    from spmrl_bench.annotation.differences import Disagreement, Order
-    from spmrl_bench.annotation.listing import Heading
-    from spmrl_bench.annotation.treebank_variation import Annotation, Units
-    from spmrl_bench.treebanks.reading import SentencePlace
+    from spmrl_bench.analysis.suspect_lists import Item
+    from spmrl_bench.analysis.variation import Annotation, Context
     from spmrl_bench.treebanks.treebank import Treebank
-    from spmrl_bench.trees.parse import Layer
 
-Worst = Annotated[int, typer.Option(min=1, help="Sentences that are listed.")]
-Output = Annotated[
-    Path | None,
-    typer.Option(
-        help="File to write instead: .txt is the list, .html a page, .csv a table.",
-        show_default=False,
-    ),
-]
-Split = Annotated[
-    str | None,
-    typer.Option(help="`train`, `dev`, or `test` if you want to look into it.", show_default=False),
-]
+_OF = ("constituents", "dependencies", "tags")
 
 
 @group.command()
-def disagreements(
-    what: Annotated[
-        str,
-        typer.Argument(
+def suspects(
+    treebank: Annotated[str, typer.Argument(metavar="NAME", help="A treebank.")],
+    model: Annotated[
+        Path | None,
+        typer.Option(
             metavar="RUN",
-            help="A run folder of `train`.",
+            help="A run folder of `train`. Without it the treebank is compared with itself.",
+            show_default=False,
         ),
-    ],
-    treebank: Annotated[
-        str | None,
-        typer.Option(help="Treebank whose sentences are looked at. Default: that of the run."),
     ] = None,
-    split: Split = None,
-    worst: Worst = 50,
-    by: Annotated[
+    split: Annotated[
+        str | None,
+        typer.Option(
+            help="`train`, `dev`, or `test` if you want to look into it. Default: `dev` with a "
+            "model, else `train`.",
+            show_default=False,
+        ),
+    ] = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            help="Only `constituents`, `dependencies` or `tags`. Default: all that the model "
+            "finds; without one the first layer of the treebank.",
+            show_default=False,
+        ),
+    ] = None,
+    context: Annotated[
         str,
         typer.Option(
-            help="What comes first: `margin`, the decision against gold of which the parser is "
-            "surest; `suspicion`, the same, but less the more else differs; `mean`, `total`, the "
-            "mean or the sum of the margins of a sentence; `differences`, `share`, the number of "
-            "decisions that differ, or their share."
+            help="Without a model: what has to be the same, the `words`, of those around only the "
+            "`tags`, or everywhere `only-tags`."
         ),
-    ] = "suspicion",
-    layer: Annotated[
-        str | None,
-        typer.Option(help="Only `constituents` or `dependencies`, of a parser that finds both."),
+    ] = "words",
+    worst: Annotated[int, typer.Option(min=1, help="Sentences that are listed.")] = 50,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write instead: .txt is the list, .html a page, .csv a table.",
+            show_default=False,
+        ),
     ] = None,
-    output: Output = None,
     device: Device = "auto",
 ) -> None:
-    """List the sentences where a trained parser is surest that the annotation is wrong.
+    """List the sentences whose annotation is most likely wrong, by a parser or by the treebank.
 
-    Each constituent, or each head and relation, on which gold and parser differ has a margin: what
-    the parser would give up to decide as gold does. The default order looks at the largest margin
-    of a sentence; it finds errors far better than the number of differences, most of which are
-    the parser's own. A parser has learnt the errors that it was trained on; look at others.
+    With a model: each constituent, or each head and relation, on which gold and parser differ has a
+    margin, what the parser would give up to decide as gold does. The largest margin of a sentence
+    counts, less the more else differs. A parser has learnt the errors that it was trained on.
+
+    Without: words that are annotated otherwise than the same words elsewhere are ambiguous or
+    wrong; the more words around them are the same, and the fewer places are annotated as this
+    one, the likelier it is wrong here (Dickinson & Meurers 2003; Boyd, Dickinson & Meurers 2008
+    for dependencies). In a small treebank few words occur twice in the same context: try
+    --context tags.
 
     Examples:
 
-        spmrl-bench disagreements runs/german-mini/small-charlstm-seed1 --worst 20
+        spmrl-bench treebanks suspects english-wsj-sample --worst 20
 
-        spmrl-bench disagreements runs/NAME --output errors.html
+        spmrl-bench treebanks suspects french-sequoia --context tags --output list.html
+
+        spmrl-bench treebanks suspects german-mini --model runs/german-mini/small-charlstm-seed1
     """
-    from spmrl_bench.annotation.differences import ORDERS, ranked
-    from spmrl_bench.annotation.disagreement_list import as_page, as_table, as_text
-    from spmrl_bench.annotation.listing import check_ending
-    from spmrl_bench.trees.parse import LAYERS
+    from spmrl_bench.analysis.drawing import write_file
+    from spmrl_bench.analysis.suspect_lists import SuspectList, check_ending
+    from spmrl_bench.analysis.variation import CONTEXTS
+    from spmrl_bench.treebanks.treebank import open_treebank
 
-    check_choice("by", by, ORDERS)
-    if layer is not None:
-        check_choice("layer", layer, LAYERS)
+    check_choice("context", context, CONTEXTS)
+    if of is not None:
+        check_choice("of", of, _OF)
     if output is not None:
         check_ending(output)
-    heading, found = _of_run(Path(what), treebank, split or "dev", device)
-    kept = ranked(found, cast("Order", by), cast("Layer | None", layer))
-    if layer is not None and found and not kept:
-        raise SpmrlError(f"--layer {layer}: the parser finds none, or they do not differ")
-    width = shutil.get_terminal_size((100, 24)).columns
-    _give(
-        heading,
-        kept[:worst],
-        output,
-        {
-            "text": lambda: as_text(heading, kept[:worst], width if output is None else 120),
-            "page": lambda: as_page(heading, kept[:worst]),
-            "table": lambda: as_table(heading, kept[:worst]),
-        },
-    )
+    bank = open_treebank(treebank)
+    split = split or ("dev" if model else "train")
+    if split != "test":
+        bank = bank.without_test()
+    if model is None:
+        title, note, found = _by_variation(bank, split, of, cast("Context", context))
+    else:
+        title, note, found = _by_parser(bank, split, of, model, device)
+    listed = SuspectList(title, note, bank.name, split, bank.places(split), found[:worst])
+    if output is None:
+        typer.echo(listed.text(), nl=False)
+        return
+    write_file(output, check_ending(output)(listed).encode())
+    for line in (title, *note, f"spmrl-bench: {output} written, {len(listed.items):,} sentences"):
+        typer.echo(line, err=True)
 
 
-def _of_run(
-    run: Path, treebank: str | None, split: str, device: str
-) -> tuple[Heading, list[Disagreement]]:
-    """The sentences of a split on which the best parser of a run and gold differ."""
-    from spmrl_bench.annotation.differences import disagreements as compared
+def _by_parser(
+    bank: Treebank, split: str, of: str | None, run: Path, device: str
+) -> tuple[str, list[str], list[Item]]:
+    from spmrl_bench.analysis.suspect_lists import disagreement_item
+    from spmrl_bench.analysis.suspects import disagreements
     from spmrl_bench.experiments.evaluation import check_lengths
-    from spmrl_bench.experiments.run_folder import read_config
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.registry import kind_named
     from spmrl_bench.parsing.models import load_parser
@@ -121,154 +124,44 @@ def _of_run(
         raise SpmrlError(
             f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME"
         )
-    name = treebank or read_config(run / "run.json").treebank
-    bank = _open(name, split)
     prepare_process(device)
     parser = load_parser(run, device)
-    examples = bank.examples(split, kind_named(parser.kind).layers)
+    layers = kind_named(parser.kind).layers
+    if of is not None and of not in layers:
+        raise SpmrlError(f"--of {of}: the parser finds {' and '.join(layers)} only")
+    examples = bank.examples(split, layers)
     check_lengths(parser, bank, split, examples)
-    found = list(compared(parser, examples))
-    heading = _heading(bank, split, str(run), len(found), bank.places(split))
+    found = disagreements(parser, examples, of)
     if split == "train":
-        typer.echo(
-            "spmrl-bench: a parser has learnt the errors in its own training sentences",
-            err=True,
-        )
-    return heading, found
+        typer.echo("spmrl-bench: a parser has learnt the errors that it was trained on", err=True)
+    notes = [
+        f"Parser: {run}. It differs from gold on {len(found):,} of {len(examples):,} sentences.",
+        "A margin is what the parser would give up to decide as gold does: a difference of "
+        "scores for constituents, the logarithm of odds for words.",
+    ]
+    title = f"Where {bank.name}, {split}, and a parser disagree"
+    return title, notes, [disagreement_item(one) for one in found]
 
 
-def _open(name: str, split: str) -> Treebank:
-    """The treebank; its test split is closed unless it was asked for by its name."""
-    from spmrl_bench.treebanks.treebank import open_treebank
+def _by_variation(
+    bank: Treebank, split: str, of: str | None, context: Context
+) -> tuple[str, list[str], list[Item]]:
+    from spmrl_bench.analysis.suspect_lists import variation_item
+    from spmrl_bench.analysis.variation import variation
 
-    bank = open_treebank(name)
-    return bank if split == "test" else bank.without_test()
-
-
-def _heading(
-    bank: Treebank, split: str, parser: str, differing: int, origins: Sequence[SentencePlace]
-) -> Heading:
-    from spmrl_bench.annotation.listing import Heading
-
-    sentences = len(bank.data(split).sentences)
-    return Heading(
-        f"Where {bank.name}, {split}, and a parser disagree",
-        (
-            f"Parser: {parser}. It differs from gold on {differing:,} of {sentences:,} sentences.",
-            "A margin is what the parser would give up to decide as gold does: a difference of "
-            "scores for constituents, the logarithm of odds for words.",
-        ),
-        bank.name,
-        split,
-        origins,
-    )
-
-
-@group.command()
-def variation(
-    treebank: Annotated[str, typer.Argument(metavar="TREEBANK", help="Name of a treebank.")],
-    split: Split = None,
-    of: Annotated[
-        str | None,
-        typer.Option(
-            help="What is compared: `constituents`, `dependencies` or `tags`. Default: the first "
-            "layer of the treebank.",
-            show_default=False,
-        ),
-    ] = None,
-    nucleus: Annotated[
-        str,
-        typer.Option(help="Whether the same `words` are looked for, or the same `tags`."),
-    ] = "words",
-    context: Annotated[
-        str,
-        typer.Option(help="Whether what stands around them is the same by `words` or by `tags`."),
-    ] = "words",
-    min_length: Annotated[
-        int,
-        typer.Option(min=1, help="Words of a stretch, those around it that are the same included."),
-    ] = 3,
-    fringe: Annotated[
-        bool,
-        typer.Option(
-            "--fringe",
-            help="Also where no word is the same on one side: many more, few of them wrong.",
-        ),
-    ] = False,
-    worst: Worst = 50,
-    output: Output = None,
-) -> None:
-    """List places that are annotated otherwise than the same words elsewhere.
-
-    Needs no parser. A stretch of words that is a constituent here and none, or another one, there
-    is ambiguous or wrong somewhere; the more words around it are the same, and the fewer places
-    are annotated as this one, the likelier it is wrong here (Dickinson & Meurers 2003; Boyd,
-    Dickinson & Meurers 2008 for dependencies). In a small treebank few words occur twice in the
-    same context: try --context tags, then --nucleus tags as well.
-
-    Examples:
-
-        spmrl-bench variation english-wsj-sample --worst 20
-
-        spmrl-bench variation french-sequoia --of dependencies --context tags --output list.html
-    """
-    from spmrl_bench.annotation.listing import Heading, check_ending
-    from spmrl_bench.annotation.treebank_variation import ANNOTATIONS, UNITS, layer_of, suspects
-    from spmrl_bench.annotation.variation_list import as_page, as_table, as_text
-
-    for option, value in (("nucleus", nucleus), ("context", context)):
-        check_choice(option, value, UNITS)
-    if of is not None:
-        check_choice("of", of, ANNOTATIONS)
-    if output is not None:
-        check_ending(output)
-    split = split or "train"
-    bank = _open(treebank, split)
     annotation = cast("Annotation", of or bank.layers[0])
-    if annotation == "tags" and nucleus == "tags":
-        raise SpmrlError("--of tags --nucleus tags: equal tags are equal; look for equal words")
-    sentences = bank.examples(split, [layer_of(annotation, bank.layers)])
-    found = suspects(
-        sentences,
-        annotation,
-        nucleus=cast("Units", nucleus),
-        context=cast("Units", context),
-        min_length=min_length,
-        fringe=fringe,
+    if annotation == "tags" and context == "only-tags":
+        raise SpmrlError("--of tags --context only-tags: equal tags are equal; compare words")
+    if annotation not in ("tags", *bank.layers):
+        raise SpmrlError(f"--of {of}: the treebank has {' and '.join(bank.layers)} only")
+    sentences = bank.examples(
+        split, [layer for layer in bank.layers if layer == annotation] or bank.layers[:1]
     )
-    places = sum(len(each.suspicions) for each in found)
-    heading = Heading(
-        f"Variation in the {annotation} of {bank.name}, {split}",
-        (
-            f"{places:,} places in {len(found):,} of {len(sentences):,} sentences are annotated "
-            f"otherwise than the same {nucleus} elsewhere, with the same {context} around them.",
-        ),
-        bank.name,
-        split,
-        bank.places(split),
+    found = variation(sentences, annotation, context)
+    note = (
+        f"{sum(map(len, found)):,} places in {len(found):,} of {len(sentences):,} sentences are "
+        "annotated otherwise than the same words or tags elsewhere."
     )
-    words, kept = [each.words for each in sentences], found[:worst]
-    _give(
-        heading,
-        kept,
-        output,
-        {
-            "text": lambda: as_text(heading, kept, words),
-            "page": lambda: as_page(heading, kept, words),
-            "table": lambda: as_table(heading, kept, words),
-        },
-    )
-
-
-def _give(heading: Heading, listed: list, output: Path | None, forms: dict) -> None:
-    """Print the list, or write it into a file and say so."""
-    from spmrl_bench.annotation.listing import write_list
-
-    if output is None:
-        typer.echo(forms["text"](), nl=False)
-        return
-    write_list(output, forms)
-    for line in (heading.title, *heading.notes):
-        typer.echo(line, err=True)
-    number = f"{len(listed):,} sentence{'s' * (len(listed) != 1)}"
-    typer.echo(f"spmrl-bench: {output} written, {number}", err=True)
+    words = [each.words for each in sentences]
+    title = f"Variation in the {annotation} of {bank.name}, {split}"
+    return title, [note], [variation_item(own, words) for own in found]

@@ -62,11 +62,19 @@ RENAMED = {
 _CONTINUED = ("train", "eval", "run", "search")
 
 
+# Of commands and groups in --help: the way of a run first.
+_ORDER = """
+    train eval parse score compare treebanks runs results systems study model recipes
+    list fetch check add suspects log clean table site install task enter run search
+    package attention heads show
+"""
+
+
 class Commands(TyperGroup):
-    """Commands in the order in which they were registered."""
+    """Turns what the user caused into one line and a status; a defect keeps its traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
+        return sorted(self.commands, key=_ORDER.split().index)
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _one_line():

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from spmrl_bench.cli.app import recipes
 from spmrl_bench.cli.options import print_rows, raise_all
 from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from spmrl_bench.reference.settings import Setting
 
 
 @recipes.command("list")
@@ -62,36 +58,24 @@ def show(
 
         spmrl-bench recipes show train.averaging model.d_ff model.label
     """
-    from spmrl_bench.reference.settings import run_settings, settings_named
-
-    if keys:
-        typer.echo("\n\n".join(map(_told, settings_named(keys))))
-        return
-    found = run_settings()
-    print_rows(
-        ("setting", *found[0].values, "kinds of parsers"),
-        ((one.key, *_values(one).values(), ", ".join(one.kinds)) for one in found),
+    from spmrl_bench.experiments.reference import (
+        run_settings,
+        setting_text,
+        settings_named,
+        value_text,
     )
 
-
-def _told(setting: Setting) -> str:
-    """Key, values and meaning, for a terminal."""
-    from spmrl_bench.reference.fields import plain
-
-    lines = [
-        f"allowed: {plain(setting.entry.allowed)}",
-        "; ".join(f"{size}: {value}" for size, value in _values(setting).items()),
-        f"kinds of parsers: {', '.join(setting.kinds)}",
-        plain(setting.entry.meaning),
+    if keys:
+        width = shutil.get_terminal_size().columns
+        typer.echo("\n\n".join(setting_text(one, width) for one in settings_named(keys)))
+        return
+    found = run_settings()
+    rows = [
+        (
+            one.key,
+            *(value_text(value).replace("`", "") for value in one.values.values()),
+            ", ".join(one.kinds),
+        )
+        for one in found
     ]
-    if setting.short:
-        lines.insert(0, f"short: {', '.join(setting.short)}")
-    width = shutil.get_terminal_size().columns - 4
-    told = "\n".join(textwrap.fill(line, width) for line in lines)
-    return f"{setting.key}\n{textwrap.indent(told, '    ')}"
-
-
-def _values(setting: Setting) -> dict[str, str]:
-    from spmrl_bench.reference.fields import plain, value_text
-
-    return {size: plain(value_text(value)) for size, value in setting.values.items()}
+    print_rows(("setting", *found[0].values, "kinds of parsers"), rows)

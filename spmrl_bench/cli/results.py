@@ -98,8 +98,14 @@ def site(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of the site.",
+            help="Folder of the site, which is replaced as a whole.",
             show_default="site in the first folder of results",
+        ),
+    ] = None,
+    extra: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Other files of the site, such as a logo, which are copied into it."
         ),
     ] = None,
     strict: StrictFiles = False,
@@ -115,20 +121,12 @@ def site(
 
         spmrl-bench results site --results results --results ~/other/results --to public
     """
-    from spmrl_bench.site.building import site_pages
-    from spmrl_bench.site.writing import write_site
+    from spmrl_bench.site.build import build_site
 
     folders = results or [Path("results")]
-    gathered = loaded(folders, strict)
     folder = to or folders[0] / "site"
-    written = write_site(folder, site_pages(gathered))
-    for name in written.kept:
-        typer.echo(f"left alone, as it was changed since it was built: {folder / name}", err=True)
-    removed = f", {written.removed:,} of an earlier build removed" if written.removed else ""
-    typer.echo(
-        f"{written.files:,} files, {written.size / 2**20:.1f} MiB{removed}. "
-        f"Open {folder / 'index.html'}"
-    )
+    number = build_site(loaded(folders, strict), folder, extra)
+    typer.echo(f"{number:,} files. Open {folder / 'index.html'}")
 
 
 def loaded(folders: list[Path], strict: bool) -> Results:

@@ -63,7 +63,7 @@ def study(
 
         spmrl-bench study encoders --treebank german-mini --set train.max_epochs=5
     """
-    from spmrl_bench.analysis.definition import load_study, study_names
+    from spmrl_bench.analysis.study import load_study, study_names
 
     if name is None:
         rows = [(one, load_study(one)) for one in study_names()]
@@ -73,11 +73,9 @@ def study(
         )
         return
     chosen = load_study(name)
-    from spmrl_bench.analysis.findings import Findings
-    from spmrl_bench.analysis.run_study import run_study
-    from spmrl_bench.analysis.scores import readable_scores
-    from spmrl_bench.analysis.study_table import study_document, write_study
-    from spmrl_bench.analysis.trials import plan_study
+    from spmrl_bench.analysis.study_plan import plan_study
+    from spmrl_bench.analysis.study_run import readable_scores, run_study
+    from spmrl_bench.analysis.study_table import Findings, study_document, write_study
     from spmrl_bench.leaderboard.formats import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 

@@ -1,58 +1,181 @@
-"""Which entries of a treebank share the first place.
+"""The results of each treebank as pages show them: who is best, who is not worse, and where.
 
-The entry with the best score is marked, and with it each one of which the test does not show that
-it is worse: they share a mark. The test is approximate randomisation over the counts of each
-sentence, as ``compare`` makes it (:mod:`spmrl_bench.scoring.significance`), and its p is not
-corrected for the number of entries. An entry whose counts cannot be set beside those of the best,
-as it leaves out other sentences, has no mark and says why.
+The best entry by a figure is marked, and with it each one of which the test does not show that it
+is worse (approximate randomisation over sentences, not corrected for the number of entries). An
+entry that leaves out other sentences than the best cannot be tested, and has no mark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
-from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, View
+import numpy as np
 
-MARK = "a"
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, Results, Sums, View, track_title
+from spmrl_bench.scoring.bracket_metric import SENTENCE_LENGTHS, length_names
+from spmrl_bench.storage.paths import path_fault
+from spmrl_bench.treebanks.catalogue import is_known, load_manifest
+from spmrl_bench.treebanks.manifest import Manifest
+
+_LONGEST, _DIGITS = 60, 8  # of the names of files, and of the hash in them
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The order of the entries by one figure.
+class Ranking:
+    """The entries that have a figure, best first, and p of each against the first."""
 
-    Attributes:
-        ordered: the entries that have it, best first.
-        p: of each entry against the first, as far as it was tested.
-    """
-
-    ordered: tuple[Entry, ...]
+    ordered: Sequence[Entry]
     p: Mapping[Entry, float]
 
-    @property
-    def best(self) -> Entry:
-        """The entry with the best score; of equals the first of the table."""
-        return self.ordered[0]
-
-    @property
-    def rival(self) -> Entry | None:
-        """Whom the best is set beside: the one behind it."""
-        return self.ordered[1] if len(self.ordered) > 1 else None
-
-    def shares_first(self, entry: Entry) -> bool:
-        """Whether it is the best, or not significantly worse."""
-        return entry is self.best or self.p.get(entry, 0.0) >= LEVEL
+    def rival(self, entry: Entry) -> Entry | None:
+        """Whom an entry is set beside: the best, or of the best the next, a parser if possible."""
+        first, *others = self.ordered
+        second = min(others, key=lambda one: bool(one.baseline), default=None)
+        return second if entry is first else first
 
     def mark(self, entry: Entry) -> str:
-        """What stands behind its score."""
-        return MARK if self.shares_first(entry) and self.p else ""
+        """What the best and those that are not significantly worse share; else empty."""
+        shares = entry is self.ordered[0] or self.p.get(entry, 0.0) >= LEVEL
+        return "a" if shares and self.p else ""
 
 
-def standing(group: Group, view: View) -> Standing | None:
-    """The order of the entries of a table; None where none has the figure."""
+def ranking(group: Group, view: View) -> Ranking | None:
+    """The order of the entries of a group; None where none has the figure."""
     scores = {entry: found.mean for entry in group.entries if (found := entry.headline(view))}
-    if not scores:
-        return None
     ordered = sorted(scores, key=lambda entry: -scores[entry])
     compared = {entry: entry.compare(ordered[0], view) for entry in ordered[1:]}
-    return Standing(tuple(ordered), {one: found.p for one, found in compared.items() if found})
+    p = {entry: found.p for entry, found in compared.items() if found}
+    return Ranking(ordered, p) if ordered else None
+
+
+def by_length(sums: Sums) -> dict[str, tuple[int, float | None]]:
+    """Number and score of the sentences of each class of lengths that there are, shortest first.
+
+    The score is the ratio of their sums, so that the classes of F1 add up to F1.
+    """
+    found = {}
+    if sums.lengths is not None:
+        classes = np.searchsorted(SENTENCE_LENGTHS, np.asarray(sums.lengths))
+        for number, name in enumerate(length_names()):
+            chosen = sums.scored & (classes == number)
+            above, below = sums.ratio.numerator[chosen].sum(), sums.ratio.denominator[chosen].sum()
+            if chosen.any():
+                score = 100.0 * int(above) / int(below) if below else None
+                found[name] = int(chosen.sum()), score
+    return found
+
+
+# ---- Treebanks and their places ----
+
+
+class Place(NamedTuple):
+    """An entry, where it stands, and the address of its page beside the best."""
+
+    bank: TreebankResults
+    group: Group
+    entry: Entry
+    address: str
+
+
+@dataclass(frozen=True, eq=False)
+class TreebankResults:
+    """A treebank with its groups of entries that compare, of which there is mostly one.
+
+    Attributes:
+        manifest: None where there is none of this name and track here.
+    """
+
+    track: str
+    name: str
+    slug: str
+    groups: Sequence[Group]
+    manifest: Manifest | None
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} ({track_title(self.track)})"
+
+    @property
+    def address(self) -> str:
+        return f"treebanks/{self.slug}.html"
+
+    @property
+    def language(self) -> str:
+        return self.groups[0].language
+
+    @property
+    def shows_sentences(self) -> bool:
+        """Whether its sentences may stand on a page; only a manifest can say so, no record."""
+        return self.manifest is not None and self.manifest.track in ("open", "mini")
+
+    @cached_property
+    def rankings(self) -> Mapping[tuple[Group, View], Ranking]:
+        return {
+            (group, view): found
+            for group in self.groups
+            for view in group.views
+            if (found := ranking(group, view))
+        }
+
+    @cached_property
+    def places(self) -> Sequence[Place]:
+        pairs = [(group, entry) for group in self.groups for entry in group.entries]
+        names = slugs(entry.text for _, entry in pairs)
+        return [
+            Place(self, *pair, f"compare/{self.slug}/{name}.html")
+            for pair, name in zip(pairs, names, strict=True)
+        ]
+
+
+def treebanks_of(results: Results) -> list[TreebankResults]:
+    """Treebanks with results: open ones first, those with generated sentences last."""
+    groups: dict[tuple[str, str], list[Group]] = {}
+    for group in results.groups:
+        groups.setdefault((group.track, group.treebank), []).append(group)
+    order = {"open": 0, "mini": 2}
+    keys = sorted(groups, key=lambda key: (order.get(key[0], 1), key))
+    names = slugs(name for _, name in keys)
+    return [
+        TreebankResults(*key, slug, groups[key], _manifest(*key))
+        for key, slug in zip(keys, names, strict=True)
+    ]
+
+
+def _manifest(track: str, name: str) -> Manifest | None:
+    try:
+        manifest = load_manifest(name) if is_known(name) else None
+    except SpmrlError:
+        return None
+    return manifest if manifest and manifest.track == track else None
+
+
+def slugs(texts: Iterable[str]) -> list[str]:
+    """Names of files for texts of whatever origin, one of its own for each."""
+    seen: Counter[str] = Counter()
+    found = []
+    for text in texts:
+        seen[text] += 1
+        found.append(slug(text) + (f"~{seen[text]}" if seen[text] > 1 else ""))
+    return found
+
+
+def slug(text: str) -> str:
+    """A name that every file system takes; a hash stands for what it cannot have of the text."""
+    plain = text.replace(" ", "_")
+    if re.fullmatch(r"[a-z0-9][a-z0-9.=_-]{0,58}[a-z0-9]", plain) and "_" not in text:
+        return f"{plain}-" if path_fault(plain) else plain
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    kept = re.sub(r"[^A-Za-z0-9.=]+", "-", text)[:_LONGEST].strip(".-")
+    return f"{kept or 'unnamed'}-{digest}"
+
+
+def system_address(entry: Entry) -> str:
+    """Of the page of what is called so on every treebank."""
+    return f"systems/{slug(entry.text)}.html"

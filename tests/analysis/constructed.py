@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spmrl_bench.analysis.observed import Asked, Observed, observe
+from spmrl_bench.analysis.heads import Example, SpansByHead, spans_by_head
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.chart import ChartParser
@@ -29,9 +29,9 @@ def label_layer_of(parser: ChartParser) -> LabelAttention:
     return layer
 
 
-def seen_in(parser: ChartParser, words: Sequence[str]) -> Observed:
+def seen_in(parser: ChartParser, words: Sequence[str]) -> SpansByHead:
     """What the parser finds in one sentence and its heads give."""
-    (seen,) = observe(parser, [Asked(words)])
+    (seen,) = spans_by_head(parser, [Example(words)])
     return seen
 
 

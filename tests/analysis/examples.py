@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spmrl_bench.analysis.definition import Study
-from spmrl_bench.analysis.run_study import Measured
-from spmrl_bench.analysis.trials import StudyPlan, plan_study
+from spmrl_bench.analysis.study import Study
+from spmrl_bench.analysis.study_plan import StudyPlan, plan_study
+from spmrl_bench.analysis.study_run import StudyResult
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.training.schedule import Progress
 from tests.laboratory import Laboratory
@@ -33,22 +33,21 @@ def planned(laboratory: Laboratory, study: Study, **options: Any) -> StudyPlan:
     return plan_study(study, lang=str(laboratory.recipe), **options)
 
 
-def measured(work: StudyPlan, scores: Mapping[str, Sequence[float]]) -> list[Measured]:
+def measured(work: StudyPlan, scores: Mapping[str, Sequence[float]]) -> list[StudyResult]:
     """The rows with these figures, a number for each seed."""
     return [
-        Measured(
-            trial.row,
-            trial.configs,
-            trial.limits,
-            trial.parsing,
-            work.study.metric,
-            tuple(result(one, seed) for seed, one in enumerate(scores[trial.row.name], start=1)),
-            tuple(
+        StudyResult(
+            **vars(each),
+            metric=work.study.metric,
+            results=tuple(
+                result(one, seed) for seed, one in enumerate(scores[each.row.name], start=1)
+            ),
+            ended=tuple(
                 Progress(epoch=epoch, stopped_by="max_epochs")
-                for epoch in range(3, 3 + len(trial.configs))
+                for epoch in range(3, 3 + len(each.configs))
             ),
         )
-        for trial in work.trials
+        for each in work.runs
     ]
 
 

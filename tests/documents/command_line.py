@@ -13,12 +13,12 @@ from typing import Any
 import click
 import typer
 
-from spmrl_bench.analysis.definition import study_names
+from spmrl_bench.analysis.study import study_names
 from spmrl_bench.cli import app
 from spmrl_bench.experiments.model_settings import read_overrides
 from spmrl_bench.experiments.recipe import TrainLayer, load_recipe
+from spmrl_bench.experiments.reference import settings_named
 from spmrl_bench.experiments.search import probes, read_space
-from spmrl_bench.reference.settings import settings_named
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.treebanks.catalogue import is_known
 from tests.conftest import PATIENCE
@@ -117,7 +117,7 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
             if name == "lang":
                 recipe = one
                 load_recipe(one)
-            elif name == "treebank" or (context.command.name, name) == ("validate", "names"):
+            elif name == "treebank" or (context.command.name, name) == ("check", "names"):
                 assert is_known(one) or one == "all", one
             elif name == "variant":
                 load_recipe(recipe).variant(one)
@@ -128,7 +128,7 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
                     _check_setting(pair)
             elif name == "prm":
                 load_prm(one)
-            elif (context.command.name, name) == ("study", "name"):
+            elif (context.command.name, name) == ("run", "name"):
                 assert one in study_names(), one
 
 

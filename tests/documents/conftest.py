@@ -26,20 +26,21 @@ CONLLU = """\
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Untrained parsers where runs would be, records, and files of trees."""
     folder = tmp_path_factory.mktemp("documents")
-    for seed in (1, 2, 3):
-        path = folder / RUN.format(seed)
+    runs = (*map(RUN.format, (1, 2, 3)), "runs/german-mini/small-bilstm-seed1")
+    for seed, run in enumerate(runs, start=1):
+        path = folder / run
         path.mkdir(parents=True)
         tiny(seed=seed, layers=2).save(path)
     # As many layers and heads as the documents draw, and few blocks of each: pictures take long.
     path = folder / "runs" / "NAME"
     path.mkdir(parents=True)
     tiny(layers=4, heads=3, matrices="full").save(path)
-    for runs in ("results/runs", "results/shipped/runs"):
-        (folder / runs).mkdir(parents=True)
+    for records in ("results/runs", "results/shipped/runs"):
+        (folder / records).mkdir(parents=True)
         for record in (ROOT / "results" / "shipped" / "runs").glob("*.json"):
             text = record.read_text(encoding="utf-8")
             if '"german-mini"' in text or '"basque-mini"' in text:  # two make a table, and are read
-                (folder / runs / record.name).write_text(text, encoding="utf-8")
+                (folder / records / record.name).write_text(text, encoding="utf-8")
     trees = make_trees(20, seed=1)
     choose = random.Random(1)
     for name in ("gold", "parses", "one", "other"):

@@ -10,11 +10,13 @@ A test that holds a property asks for the fixture ``tally`` and says what it tri
 
 The counts travel with pytest's reports, so processes of pytest-xdist may share the work. At the
 end they are printed, and ``--reliability-report FILE`` writes them into the part of a Markdown
-file between the two marks below. A test that fails counts as one failure beside what it tried.
+file between the two marks below, a row a property, and all of them into a CSV file beside it. A
+test that fails counts as one failure beside what it tried.
 """
 
 from __future__ import annotations
 
+import csv
 import platform
 import re
 from collections import defaultdict
@@ -87,26 +89,33 @@ class Report:
         assert marked.search(text), f"{self._path}: no lines {BEGIN!r} and {END!r}"
         written = f"{BEGIN}\n\n{self.table()}\n\n{END}"
         self._path.write_text(marked.sub(lambda _: written, text), encoding="utf-8")
+        self.write_details(self._path.with_suffix(".csv"))
 
     def table(self) -> str:
-        """The counts as a Markdown table, a row for each thing that was tried."""
+        """The counts as a Markdown table, a row for each property."""
         lines = [
             f"{self._run} on {date.today()}, Python {platform.python_version()}, "
             f"{platform.system()} {platform.machine()}.",
             "",
-            "| | property | what was tried | cases | failed | in |",
-            "|---|---|---|---:|---:|---|",
+            "| | property | things tried | cases | failed |",
+            "|---|---|---:|---:|---:|",
         ]
         for number, title in PROPERTIES.items():
-            own = [
-                (what, count) for (of, what), count in sorted(self.counts.items()) if of == number
-            ]
-            for row, (what, (tried, failed)) in enumerate(own):
-                files = ", ".join(f"`{name}`" for name in sorted(self.files[number, what]))
-                first = ("", "") if row else (number, title)  # once for all rows of a property
-                cells = (*first, what, f"{tried:,}", str(failed), files)
-                lines.append(f"| {' | '.join(cells)} |")
+            own = [count for (of, _), count in self.counts.items() if of == number]
+            if own:
+                tried, failed = map(sum, zip(*own, strict=True))
+                lines.append(f"| {number} | {title} | {len(own)} | {tried:,} | {failed} |")
         return "\n".join(lines)
+
+    def write_details(self, path: Path) -> None:
+        """A row of CSV for each thing that was tried, with the tests that tried it."""
+        with path.open("w", encoding="utf-8", newline="") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(("property", "what was tried", "cases", "failed", "in"))
+            for number in PROPERTIES:
+                for (of, what), count in sorted(self.counts.items()):
+                    if of == number:
+                        rows.writerow((of, what, *count, " ".join(sorted(self.files[of, what]))))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

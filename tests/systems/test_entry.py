@@ -9,7 +9,7 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.experiments.evaluation import score_split
-from spmrl_bench.leaderboard.board import groups_of
+from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import track_document
@@ -18,6 +18,7 @@ from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.build import site_files
 from spmrl_bench.systems.entry import enter, write_task
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -28,6 +29,7 @@ from tests.experiments.running import evaluate, train
 from tests.laboratory import Laboratory
 
 RESULTS = Path("results")
+PARSES = RESULTS / "parses"
 
 
 def right_branching() -> Any:
@@ -84,6 +86,14 @@ def test_dev_and_test_are_one_record_and_looks_at_test_are_counted(laboratory: L
     assert [record.variant for record in records] == ["Branch 1"] * 3 + ["Branch 2"] * 2
 
 
+def page_beside_the_best(system: str) -> str:
+    """The page of the site on which it stands beside the best of its treebank."""
+    files = site_files(load_results([RESULTS]))
+    return next(
+        text for name, text in files if f"/{system}" in name.removeprefix("systems")
+    ).decode()
+
+
 def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory) -> None:
     train(laboratory, variants=["charlstm"])
     (ours,) = evaluate(laboratory, variants=["charlstm"], save_parses=True)
@@ -99,21 +109,37 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     ]
     assert cells[0][5:9] == cells[1][5:9]  # recall, precision, F1, complete match on test
     assert "Systems of others. Branch 1: 1 output scored on test." in shown
-    found = works("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
+    found = works(
+        "results", "compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir()))
+    )
     assert "sentences of test" in found.stdout
     # The table of a track is about what dev selects among our variants.
     tables = [
         track_document(groups_of(by_age(some)), "open", []) for some in ([ours, theirs], [ours])
     ]
     assert tables[0] == tables[1]
+    # Pages show trees of both, those that were scored and no others.
+    assert "<details>" in page_beside_the_best("Branch")
+    (path,) = PARSES.glob("tiny-open/system-*.test.mrg")
+    path.write_text(path.read_text().replace("(S ", "(Q "))
+    assert "<details>" not in page_beside_the_best("Branch")
 
 
 def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    given = ("--dev", path, "--treebank", "tiny-open", "--system", "B|x:y")
-    command = ("systems", "enter", *given, "--faults")
+    command = (
+        "systems",
+        "enter",
+        "--dev",
+        path,
+        "--treebank",
+        "tiny-open",
+        "--system",
+        "B|x:y",
+        "--faults",
+    )
     assert "2 of 8 answers cannot be scored" in cli(*command, "refuse").stderr
     assert not (RESULTS / "runs").exists()
     result = works(*command, "repair")
@@ -157,6 +183,11 @@ def test_both_layers_come_together_and_are_kept_as_they_were_scored(
     assert not saved.read("dev", "constituents")[1][2].tree.labels
     with pytest.raises(ScoreError, match="two files of dev have the same layer"):
         enter({"dev": [brackets, brackets]}, bank, system, RESULTS, **options)
+    conllu.write_text(file_text(gold, "conllu", structure=True))
+    perfect = System(name="Perfect", outputs={})
+    enter({"dev": [conllu]}, bank, perfect, RESULTS, save_parses=True)
+    page = page_beside_the_best("Oracle")
+    assert page.count("no answer") == len(gold[4])
     nothing = cli("systems", "enter", "--treebank", "german-mini", "--system", "x")
     assert "nothing to enter" in nothing.stderr
     # What a record of somebody else says leads to no other folder.

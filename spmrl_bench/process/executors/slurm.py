@@ -60,7 +60,7 @@ _ENDS = {
 
 
 class SlurmSettings(BaseModel):
-    """What each run asks of SLURM (docs/scaling.md)."""
+    """What each run asks of SLURM (docs/runs.md)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

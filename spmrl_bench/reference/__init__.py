@@ -1,1 +1,0 @@
-"""What can be set, where and to what, told by the code that checks it."""

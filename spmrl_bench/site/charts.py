@@ -1,0 +1,153 @@
+"""Scores as pictures: SVG that stands in a page and takes its colours, by day and by night.
+
+Words stay words, for whoever searches, copies or enlarges; series differ by the shape of their
+marks too. The axis of scores does not begin at zero, so scores are points.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
+
+from spmrl_bench.analysis.drawing import load_matplotlib
+from spmrl_bench.leaderboard.tables import HeadToHead
+
+MOST_SERIES = 5  # more cannot be told apart
+_MARKERS = "os^DX"
+# Stand for what the page, or a version of the file, says: words, lines, and the series.
+_INK, _LINE, *_SERIES = (f"#0101{number:02x}" for number in range(1, 8))
+_IN_PAGE = {
+    _INK: "currentColor",
+    _LINE: "var(--line)",
+    **{own: f"var(--c{number})" for number, own in enumerate(_SERIES)},
+}
+#: Colours of files, for light and dark grounds.
+GROUNDS = {
+    "light": dict(zip(_IN_PAGE, ("#1c2430", "#d8dde3", "#1b5a86", "#b3480f"), strict=False)),
+    "dark": dict(zip(_IN_PAGE, ("#e4e8ee", "#353e49", "#85c0ea", "#f2a36b"), strict=False)),
+}
+_STYLE: dict[str, Any] = {
+    "font.size": 9,
+    "font.sans-serif": ["DejaVu Sans"],
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _LINE,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _LINE,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "legend.frameon": False,
+    "lines.markersize": 5,
+    "svg.hashsalt": "spmrl-bench",  # else names inside the file are drawn at random
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+}
+_WIDTH = 4.4  # inches: a page is as wide as a phone, or wider
+
+
+class Chart(NamedTuple):
+    """A picture, what it shows, and all of it in words."""
+
+    title: str
+    words: str
+    svg: Markup
+
+
+def chart(
+    title: str,
+    ticks: Mapping[str, str],
+    series: Mapping[str, Mapping[str, float | None]],
+    score: str,
+) -> Chart:
+    """Scores of at most :data:`MOST_SERIES` series in rows.
+
+    Args:
+        ticks: what the rows are called, by the keys of the scores.
+        score: what the scores are.
+    """
+    rows = {key: place for place, key in enumerate(ticks)}
+    known = {
+        name: {key: points[key] for key in rows if points.get(key) is not None}
+        for name, points in series.items()
+    }
+    with _axes(0.6 + 0.2 * len(rows) + 0.17 * sum(1 + len(name) // 50 for name in series)) as (
+        figure,
+        axes,
+    ):
+        for (name, points), colour, marker in zip(known.items(), _SERIES, _MARKERS, strict=False):
+            places = [rows[key] for key in points]
+            label = textwrap.fill(_plain(name), 50)
+            axes.plot(list(points.values()), places, marker, color=colour, label=label)
+        axes.set_yticks(range(len(rows)), list(map(_plain, ticks.values())))
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel(score)
+        svg = _svg(figure, _IN_PAGE, title)
+    told = "; ".join(
+        f"{name}: {', '.join(f'{key} {value:.1f}' for key, value in points.items())}"
+        for name, points in known.items()
+    )
+    return Chart(title, f"{title}. {told}.", Markup(svg))
+
+
+def board(rows: Sequence[HeadToHead], ground: str = "") -> str:
+    """Our best and the best of others on each treebank, as SVG.
+
+    Args:
+        ground: ``light`` or ``dark`` for a file; empty in a page.
+    """
+    with _axes(0.8 + 0.27 * len(rows)) as (figure, axes):
+        places = range(len(rows))
+        ours, others = [row.our_test for row in rows], [row.their_test for row in rows]
+        axes.hlines(places, ours, others, color=_LINE, linewidth=2)
+        axes.plot(ours, places, "o", color=_SERIES[0], label="our best")
+        axes.plot(others, places, "D", color=_SERIES[1], label="best of the others")
+        for place, row in enumerate(rows):
+            mark = "" if row.ahead == "neither" else "*"
+            text = f"{row.difference:+.1f}{mark}".replace("-", "\N{MINUS SIGN}")
+            axes.annotate(text, (1.02, place), xycoords=("axes fraction", "data"), va="center")
+        axes.set_yticks(places, [_plain(f"{row.treebank} {row.figure}") for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel("score on test (* p < 0.05)")
+        return _svg(figure, GROUNDS[ground] if ground else _IN_PAGE, "board")
+
+
+@contextmanager
+def _axes(height: float) -> Iterator[tuple[Any, Any]]:
+    matplotlib = load_matplotlib()
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that the font has not, which a browser has
+        figure = matplotlib.figure.Figure(figsize=(_WIDTH, height), layout="constrained")
+        yield figure, figure.subplots()
+
+
+def _svg(figure: Any, colours: Mapping[str, str], name: str) -> str:
+    """The picture with its legend, as wide as there is room, and with ids of its own in a page."""
+    text = io.StringIO()
+    figure.legend(loc="outside lower left", ncols=2 if name == "board" else 1)
+    figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    svg = text.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg).replace("'DejaVu Sans'", "system-ui")
+    mark = hashlib.sha256(_plain(name).encode()).hexdigest()[:8]
+    svg = re.sub(r'(?<=id=")|(?<=href="#)|(?<=url\(#)', f"c{mark}-", svg)
+    for own, other in colours.items():
+        svg = svg.replace(own, other)
+    return svg
+
+
+def _plain(text: str) -> str:
+    """Text that a file can have: of what is none, marks stand in its place."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f]", "?", text.encode("utf-8", "replace").decode())

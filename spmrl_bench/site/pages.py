@@ -1,0 +1,411 @@
+"""The pages, each from the template of its kind: what stands in their tables and pictures."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from spmrl_bench import __version__
+from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
+from spmrl_bench.leaderboard.published import PublishedFigure
+from spmrl_bench.leaderboard.record import (
+    SPLITS,
+    Record,
+    SplitResult,
+    searched_text,
+    signature_parts,
+)
+from spmrl_bench.leaderboard.tables import (
+    SPEED,
+    HeadToHead,
+    ours_and_others,
+    results_csv,
+    table_differences,
+)
+from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
+from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
+from spmrl_bench.site.reproduce import commands, environment, settings
+from spmrl_bench.site.standings import Place, TreebankResults, by_length, system_address
+from spmrl_bench.site.tables import Cell, Table, Value, cell
+
+Files = Iterator[tuple[str, bytes]]
+"""Addresses, from the root of the site, and contents."""
+Kept = Mapping[tuple[Entry, View], KeptParses]
+
+_MOST_ROWS = 14  # of a picture
+
+
+def page(template: str, address: str, **content: Any) -> tuple[str, bytes]:
+    """A page from the template of a name; links in it lead to the root of the site first."""
+    form = _templates().get_template(f"{template}.html.jinja")
+    text = form.render(root="../" * address.count("/"), here=address, **content)
+    return address, text.encode("utf-8", "replace")
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    templates.globals["version"] = __version__
+    return templates
+
+
+# ---- The first page ----
+
+
+def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
+    """The boards of all tracks, open ones first."""
+    sections = []
+    for track in dict.fromkeys(bank.track for bank in banks):
+        own = [bank for bank in banks if bank.track == track]
+        metrics = Counter(name for bank in own for group in bank.groups for name in group.metrics)
+        views = [(name, split) for name, _ in metrics.most_common() for split in ("test", "dev")]
+        tables = [made for view in views if (made := _scores(track, own, view)).rows]
+        picture = None
+        if rows := head_to_head(own):
+            tables.insert(0, _ours_and_others(rows))
+            words = "Our best parser and the best of the others on open treebanks"
+            picture = Chart(words, f"{words}; the table has the numbers", Markup(board(rows)))
+        title = track_title(track).replace(" track", " treebanks")
+        sections.append({"name": track, "title": title, "tables": tables, "picture": picture})
+    shown = sum(run.newest for bank in banks for group in bank.groups for run in group.runs)
+    yield page(
+        "index",
+        "index.html",
+        sections=sections,
+        treebanks=_treebanks(banks),
+        systems=len({place.entry.text for bank in banks for place in bank.places}),
+        records=shown,
+        newest=max(f"{one.record.finished:%Y-%m-%d}" for one in results.stored),
+        older=len(results.stored) - shown,
+        left_out=len(results.errors),
+    )
+
+
+def head_to_head(banks: Iterable[TreebankResults]) -> list[HeadToHead]:
+    """Our best and the best of others on each treebank of the track ``open``."""
+    groups = (group for bank in banks if bank.track == "open" for group in bank.groups)
+    return sorted(ours_and_others(groups)[0], key=lambda one: one.figure)
+
+
+def _ours_and_others(found: Iterable[HeadToHead]) -> Table:
+    heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
+    rows = [
+        (*one[:7], one.p if one.p is None else Cell(f"{one.p:.4f}", numeric=True), one.ahead)
+        for one in found
+    ]
+    note = "Best is the best on dev, whatever time it took; ahead is who has p below 0.05 on test."
+    return Table("ours", "Ours and others", [*heads, "p", "ahead"], rows, [note])
+
+
+def _systems(banks: Iterable[TreebankResults]) -> list[list[Place]]:
+    """The places of each system; a baseline and a variant are systems too."""
+    found: dict[str, list[Place]] = {}
+    for bank in banks:
+        for place in bank.places:
+            found.setdefault(place.entry.text, []).append(place)
+    return list(found.values())
+
+
+def _scores(track: str, banks: Sequence[TreebankResults], view: View) -> Table:
+    """Systems by treebank, so that no scores of different treebanks stand in one column."""
+    groups = {group: bank for bank in banks for group in bank.groups if view in group.views}
+    rows: list[tuple[Any, list[Cell]]] = []
+    for places in _systems(banks):
+        own = {place.group: place for place in places if place.entry.headline(view)}
+        if own:
+            entry = places[0].entry
+            scores = [_score(own[group], view) if group in own else Cell() for group in groups]
+            # Those of most treebanks first, then by what the scores amount to.
+            order = bool(entry.baseline), -len(own), -sum(float(one.text or 0) for one in scores)
+            rows.append((order, [_system(entry), Cell(entry.size), *scores]))
+    heads = [
+        Cell(f"{bank.name}, table {group.number}" if group.several else bank.name, bank.address)
+        for group, bank in groups.items()
+    ]
+    metric = metric_named(view[0])
+    return Table(
+        f"{track}-{view[0]}-{view[1]}",
+        f"{metric.title(metric.headline)} on {view[1]}, {track_title(track)}",
+        ["system", "size", *heads],
+        [row for _, row in sorted(rows, key=lambda row: row[0])],
+    )
+
+
+def _treebanks(banks: Iterable[TreebankResults]) -> Table:
+    rows = []
+    for bank in banks:
+        entries = sum(not place.entry.baseline for place in bank.places)
+        licence = bank.manifest.licence if bank.manifest else "no manifest here"
+        rows.append((Cell(bank.name, bank.address), bank.language, bank.track, entries, licence))
+    heads = ["treebank", "language", "track", "entries", "licence"]
+    return Table("treebanks", "Treebanks", heads, rows)
+
+
+# ---- Figures of entries ----
+
+
+def _system(entry: Entry) -> Cell:
+    tag = "" if entry.origin == "own" else entry.origin
+    return Cell(entry.name, system_address(entry), tag=tag)
+
+
+def _score(place: Place, view: View, *, deviation: bool = False) -> Cell:
+    """The headline of an entry with its mark."""
+    if (score := place.entry.headline(view)) is None:
+        return Cell()
+    ranked = place.bank.rankings[place.group, view]
+    shown = cell(score if deviation else score.mean)
+    return shown._replace(mark=ranked.mark(place.entry), strong=place.entry is ranked.ordered[0])
+
+
+def _figures(place: Place, columns: Iterable[Column]) -> list[Value]:
+    return [
+        _score(place, (column.metric, column.split), deviation=True)
+        if column.is_headline
+        else place.entry.figure(column.key)
+        for column in columns
+    ]
+
+
+def _runs(entry: Entry) -> str:
+    """How many runs an entry stands for, or the seed of the only one if a seed decided it."""
+    if entry.form in ("mean", "ensemble"):
+        return f"{entry.form} of {entry.number}"
+    trained = not entry.baseline and entry.record.cost is not None
+    return f"seed {entry.record.seed}" if trained else ""
+
+
+def _records_of(place: Place) -> list[Entry]:
+    """An entry for each record that a page is made of."""
+    return [] if place.entry.baseline else place.entry.members or [place.entry]
+
+
+# ---- Treebanks ----
+
+
+def treebank_pages(bank: TreebankResults) -> Files:
+    """The page of a treebank, and of each of its entries beside the best."""
+    kept = {
+        (place.entry, view): found
+        for place in bank.places
+        for view in place.group.views
+        if (found := kept_parses(place.entry, view, bank.manifest))
+    }
+    data = f"data/{bank.slug}.csv"
+    yield data, results_csv(bank.groups, ()).encode()
+    sections = [
+        {
+            "title": group.title,
+            "tables": [_entries(bank, group), _records(bank, group)],
+            "charts": list(_charts(bank, group, kept)),
+            "notes": list(table_differences(group, bank.groups)),
+        }
+        for group in bank.groups
+    ]
+    yield page("treebank", bank.address, bank=bank, sections=sections, data=data)
+    for place in bank.places:
+        contests = [_contest(place, view, kept) for view in place.group.views]
+        about = {"bank": bank, "entry": place.entry, "signature": place.entry.signature()}
+        yield page("compare", place.address, contests=list(filter(None, contests)), **about)
+
+
+def _entries(bank: TreebankResults, group: Group) -> Table:
+    rows = []
+    for place in (place for place in bank.places if place.group is group):
+        entry, figures = place.entry, _figures(place, group.columns.values())
+        speed = entry.figure(SPEED)
+        about = _runs(entry), entry.size, entry.origin, speed and round(speed.mean)
+        system = entry.record.system
+        tested = system.tested if system and entry.is_system else None
+        more = entry.searched, tested, Cell("beside the best", place.address)
+        rows.append((_system(entry), *figures, *about, *more))
+    heads = ["system", *(column.title for column in group.columns.values()), "runs", "size"]
+    heads += ["origin", "tokens/s", "settings", "outputs scored on test", "sentence by sentence"]
+    note = "± is the sample standard deviation over seeds. Raised a: the best score, in bold, and "
+    note += "those not significantly different from it (p of at least 0.05)."
+    return Table(f"table-{group.number}", group.title, heads, rows, [note])
+
+
+def _records(bank: TreebankResults, group: Group) -> Table:
+    headlines = [column for column in group.columns.values() if column.is_headline]
+    rows = []
+    for place in (place for place in bank.places if place.group is group):
+        for one in _records_of(place):
+            name = one.stored[0].name
+            figures = [one.figure(column.key) for column in headlines]
+            link = Cell(name[:8], f"runs/{name}.html", code=True)
+            rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
+    heads = ["record", "system", "seed", *(column.title for column in headlines), "scored"]
+    return Table(f"records-{group.number}", f"Records, {group.title}", heads, rows)
+
+
+def _charts(bank: TreebankResults, group: Group, kept: Kept) -> Iterator[Chart]:
+    """Scores by length and by label, of test or else of dev, for each metric."""
+    table = f", table {group.number}" if group.several else ""
+    for view in {view[0]: view for view in reversed(group.views)}.values():
+        ranked = bank.rankings[group, view]
+        parsers = [entry for entry in ranked.ordered if not entry.baseline]
+        lengths = {one: by_length(sums) for one in parsers if (sums := one.sums(view))}
+        labels = {one: kept[one, view].labels for one in parsers if (one, view) in kept}
+        for about, parts in (("length of the sentence", lengths), ("label", labels)):
+            best = [entry for entry in parsers if parts.get(entry)][:MOST_SERIES]
+            if best:
+                sizes = list(parts[best[0]].items())[:_MOST_ROWS]
+                ticks = {name: f"{name} ({size:,})" for name, (size, _) in sizes}
+                names = _names(best)
+                points = {
+                    names[one]: {name: value for name, (_, value) in parts[one].items()}
+                    for one in best
+                }
+                score = group.view_title(view)
+                yield chart(f"{score} by {about}{table}", ticks, points, score)
+
+
+def _names(entries: Sequence[Entry]) -> dict[Entry, str]:
+    """What entries are called, with more where two have the same name."""
+    names = [entry.name for entry in entries]
+    return {one: one.name if names.count(one.name) == 1 else one.text for one in entries}
+
+
+def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
+    """An entry beside the best by a figure, or the best beside the one behind it."""
+    entry, ranked = place.entry, place.bank.rankings[place.group, view]
+    other = ranked.rival(entry) if entry in ranked.ordered else None
+    if other is None:
+        return None
+    names = list(_names([entry, other]).values())
+    hands = [kept[one, view] for one in (entry, other) if (one, view) in kept]
+    drawn = len(hands) == 2 and place.bank.shows_sentences
+    one, two = entry.sums(view), other.sums(view)
+    sides = compared(one, two) if one and two and one.of_same_sentences(two) else None
+    pairs = sides.differing if sides else []
+    return {
+        "title": place.group.view_title(view),
+        "name": "-".join(view),
+        "other": next(each for each in place.bank.places if each.entry is other),
+        "scores": [cell(each.headline(view)).text for each in (entry, other)],
+        "p": ranked.p.get(other if entry is ranked.ordered[0] else entry),
+        "sides": sides,
+        "pairs": [
+            (pair, side_by_side(pair.number, view[1], names, *hands) if drawn else None)
+            for pair in pairs
+        ],
+    }
+
+
+# ---- Records ----
+
+
+def run_pages(bank: TreebankResults) -> Files:
+    """The page of each record that is shown, and the record itself."""
+    for place in bank.places:
+        for one in _records_of(place):
+            name, record = one.stored[0].name, one.record
+            results = {split: found for split in SPLITS if (found := record.result(split))}
+            yield f"runs/{name}.json", one.stored[0].path.read_bytes()
+            yield page(
+                "run",
+                f"runs/{name}.html",
+                bank=bank,
+                place=place,
+                stored=one.stored[0],
+                title=", ".join(filter(None, (one.name, _runs(one)))),
+                scores=[_by_split(metric, results) for metric in place.group.metrics],
+                commands=commands(record),
+                signatures={
+                    f"{split}, {metric}": signature_parts(found.signature_long)
+                    for split, result in results.items()
+                    for metric, found in result.metrics.items()
+                },
+                settings=settings(record),
+                searched=searched_text(record.searches),
+                searches=list(_searches(record)),
+                environment=environment(record),
+            )
+
+
+def _by_split(name: str, results: Mapping[str, SplitResult]) -> Table:
+    metric = metric_named(name)
+    splits = {split: result for split, result in results.items() if name in result.metrics}
+    rows = [
+        (metric.title(figure), *(one.figure(name, figure) for one in splits.values()))
+        for figure in metric.figures
+    ]
+    return Table(f"scores-{name}", f"Scores, {name}", ["figure", *splits], rows, fixed=True)
+
+
+def _searches(record: Record) -> Iterator[Table]:
+    """The trials of each search that its settings come from."""
+    for place, search in enumerate(record.searches, start=1):
+        rows = [
+            (
+                Cell(str(trial.number), strong=trial.number == search.found),
+                *(json.dumps(trial.settings.get(key), ensure_ascii=False) for key in search.space),
+                trial.dev,
+                trial.state,
+                trial.minutes,
+            )
+            for trial in search.trials
+        ]
+        space = ", ".join(f"{key} {values}" for key, values in search.space.items())
+        note = f"Searched: {space}. In bold: the settings of this record."
+        caption = f"Trials by {search.sampler}, pruner {search.pruner}, seed {search.seed}"
+        heads = ["trial", *search.space, f"dev {search.select}", "state", "minutes"]
+        yield Table(f"search-{place}", caption, heads, rows, [note])
+
+
+# ---- Systems, published figures ----
+
+
+def system_pages(banks: Iterable[TreebankResults]) -> Files:
+    """The page of a variant, a system of others or a baseline, with its scores everywhere."""
+    for places in _systems(banks):
+        first = places[0].entry
+        headlines = {
+            one.key: one
+            for place in places
+            for one in place.group.columns.values()
+            if one.is_headline
+        }
+        rows = []
+        for place in places:
+            about = place.bank.language, place.bank.track, _runs(place.entry)
+            link = Cell(place.group.title.partition(" (")[0], place.address)
+            rows.append((link, *about, *_figures(place, headlines.values())))
+        titles = [one.title for one in headlines.values()]
+        heads = ["treebank", "language", "track", "runs", *titles]
+        table = Table("scores", f"{first.name} by treebank", heads, rows)
+        details = {"size": first.size, "origin": first.origin}
+        if (system := first.record.system) and not first.baseline:
+            details |= system.model_dump(exclude={"training", "outputs", "tested"})
+        yield page("system", system_address(first), entry=first, details=details, table=table)
+
+
+def published_page(figures: Sequence[PublishedFigure]) -> Files:
+    """What others published, apart from all that was measured here."""
+    sources = list(dict.fromkeys(one.source for one in figures))
+    keys = dict.fromkeys(one.key for one in figures)
+    lines: dict[tuple[str, ...], dict[tuple[str, str, str], float]] = {}
+    for one in figures:
+        about = one.treebank, one.language, one.system, str(one.year), one.variant, one.setting
+        line = lines.setdefault((*about, f"[{sources.index(one.source) + 1}]"), {})
+        line[one.key] = one.value
+    rows = [(*about, *map(line.get, keys)) for about, line in sorted(lines.items())]
+    titles = [f"{split} {metric_named(metric).title(figure)}" for split, metric, figure in keys]
+    heads = ["treebank", "language", "system", "year", "variant", "setting", "source", *titles]
+    table = Table("figures", "Published by others", heads, rows)
+    yield page("published", "published.html", table=table, sources=sources)

@@ -1,0 +1,102 @@
+"""The commands that make a record again, and what it was made with, from the record alone."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.leaderboard.frame import resolved_settings
+from spmrl_bench.leaderboard.record import Record, System
+from spmrl_bench.systems.description import load_system, system_paths
+
+_WORD = re.compile(r"[A-Za-z][\w./+-]*")
+_NO_WORDS = ("true", "false", "inf", "nan")
+
+
+def commands(record: Record) -> list[str]:
+    """What to type, a line for each command; nothing for a system whose description is not here."""
+    if record.system is not None and record.hardware is None:
+        return _entering(record.treebank.name, record.system)
+    run_here = record.recipe.get("system")
+    about: Mapping[str, Any] = run_here if isinstance(run_here, Mapping) else {}
+    options = ["--treebank", record.treebank.name]
+    if record.system is None:
+        options += ["--variant", record.variant]
+    elif (name := _described(about.get("description"))) is not None:
+        options += ["--system", name]
+    else:
+        return []
+    options += ["--size", record.size]
+    # The seeds of an ensemble are 1, 2, ... up to the number of its members.
+    members = len(record.ensemble)
+    if members:
+        options += ["--seeds", str(members)]
+    elif record.cost is not None:
+        options += ["--seed", str(record.seed)]
+    for key, value in sorted(record.settings.items()):
+        if record.system is None:
+            options += ["--set", f"{key}={_value(value)}"]
+        elif key.startswith("system."):  # of the type that the description says, so without quotes
+            options += ["--set", f"{key.removeprefix('system.')}={value}"]
+    if isinstance(minutes := about.get("minutes"), int | float):
+        options += ["--minutes", f"{minutes:g}"]
+    train = shlex.join(["spmrl-bench", "train", record.lang, *options])
+    ensemble = ["--ensemble"] if members else []
+    evaluate = shlex.join(["spmrl-bench", "eval", record.lang, *options, *ensemble])
+    return [train, evaluate] if record.cost is not None else [evaluate]
+
+
+def _described(digest: object) -> str | None:
+    """The name of the description with a digest; None where it is not here."""
+    for name in system_paths():
+        try:
+            if load_system(name).digest == digest:
+                return name
+        except (OSError, SpmrlError):
+            continue
+    return None
+
+
+def _entering(bank: str, system: System) -> list[str]:
+    lines = []
+    for split, output in system.outputs.items():
+        lines.append(["task", bank, "--split", split, "--to", "outside"])
+        for layer in output.sha256:
+            file = f"outside/{split}.{'mrg' if layer == 'constituents' else 'conllu'}"
+            about = ["--treebank", bank, "--split", split, "--system", system.name]
+            about += ["--version", system.version] if system.version else []
+            lines.append(["enter", file, *about, "--faults", output.policy])
+    return [shlex.join(["spmrl-bench", *line]) for line in lines]
+
+
+def _value(value: Any) -> str:
+    """A setting as ``--set`` takes it: as TOML, or a word."""
+    plain = isinstance(value, str) and _WORD.fullmatch(value) and value not in _NO_WORDS
+    return value if plain else json.dumps(value, ensure_ascii=False)
+
+
+def settings(record: Record) -> dict[str, str]:
+    """Every resolved setting with its value, and whether it was changed of the recipe."""
+    return {
+        f"{key} (changed)" if key in record.settings else key: _value(value)
+        for key, value in resolved_settings(record.recipe).items()
+        if record.system is None or key.startswith("system.")
+    }
+
+
+def environment(record: Record) -> dict[str, Any]:
+    """Versions, machine, cost and what a system of others gave, as far as they are known."""
+    told: dict[str, Any] = {"commit": record.commit, **record.versions}
+    for part in (record.hardware, record.cost):
+        for key, value in part.model_dump().items() if part else ():
+            told[key.replace("_", " ")] = f"{value:,}" if isinstance(value, float) else value
+    for split, output in record.system.outputs.items() if record.system else ():
+        faults = ", ".join(f"{kind} {number}" for kind, number in output.handled.items())
+        told[f"faults of {split} ({output.policy})"] = faults or "none"
+        told |= {f"SHA-256 of {split}, {layer}": own for layer, own in output.sha256.items()}
+    told[f"SHA-256 of the {'parses' if record.system else 'weights'}"] = record.weights
+    return {key: str(value) for key, value in told.items() if value is not None}
