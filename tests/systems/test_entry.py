@@ -109,9 +109,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     ]
     assert cells[0][5:9] == cells[1][5:9]  # recall, precision, F1, complete match on test
     assert "Systems of others. Branch 1: 1 output scored on test." in shown
-    found = works(
-        "results", "compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir()))
-    )
+    found = works("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
     assert "sentences of test" in found.stdout
     # The table of a track is about what dev selects among our variants.
     tables = [
