@@ -95,15 +95,12 @@ def compare(
         where = str(gold)
         name, sides = _of_files(gold, Path(first), Path(second), prm)
     else:
-        from spmrl_bench.leaderboard.compare import (
-            common_metric,
-            common_split,
-            record_differences,
-        )
+        from spmrl_bench.leaderboard.compare import common_metric, record_differences
 
         found = _find((first, second), results, treebank, strict)
         one, other = (records[0] for records in found)
-        where, name = split or common_split(one, other), metric or common_metric(one, other)
+        name = metric or common_metric(one, other)
+        where = split or ("test" if one.test and other.test else "dev")
         differing = record_differences(one, other)
         sides = _of_records(found, where, name)
     scorer = metric_named(name)
@@ -169,14 +166,15 @@ def _find(
 ) -> list[list[Record]]:
     """The records of both sides: of one run, or of all seeds of an entry of the table."""
     from spmrl_bench.leaderboard.board import load_results
-    from spmrl_bench.leaderboard.compare import find_records
+    from spmrl_bench.leaderboard.compare import find_record
 
     loaded = load_results([results]) if not all(Path(one).exists() for one in wanted) else None
     found: list[list[Record]] = []
     for one in wanted:
         entry = loaded.named(one, treebank) if loaded and not Path(one).exists() else []
         if not entry:
-            entry, mistakes = find_records((one,), results)
+            mistakes: list[str] = []
+            entry = [find_record(one, results, mistakes)]
             name_left_out(mistakes, strict)
         found.append(entry)
     return found
@@ -272,7 +270,7 @@ def _shown(interval: Interval, sign: str = "") -> str:
 def _write_latex(
     path: Path, compared: Sequence[Comparison], metric: Metric[Any, Any], title: str
 ) -> None:
-    from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_tables
+    from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_table
 
     table = Table(title, _HEADINGS, _rows(compared, metric), frozenset(_HEADINGS[1:]))
-    write_tables({path: to_latex(Document("", tables=(table,)))})
+    write_table(path, to_latex(Document("", tables=(table,))))

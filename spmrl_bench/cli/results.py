@@ -52,14 +52,8 @@ def table(
 
         spmrl-bench results table --track open
     """
-    from spmrl_bench.leaderboard.formats import to_markdown, write_tables
-    from spmrl_bench.leaderboard.multilingual import (
-        SUFFIXES,
-        track_document,
-        track_file,
-        tracks_of,
-        write_track,
-    )
+    from spmrl_bench.leaderboard.formats import to_markdown, write_table
+    from spmrl_bench.leaderboard.multilingual import track_document, tracks_of, write_track
     from spmrl_bench.leaderboard.tables import results_csv, results_document
 
     found = loaded([results], strict)
@@ -76,19 +70,11 @@ def table(
             return results_csv(groups, found.published)
         return to_markdown(results_document(groups, found.published))
 
-    write_tables(
-        {
-            results / "table.md": text(found.groups, "markdown"),
-            results / "table.csv": text(found.groups, "csv"),
-        }
-    )
-    several = tracks_of(found.groups)
-    for one in tracks_of(found.groups, languages=1):
-        # Tables of one language that are there already do not stay behind the others.
-        if one in several or track_file(results, one, SUFFIXES[0]).exists():
-            write_track(found.groups, one, results, found.published)
-            name = track_file(results, one, f"{{{','.join(SUFFIXES)}}}")
-            typer.echo(f"wrote {name}", err=True)
+    write_table(results / "table.md", text(found.groups, "markdown"))
+    write_table(results / "table.csv", text(found.groups, "csv"))
+    for one in tracks_of(found.groups, results):
+        write_track(found.groups, one, results, found.published)
+        typer.echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
     if track is not None:
         document = track_document(found.groups, track, found.published)
         if document.tables:
@@ -169,6 +155,5 @@ def verdicts(groups: list[Group], track: str, minutes: float | None = None) -> s
     from spmrl_bench.leaderboard.formats import Document, to_markdown
     from spmrl_bench.leaderboard.tables import ours_and_others, ours_and_others_table
 
-    treebanks = {group.treebank for group in groups if group.track == track}
-    rows = ours_and_others_table(*ours_and_others(groups, treebanks, minutes))
-    return to_markdown(Document(title="", tables=(rows,)))
+    asked = [group for group in groups if group.track == track]
+    return to_markdown(Document("", (), (ours_and_others_table(*ours_and_others(asked, minutes)),)))

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import baselines_for, kind_named
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
+from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Parse
@@ -115,15 +115,17 @@ def score_split(
     found = evaluate_parser(parser, gold, rules)
     if saved is not None:
         saved.write(split, gold, found.parses)
-    source = Provenance(
-        tags=bank.manifest.tags if parser.reads_tags else "none",
-        variant=config.variant if config else parser.kind,
-        settings=config.overrides if config else {},
-        ensemble=len(seeds) or None,
-        size=config.size if config else None,
-        precision=config.model.precision if config else None,
-        seed="+".join(map(str, seeds)) or (config.seed if config else None),
-    )
+    source: dict[str, Any] = {"variant": parser.kind}
+    if config is not None:
+        source = {
+            "variant": config.variant,
+            "settings": settings_text(config.overrides),
+            "ensemble": len(seeds) or None,
+            "size": config.size,
+            "precision": config.model.precision,
+            "seed": "+".join(map(str, seeds)) or config.seed,
+        }
+    source["tags"] = bank.manifest.tags if parser.reads_tags else "none"
     return SplitResult(
         sentences=len(gold),
         metrics={
@@ -136,18 +138,31 @@ def score_split(
 
 
 def metric_result(
-    bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Provenance
+    bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Mapping[str, Any]
 ) -> MetricResult:
-    """The result that the counts of a metric give, signed; ``source`` is that of the parses."""
+    """The result that the counts of a metric give, signed.
+
+    ``source`` has the keys of a signature that say where the parses come from; None and the empty
+    text stand for what does not apply.
+    """
     metric = metric_named(name)
-    whole = replace(
-        source,
-        treebank=bank.name,
-        fingerprint="+".join(bank.fingerprint_of(layer) for layer in metric.layers) or None,
-        split=split,
-        transforms=tuple(bank.manifest.transforms),
+    fingerprint = "+".join(bank.fingerprint_of(layer) for layer in metric.layers)
+    values = {
+        "treebank": f"{bank.name}({fingerprint[:8]})" if fingerprint else bank.name,
+        "split": split,
+        "transforms": "+".join(bank.manifest.transforms),
+        **source,
+    }
+    if values.get("precision") == "float32":  # the usual one
+        del values["precision"]
+    also = {key: str(value) for key, value in values.items() if value not in (None, "")}
+    signature = sign(metric, counts, rules, **also)
+    return MetricResult(
+        counts=counts.to_columns(),
+        figures=metric.values(counts),
+        signature=signature.short(),
+        signature_long=signature.long(),
     )
-    return MetricResult.of(metric, counts, sign(metric, counts, rules, **whole.values()))
 
 
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import statistics
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -23,20 +24,19 @@ from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.experiments.search_document import searches_behind
-from spmrl_bench.leaderboard.board import best_variant
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.identity import is_of
+from spmrl_bench.leaderboard.frame import is_of
 from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     Training,
     TreebankInfo,
+    files_of,
     read_record,
     signature_parts,
     write_record,
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses
-from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
 from spmrl_bench.parsers.registry import kind_named
@@ -215,7 +215,7 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
     scores: dict[str, list[float]] = {}
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
-    best = best_variant(scores)
+    best = max(scores, key=lambda name: statistics.fmean(scores[name]))
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
     if ensemble:
         members: Any = [run for run in group if run.variant == best]
@@ -316,7 +316,9 @@ class Ensemble:
     def _saved(self, scoring: Scoring) -> SavedParses | None:
         if not scoring.save_parses:
             return None
-        return SavedParses.of(scoring.results_dir, self.runs[0].folder, len(self.runs))
+        folder, members = self.runs[0].folder, len(self.runs)
+        name = folder.name if members == 1 else f"{folder.name}-ensemble-of-{members}"
+        return SavedParses(scoring.results_dir / "parses" / folder.parent.name, name)
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

@@ -13,9 +13,8 @@ from pydantic import Field, ValidationError, field_validator
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments.run_folder import MINUTES
-from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.record import Search
-from spmrl_bench.leaderboard.store import Part, problems
+from spmrl_bench.leaderboard.frame import resolved_settings
+from spmrl_bench.leaderboard.record import Part, Search, problems
 from spmrl_bench.parsers.legacy import leaves, nested
 from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.json import parse_json

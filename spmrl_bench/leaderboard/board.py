@@ -1,19 +1,16 @@
-"""The entries of each treebank: what has a row in its table, from the records behind it.
+"""The entries of each treebank: a variant, an ensemble, a system of somebody else or a baseline.
 
-An entry is a variant trained from one seed or several, an ensemble, a system of somebody else or a
-baseline. Every table, page and test asks it: figures are means over its runs, and for all that goes
-by sentences the counts of its runs are added up.
+An entry is a row of its table, from one record or those of several seeds. Figures are means over
+its runs; for all that goes by sentences the counts of its runs are added up.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.compare import joined_signature, score_key
 from spmrl_bench.leaderboard.frame import (
     Key,
     Run,
@@ -29,6 +25,7 @@ from spmrl_bench.leaderboard.frame import (
     StoredRecord,
     grouped,
     installed_metrics,
+    score_key,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
@@ -37,9 +34,10 @@ from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     in_order,
+    load_documents,
     searched_text,
+    signature_parts,
 )
-from spmrl_bench.leaderboard.store import load_documents
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation
@@ -82,33 +80,25 @@ def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> s
     return mean if found.sd is None else f"{mean} ± {found.sd:.2f}"
 
 
-def best_variant(scores: Mapping[str, Collection[float]]) -> str:
-    """The variant with the highest mean score over its seeds; of equals the first."""
-    return max(
-        scores, key=lambda name: statistics.fmean(scores[name]) if scores[name] else -math.inf
-    )
-
-
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     """The mean over languages of ``(language, scores by seed)``; None where one has no score.
 
-    Several columns of one language count as one. The standard deviation is that of the averages of
-    each seed, where all columns have the same seeds.
+    The standard deviation is that of the averages of each seed, where all have the same seeds.
     """
     if not columns or any(not scores for _, scores in columns):
         return None
 
-    def mean(of: Callable[[Scores], float]) -> float:
+    def mean(values: Iterable[float]) -> float:
         by_language: dict[str, list[float]] = {}
-        for language, scores in columns:
-            by_language.setdefault(language, []).append(of(scores))
+        for (language, _), value in zip(columns, values, strict=True):
+            by_language.setdefault(language, []).append(value)
         return statistics.fmean(map(statistics.fmean, by_language.values()))
 
-    seeds = {tuple(sorted(scores)) for _, scores in columns}
-    common = seeds.pop() if len(seeds) == 1 else ()
-    by_seed = [mean(itemgetter(seed)) for seed in common]
+    seeds = columns[0][1].keys()
+    common = sorted(seeds) if all(scores.keys() == seeds for _, scores in columns) else []
+    by_seed = [mean(scores[seed] for _, scores in columns) for seed in common]
     sd = statistics.stdev(by_seed) if len(by_seed) > 1 else None
-    return SeedMean(mean(lambda scores: statistics.fmean(scores.values())), sd, len(by_seed))
+    return SeedMean(mean(statistics.fmean(one.values()) for _, one in columns), sd, len(by_seed))
 
 
 # ---- Columns of figures ----
@@ -170,9 +160,8 @@ def brief_columns(metrics: Iterable[str]) -> list[Column]:
 class Difference(NamedTuple):
     """A score minus another in points, and p of the paired randomisation test over sentences.
 
-    All parses of a sentence are swapped at once: those from several seeds are alike, and coins of
-    their own would make chance look significant. p answers whether other sentences could turn the
-    difference round, the trainings being what they are.
+    All parses of a sentence are swapped at once: those from several seeds are alike. p answers
+    whether other sentences could turn the difference round, the trainings being what they are.
     """
 
     points: float
@@ -199,10 +188,10 @@ class Sums:
         below = np.sum([one.denominator for one in found], axis=0)
         if not below.any():
             return None
-        sizes = scorer.lengths(counts[-1])
-        lengths = None if sizes is None else list(sizes)
+        lengths = scorer.lengths(counts[-1])
         scored = np.all([each.scored for each in counts], axis=0)
-        return cls(Ratio(figure, above, below), scored, lengths, len(found))
+        whole = Ratio(figure, above, below)
+        return cls(whole, scored, None if lengths is None else list(lengths), len(found))
 
     def of_same_sentences(self, other: Sums) -> bool:
         """Whether both score the same sentences."""
@@ -242,41 +231,34 @@ class Entry:
 
     @property
     def members(self) -> list[Entry]:
-        """An entry for each run of a mean."""
         return [Entry([run]) for run in self.runs] if len(self.runs) > 1 else []
 
     @property
     def form(self) -> str:
         """``baseline``, ``mean``, ``ensemble`` or ``run``."""
-        if self.baseline:
-            return "baseline"
-        return "mean" if len(self.runs) > 1 else "ensemble" if self.record.ensemble else "run"
+        several = "mean" if len(self.runs) > 1 else "ensemble" if self.record.ensemble else "run"
+        return "baseline" if self.baseline else several
 
     @property
     def is_system(self) -> bool:
-        """Whether it is somebody else's."""
         return not self.baseline and self.record.system is not None
 
     @property
     def kind(self) -> str:
-        """Its form, or ``system``."""
         return "system" if self.is_system else self.form
 
     @property
     def variant(self) -> str:
-        """The variant, or the name of the system or baseline."""
         return self.baseline or self.record.variant
 
     @property
     def name(self) -> str:
         """The same with the settings, and how many vote."""
         members = len(self.record.ensemble)
-        of = f", ensemble of {members}" if members and not self.baseline else ""
-        return self.baseline or self.runs[0].name + of
+        return self.baseline or self.runs[0].name + f", ensemble of {members}" * bool(members)
 
     @property
     def shipped(self) -> bool:
-        """Whether it comes with the program."""
         return self.runs[0].stored.shipped and not self.baseline
 
     @property
@@ -289,7 +271,7 @@ class Entry:
 
     @property
     def number(self) -> int | None:
-        """How many runs it stands for."""
+        """Of its runs, or of the members of an ensemble."""
         members = len(self.record.ensemble) if self.form == "ensemble" else len(self.runs)
         return None if self.baseline else members
 
@@ -307,25 +289,22 @@ class Entry:
     @property
     def text(self) -> str:
         """What names it beside others of a treebank."""
-        told = {"run": "", "mean": "", "ensemble": f"ensemble of {self.number}"}
-        what = self.origin if self.is_system else told.get(self.kind, self.kind)
-        shipped = "shipped" if self.origin == "shipped" else ""
-        return " ".join(filter(None, (self.name, self.size, what, shipped)))
+        origin = "" if self.origin == "own" else self.origin
+        of = f"ensemble of {self.number}" if self.form == "ensemble" else ""
+        return " ".join(filter(None, (self.name, self.size, of, origin)))
 
     @property
     def searched(self) -> str:
         """What a search for the settings has cost; empty without one."""
-        texts = (searched_text(run.record.searches) for run in self.runs if not self.baseline)
-        return "; ".join(dict.fromkeys(filter(None, texts)))
+        found = [run.record.searches for run in self.runs if not self.baseline]
+        return "; ".join(dict.fromkeys(filter(None, map(searched_text, found))))
 
     @property
     def dates(self) -> list[str]:
-        """Days on which its runs were scored, in order."""
         return sorted({f"{run.record.finished:%Y-%m-%d}" for run in self.runs})
 
     @property
     def commits(self) -> list[str]:
-        """Of the program that scored them, as far as known."""
         return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
 
     def _results(self, split: str) -> list[SplitResult]:
@@ -336,19 +315,27 @@ class Entry:
 
     @property
     def test_sentences(self) -> int | None:
-        """Those that were scored on test, where all runs were."""
-        for result in self._results("test"):
-            return result.sentences - result.metrics[installed_metrics(result)[0]].skipped
-        return None
+        """Those that were scored on test."""
+        results = self._results("test")
+        scored = (one.sentences - one.metrics[installed_metrics(one)[0]].skipped for one in results)
+        return next(scored, None)
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
-        """Of test where all runs have scores of it, else of dev; by these metrics or all."""
-        found: dict[str, list[str]] = {}
+        """Of test where all runs have scores of it, else of dev; by these metrics or all.
+
+        Values in which the runs differ are joined by ``+``.
+        """
+        found: dict[str, dict[str, dict[str, None]]] = {}
         for result in self._results("test") or self._results("dev"):
             for name in installed_metrics(result):
                 if metrics is None or name in metrics:
-                    found.setdefault(name, []).append(result.metrics[name].signature)
-        return " & ".join(map(joined_signature, found.values()))
+                    joined = found.setdefault(name, {})
+                    for key, value in signature_parts(result.metrics[name].signature).items():
+                        joined.setdefault(key, {})[value] = None
+        return " & ".join(
+            "|".join(f"{key}:{'+'.join(values)}" for key, values in joined.items())
+            for joined in found.values()
+        )
 
     def figure(self, key: Key) -> SeedMean | None:
         """A figure that all its runs have."""
@@ -356,7 +343,6 @@ class Entry:
         return SeedMean.of(scores.values()) if len(scores) == len(self.runs) else None
 
     def headline(self, view: View) -> SeedMean | None:
-        """The figure by which entries are put in order."""
         metric, split = view
         return self.figure((split, metric, metric_named(metric).headline))
 
@@ -414,7 +400,6 @@ class Group:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """Metrics of its scores, in the order of tables."""
         return metrics_of(self.runs)
 
     @cached_property
@@ -444,7 +429,7 @@ class Group:
 
     @cached_property
     def views(self) -> list[View]:
-        """Metrics and splits of which there are scores, test first."""
+        """Metrics and splits with scores, test first."""
         return [
             (metric, split)
             for metric in self.metrics
@@ -453,7 +438,6 @@ class Group:
         ]
 
     def view_title(self, view: View) -> str:
-        """Such as ``test F1``."""
         metric = metric_named(view[0])
         return f"{view[1]} {metric.title(metric.headline)}"
 
@@ -510,23 +494,20 @@ class Results:
         Empty where there is none; a RecordError where there are several.
         """
         entries = [
-            (group, entry)
+            (entry, f"{entry.title} on {group.treebank}")
             for group in self.groups
             if treebank in (None, group.treebank)
             for entry in group.entries
             if not entry.baseline
         ]
-        for names in (("title", "name"), ("variant",)):
-            found = [one for one in entries if name in (getattr(one[1], key) for key in names)]
-            if len(found) > 1:
-                listed = "; ".join(f"{entry.title} on {group.treebank}" for group, entry in found)
-                raise RecordError(
-                    f"{name}: several entries ({listed}); say which with its whole name and "
-                    "--treebank"
-                )
-            if found:
-                return [one.record for one in found[0][1].stored]
-        return []
+        found = [each for each in entries if name in (each[0].title, each[0].name)]
+        found = found or [each for each in entries if name == each[0].variant]
+        if len(found) > 1:
+            raise RecordError(
+                f"{name}: several entries ({'; '.join(title for _, title in found)}); say which "
+                "with its whole name and --treebank"
+            )
+        return [run.record for entry, _ in found for run in entry.runs]
 
 
 def load_results(folders: Iterable[Path]) -> Results:

@@ -1,74 +1,31 @@
-"""Two records: which they are, whether their scores compare, and what differs.
-
-Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
-treebank with the hash of its files, split, sentences, those left out, transforms, tags. Which run
-it was (variant, settings, size, precision, seed, version of the program) is what one compares.
-"""
+"""Two records: which they are, whether their scores compare, and what differs."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from spmrl_bench.errors import CheckpointError, RecordError, ScoreError, unknown_name
-from spmrl_bench.leaderboard.identity import is_of
+from spmrl_bench.leaderboard.frame import Difference, differences, is_of, score_key
 from spmrl_bench.leaderboard.record import (
     SHIPPED,
     SPLITS,
     Record,
+    files_of,
     load_records,
     read_record,
     signature_parts,
 )
-from spmrl_bench.leaderboard.store import files_of
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_folder
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.training import BEST
-
-RUN_KEYS = frozenset(
-    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version"}
-)
-ABSENT = "absent"
-
-Difference = tuple[str, str, str]
-
-
-def joined_signature(signatures: Iterable[str]) -> str:
-    """One signature for several; values that differ are joined by ``+``."""
-    values: dict[str, dict[str, None]] = {}
-    for signature in signatures:
-        for key, value in signature_parts(signature).items():
-            values.setdefault(key, {})[value] = None
-    return "|".join(f"{key}:{'+'.join(found)}" for key, found in values.items())
-
-
-def score_key(signature_long: str, fingerprint: str) -> dict[str, str]:
-    """Everything that decides what a score measures; ``fingerprint`` is whole, of its layers."""
-    parts = {
-        key: value
-        for key, value in signature_parts(signature_long).items()
-        if key not in RUN_KEYS and key != "treebank"  # of the treebank, the whole hash counts
-    }
-    return parts | {"fingerprint": fingerprint}
-
-
-def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Difference]:
-    """``(key, value in one, value in the other)`` where they differ, in the order of the first."""
-    keys = dict.fromkeys((*one, *other))
-    rows = ((key, one.get(key, ABSENT), other.get(key, ABSENT)) for key in keys)
-    return [row for row in rows if row[1] != row[2]]
-
-
-def common_split(one: Record, other: Record) -> str:
-    """``test`` where both records have scores on it, else ``dev``."""
-    return "test" if one.test and other.test else "dev"
 
 
 def common_metric(one: Record, other: Record) -> str:
@@ -132,18 +89,19 @@ def record_differences(one: Record, other: Record) -> list[Difference]:
     hardware, with dots between the parts of a key; scores, costs and dates are none of it.
     """
     several = len({*one.metrics, *other.metrics}) > 1
-    found: list[dict[str, Any]] = []
+    keys = {"treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware"}
+    found: list[dict[str, str]] = []
     for record in (one, other):
         signed: dict[str, Any] = {}
         for split in SPLITS:
             if result := record.result(split):
-                by_metric = {
-                    name: signature_parts(scored.signature_long)
-                    for name, scored in result.metrics.items()
-                }
-                parts = by_metric if several else next(iter(by_metric.values()), {})
-                signed[split] = parts if one.result(split) and other.result(split) else "scored"
-        keys = {"treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware"}
+                signed[split] = "scored"
+                if one.result(split) and other.result(split):
+                    parts = {
+                        name: signature_parts(scored.signature_long)
+                        for name, scored in result.metrics.items()
+                    }
+                    signed[split] = parts if several else next(iter(parts.values()), {})
         found.append(dict(_flat(signed | record.model_dump(mode="json", include=keys))))
     return differences(*found)
 
@@ -160,15 +118,10 @@ def _flat(content: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, str]]
 # ---- Which record somebody means ----
 
 
-def find_record(wanted: str, results_dir: Path) -> Record:
-    """The record of one run; see :func:`find_records`."""
-    return _find(wanted, results_dir)[0]
+def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None) -> Record:
+    """The record of a run; why files that could be one cannot be read is added to ``errors``.
 
-
-def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record], list[str]]:
-    """The records of several runs, and why files that could be one of them cannot be read.
-
-    Each is wanted by the path of a record; by the beginning of the name of one in
+    It is wanted by the path of a record; by the beginning of the name of one in
     ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
     weights, or its parses, is taken.
 
@@ -176,23 +129,17 @@ def find_records(wanted: Sequence[str], results_dir: Path) -> tuple[list[Record]
         RecordError: there is none or there are several, or it is broken.
         CheckpointError: a folder holds no trained parser.
     """
-    found = [_find(one, results_dir) for one in wanted]
-    errors = dict.fromkeys(error for _, some in found for error in some)
-    return [record for record, _ in found], list(errors)
-
-
-def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
     path, folder = Path(wanted), results_dir / "runs"
     if path.is_dir():
-        return _record_of_run(path, folder)
+        return _record_of_run(path, folder, [] if errors is None else errors)
     if path.exists():
-        return read_record(path), []
+        return read_record(path)
     name = wanted.removesuffix(".json")
     places = (folder, results_dir / SHIPPED / "runs") if name else ()
     files = (file for place in places for file in files_of(place, ".json"))
     matching = [file for file in files if file.name.startswith(name)]
     if len(matching) == 1:
-        return read_record(matching[0]), []
+        return read_record(matching[0])
     if matching:
         names = ", ".join(file.stem for file in matching)
         raise RecordError(f"{wanted}: begins the names of several records in {folder}: {names}")
@@ -202,9 +149,10 @@ def _find(wanted: str, results_dir: Path) -> tuple[Record, list[str]]:
     )
 
 
-def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
+def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
     settings = _settings(run / "run.json")
-    records, errors = load_records(folder)
+    records, wrong = load_records(folder)
+    errors += wrong
     if settings is not None and "system" in settings:
         what = "parses"
         paths = {split: run / f"{split}.parses" for split in SPLITS}
@@ -227,8 +175,8 @@ def _record_of_run(run: Path, folder: Path) -> tuple[Record, list[str]]:
             if record.members == members and (settings is None or is_of(record, settings, members))
         ]
     if found:
-        return found[-1], errors
-    broken = "".join(f"\nnot read: {error}" for error in errors)
+        return found[-1]
+    broken = "".join(f"\nnot read: {error}" for error in wrong)
     raise RecordError(
         f"{run}: no record of its {what} in {folder}: "
         f"'spmrl-bench eval' with the options of its training writes it{broken}"

@@ -7,7 +7,7 @@ import re
 import subprocess
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spmrl_bench import __version__
 from spmrl_bench.leaderboard.record import Hardware
@@ -55,9 +55,10 @@ def find_commit(root: Path = _ROOT) -> str | None:
     if not (root / ".git").exists():
         return None
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    options: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 30}
     try:
-        return subprocess.run(describe, cwd=root, check=True, **options).stdout.strip()
+        return subprocess.check_output(
+            describe, cwd=root, stderr=subprocess.DEVNULL, text=True, timeout=30
+        ).strip()
     except (OSError, subprocess.SubprocessError):
         return None
 

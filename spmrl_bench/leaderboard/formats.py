@@ -1,14 +1,11 @@
-"""Tables with notes, written as Markdown, LaTeX and CSV.
-
-A :class:`Document` holds tables of finished cells together with their notes; what a number means or
-how it is rounded is decided before.
-"""
+"""Tables of finished cells with notes, written as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from spmrl_bench.errors import SpmrlError
@@ -41,14 +38,13 @@ class Document:
     tables: tuple[Table, ...] = ()
 
 
-def write_tables(texts: Mapping[Path, str]) -> None:
-    """Write each text to its file; a SpmrlError where that fails."""
-    for path, text in texts.items():
-        try:
-            write_text(path, text)
-        except OSError as error:
-            reason = error.strerror or error
-            raise SpmrlError(f"{path}: cannot write the table: {reason}") from error
+def write_table(path: Path, text: str) -> None:
+    """Write the text of a table to its file; a SpmrlError where that fails."""
+    try:
+        write_text(path, text)
+    except OSError as error:
+        reason = error.strerror or error
+        raise SpmrlError(f"{path}: cannot write the table: {reason}") from error
 
 
 def to_markdown(document: Document) -> str:
@@ -93,18 +89,12 @@ _LATEX = str.maketrans({
 })  # fmt: skip
 
 
-def latex_text(text: str) -> str:
-    """Text with LaTeX's special characters as commands."""
-    return text.translate(_LATEX)
-
-
 def to_latex(document: Document) -> str:
     r"""The document as ``table*`` environments for ``\input``, in UTF-8; they need booktabs."""
     lines = [*_comments(document.title, *document.intro), r"% Needs \usepackage{booktabs}."]
     for table in document.tables:
-        notes = [
-            line for note in table.notes for line in ([note] if isinstance(note, str) else note)
-        ]
+        several = ([note] if isinstance(note, str) else note for note in table.notes)
+        notes = [*chain.from_iterable(several)]
         if not table.rows:
             lines += _comments("", table.title, *notes)
             continue
@@ -115,7 +105,7 @@ def to_latex(document: Document) -> str:
             "",
             r"\begin{table*}",
             rf"\centering{size}\setlength{{\tabcolsep}}{{2pt}}",
-            rf"\caption{{{latex_text(table.title)}}}",
+            rf"\caption{{{table.title.translate(_LATEX)}}}",
             rf"\begin{{tabular}}{{{kinds}}}",
             r"\toprule",
             _latex_row(table.headings, ()),
@@ -136,7 +126,7 @@ def _comments(*texts: str) -> list[str]:
 
 
 def _latex_row(cells: Sequence[str], strong: Sequence[int]) -> str:
-    texts = [re.sub(r"^-(?=\d)", "$-$", latex_text(cell)) for cell in cells]
+    texts = [re.sub(r"^-(?=\d)", "$-$", cell.translate(_LATEX)) for cell in cells]
     bold = [rf"\textbf{{{text}}}" if n in strong and text else text for n, text in enumerate(texts)]
     line = " & ".join(bold)
     # At the beginning of a row, LaTeX takes these for an argument of the row end before it.
@@ -144,7 +134,7 @@ def _latex_row(cells: Sequence[str], strong: Sequence[int]) -> str:
 
 
 def _latex_note(note: str) -> str:
-    parts = [latex_text(part) for part in re.split(r"`([^`]*)`", note)]
+    parts = [part.translate(_LATEX) for part in re.split(r"`([^`]*)`", note)]
     # A signature has no spaces to break a line at, so allow a break after its separators.
     broken = (re.sub(r"(\\textbar\{\}|\+)", r"\1\\allowbreak{}", part) for part in parts[1::2])
     parts[1::2] = [rf"\texttt{{{part}}}" for part in broken]

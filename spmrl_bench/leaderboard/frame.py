@@ -2,28 +2,32 @@
 
 What a table must not get wrong is decided here, once: which records compare (*groups*), which are
 of the same run (the newest counts), and which runs differ in their seed only (*series*).
+
+Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
+treebank with the hash of its files, split, sentences, those left out, transforms, tags. Two runs of
+one variant are one experiment only where every setting agrees that can change the weights, from
+wherever it came. One that a record lacks has its default, or what was done before there was the
+setting (:mod:`spmrl_bench.parsers.legacy`), and a file of somebody else counts by its content.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.compare import Difference, differences, score_key
-from spmrl_bench.leaderboard.identity import (
-    Resolved,
-    differing_settings,
-    digest,
-    resolved_settings,
-)
 from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
+from spmrl_bench.parsers.config import defaults_of, parts
+from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
+from spmrl_bench.parsers.registry import KINDS, kind_named
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text, variant_text
+from spmrl_bench.training.config import TrainConfig
 
 Key = tuple[str, str, str]
 """A split, a metric and one of its figures; the metric is empty for figures that are no metric's:
@@ -32,6 +36,20 @@ Key = tuple[str, str, str]
 
 Counted = dict[tuple[str, str], dict[str, str]]
 """Of each metric and split the keys that records of one group agree in."""
+
+Resolved = Mapping[str, Any]
+"""Settings: ``section.key`` and value as in JSON."""
+
+Difference = tuple[str, str, str]
+
+#: Keys of a signature that say which run it was: what one compares.
+_RUN_KEYS = frozenset(
+    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version"}
+)
+#: Tables of a recorded recipe that hold no settings.
+_NO_SECTIONS = frozenset({"settings", "files", "fingerprints", "model"})
+#: Settings that the program leaves out where it notes a run: they do not change its weights.
+_NOT_NOTED = {f"train.{key}" for key, field in TrainConfig.model_fields.items() if field.exclude}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,6 +212,94 @@ def _name(group: Sequence[Run]) -> None:
             for run in found:
                 run.shown, run.name = settings_text(shown), variant_text(run.record.variant, shown)
                 run.altered = not model <= {"model.precision"}
+
+
+# ---- Which scores compare ----
+
+
+def score_key(signature_long: str, fingerprint: str) -> dict[str, str]:
+    """Everything that decides what a score measures; ``fingerprint`` is whole, of its layers."""
+    parts = {
+        key: value
+        for key, value in signature_parts(signature_long).items()
+        if key not in _RUN_KEYS and key != "treebank"  # of the treebank, the whole hash counts
+    }
+    return parts | {"fingerprint": fingerprint}
+
+
+def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Difference]:
+    """``(key, value in one, value in the other)`` where they differ, in the order of the first."""
+    keys = dict.fromkeys((*one, *other))
+    rows = ((key, one.get(key, "absent"), other.get(key, "absent")) for key in keys)
+    return [row for row in rows if row[1] != row[2]]
+
+
+# ---- Which run a record is of ----
+
+
+def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
+    """All that decides what a run learns but its seed and treebank, from a recipe as recorded.
+
+    Settings of the parser have their short names where these say exactly the same.
+    """
+    kind = str(recipe.get("kind", "chart"))
+    found: dict[str, Any] = {}
+    for section, values in (("train", defaults_of(TrainConfig)), *recipe.items()):
+        if isinstance(values, Mapping) and section not in _NO_SECTIONS:
+            found |= {f"{section}.{key}": value for key, value in values.items()}
+    found |= recipe.get("settings") or {}
+    if isinstance(model := recipe.get("model"), Mapping):
+        own = nested(model)
+        settings = short(_defaults(kind, own) | leaves(own))
+        found |= {f"model.{key}": value for key, value in settings.items()}
+    for key, content in (recipe.get("files") or {}).items():
+        found[f"model.{key.removeprefix('model.')}"] = content
+    found |= {"kind": kind, "select": recipe.get("select", "brackets.f1")}
+    return {key: found[key] for key in sorted(found.keys() - _NOT_NOTED)}
+
+
+def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
+    """Whether a record is of runs with these settings and weights.
+
+    Weights alone do not tell: runs that differ in what is read off, or in the name of their
+    treebank, may end alike.
+    """
+    names = ("variant", "size", "seed")
+    return (
+        record.members == list(weights)
+        and record.treebank.name == recipe.get("treebank")
+        and all(record.recipe.get(name) == recipe.get(name) for name in names)
+        and resolved_settings(record.recipe) == resolved_settings(recipe)
+    )
+
+
+def digest(settings: Resolved) -> str:
+    """What stands for the settings: 16 digits of a hash."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def differing_settings(several: Iterable[Resolved]) -> list[str]:
+    """The keys whose values are not the same in all, sorted."""
+    first, *others = several
+    keys = sorted({*first}.union(*others))
+    return [key for key in keys if any(one.get(key) != first.get(key) for one in others)]
+
+
+def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """The defaults by dotted key of a parser with these settings; none of what is not installed."""
+    if kind not in KINDS.names():
+        return {}
+    config = kind_named(kind).parser_class.Config
+    there = leaves(model)
+    tables = parts(config, {*there.get("inputs", ()), str(there.get("encoder"))})
+    found = {key: value for key, value in defaults_of(config).items() if key not in tables}
+    for name, part in tables.items():
+        if name in OPTIONAL:
+            found[f"{name}.use"] = False
+        if there.get(f"{name}.use", True):
+            found |= {f"{name}.{key}": value for key, value in defaults_of(part).items()}
+    return found
 
 
 # ---- All numbers ----

@@ -1,8 +1,6 @@
 """Scores of one model over the languages of a track, and published ones beside them.
 
-Such a table invites three mistakes: to average scores that were counted in different ways, to take
-the difference of two variants for more than chance, and to compare languages of which one lacks a
-run. So runs of one model size, precision and settings that were selected by the same figure form a
+Runs of one model size, precision and settings that were selected by the same figure form a
 :class:`Setup`. A row of it is one treebank with the runs that compare, from as many seeds as there
 are; an average is over rows that were scored in the same way, and only where each has the value.
 
@@ -18,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from spmrl_bench.leaderboard.board import (
     LEVEL,
@@ -27,7 +24,6 @@ from spmrl_bench.leaderboard.board import (
     Entry,
     Group,
     Scores,
-    SeedMean,
     average,
     brief_columns,
     mean_text,
@@ -40,18 +36,16 @@ from spmrl_bench.leaderboard.formats import (
     to_csv,
     to_latex,
     to_markdown,
-    write_tables,
+    write_table,
 )
 from spmrl_bench.leaderboard.frame import Key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 
-SUFFIXES = ("md", "csv", "tex")  # of the files of one track
 _SCORE = ("dev", "", "score")
-_Counting = frozenset[
-    tuple[str, ...]
-]  # metrics, keys and values: what scores share that may be averaged
+_About = tuple[str, str, str, str]
+"""Settings, precision, size and select of a setup."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +75,8 @@ class TreebankRow:
         """A figure of a baseline, a variant or, without its name, the selected one, by seed."""
         entry = self.entries.get(column.variant or self.selected)
         if column.baseline:
-            named = (one for one in self.group.entries if one.baseline == column.baseline)
-            entry = next(named, None)
+            baselines = {one.baseline: one for one in self.group.entries}
+            entry = baselines.get(column.baseline)
         return entry.scores(column.key) if entry else {}
 
     @cached_property
@@ -94,8 +88,8 @@ class TreebankRow:
         found: dict[str, Difference | None] = {}
         for name in self.entries if len(self.criterion.terms) == 1 else ():
             pair = [self.entries[self.selected], self.entries[name]]
-            one, other = (entry.scores(_SCORE) for entry in pair)
-            if name != self.selected and (common := one.keys() & other.keys()):
+            one, other = (entry.scores(_SCORE).keys() for entry in pair)
+            if name != self.selected and (common := one & other):
                 ours, theirs = (
                     Entry([run for run in entry.runs if run.record.seed in common])
                     for entry in pair
@@ -116,8 +110,8 @@ class TreebankRow:
         return 0 < len(won) == len(self.entries) - 1
 
     @cached_property
-    def counting(self) -> _Counting:
-        """What its scores share with those that they may be averaged with."""
+    def counting(self) -> frozenset[tuple[str, ...]]:
+        """Metrics, keys and values that scores share which may be averaged with its own."""
         return frozenset(
             (metric, *item)
             for metric in self.criterion.metrics
@@ -128,8 +122,8 @@ class TreebankRow:
     def notes(self) -> Iterator[str]:
         bank = self.group.treebank
         seeds = {
-            name: ", ".join(str(run.record.seed) for run in self.entries[name].runs)
-            for name in sorted(self.entries)
+            name: ", ".join(str(run.record.seed) for run in entry.runs)
+            for name, entry in sorted(self.entries.items())
         }
         if len(set(seeds.values())) > 1:
             listed = "; ".join(f"{name}: {found}" for name, found in seeds.items())
@@ -141,14 +135,6 @@ class TreebankRow:
             yield f"{bank}: {apart}: not compared, as not of the same sentences."
 
 
-class Average(NamedTuple):
-    """Averages over the languages that were scored in one way; None where a row has no value."""
-
-    counting: _Counting
-    languages: Sequence[str]
-    values: Mapping[Column, SeedMean | None]
-
-
 @dataclass(frozen=True)
 class Setup:
     """Runs of one model size, precision, settings and way to select, over the languages."""
@@ -158,10 +144,6 @@ class Setup:
     variants: Sequence[str]
     rows: Sequence[TreebankRow]
     left_out: Sequence[str]
-
-    @property
-    def languages(self) -> list[str]:
-        return list(dict.fromkeys(row.group.language for row in self.rows))
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -176,63 +158,45 @@ class Setup:
             for column in test
             if column.is_headline
         ]
-        return [
-            *dev,
-            *test,
-            *(one for one in of_baselines if any(row.scores(one) for row in self.rows)),
-        ]
+        there = [one for one in of_baselines if any(row.scores(one) for row in self.rows)]
+        return [*dev, *test, *there]
 
-    @cached_property
-    def averages(self) -> list[Average]:
-        """An average for each way of counting that at least two languages share."""
-        averages = []
-        for counting in dict.fromkeys(row.counting for row in self.rows):
-            rows = [row for row in self.rows if row.counting == counting]
-            languages = list(dict.fromkeys(row.group.language for row in rows))
-            values = {
-                one: average([(row.group.language, row.scores(one)) for row in rows])
-                for one in self.columns
-            }
-            if len(languages) > 1:
-                averages.append(Average(counting, languages, values))
-        return sorted(averages, key=lambda one: -len(one.languages))
+    @property
+    def averaged(self) -> list[list[TreebankRow]]:
+        """The rows behind each average: those of several languages that were counted alike."""
+        counted: dict[object, list[TreebankRow]] = {}
+        for row in self.rows:
+            counted.setdefault(row.counting, []).append(row)
+        several = [rows for rows in counted.values() if len(_languages(rows)) > 1]
+        return sorted(several, key=lambda rows: -len(_languages(rows)))
 
 
-def tracks_of(groups: Iterable[Group], *, languages: int = 2) -> list[str]:
-    """Tracks with records of the user in at least that many languages."""
-    found: dict[str, set[str]] = {}
-    for group in groups:
-        if not all(run.stored.shipped for run in group.runs):
-            found.setdefault(group.track, set()).add(group.language)
-    return sorted(track for track, names in found.items() if len(names) >= languages)
+def _languages(rows: Iterable[TreebankRow]) -> list[str]:
+    return list(dict.fromkeys(row.group.language for row in rows))
 
 
 # ---- Setups from the entries of each treebank ----
 
-_About = tuple[str, str, str, str]
-"""Settings, precision, size and select of a setup."""
-
 
 def setups_of(
-    groups: Iterable[Group], track: str, *, variants: Sequence[str] = ()
+    groups: Iterable[Group], track: str, order: Sequence[str] = ()
 ) -> tuple[list[Setup], list[str]]:
-    """The setups of a track, and a note on those that are left out.
+    """The setups of a track, for tables about the variants in ``order``, and a note on others.
 
-    Setups of a single language are left out where another has several: they are what is left of
-    experiments on one treebank. ``variants`` are those that the table is about, in order.
+    Those of a single language are left out where another has several, as are experiments.
     """
-    found: dict[_About, dict[Group, dict[str, Entry]]] = {}
+    found: dict[_About, list[tuple[Group, dict[str, Entry]]]] = {}
     for group in groups:
-        for about, entry in _placed(group) if group.track == track else ():
-            found.setdefault(about, {}).setdefault(group, {})[entry.variant] = entry
-    setups = [_setup(about, states, variants) for about, states in sorted(found.items())]
-    shown = [setup for setup in setups if len(setup.languages) > 1] or setups
-    hidden = [f"{one.name} ({one.languages[0]})" for one in setups if one not in shown]
+        for about, entries in _placed(group).items() if group.track == track else ():
+            found.setdefault(about, []).append((group, entries))
+    setups = [_setup(about, states, order) for about, states in sorted(found.items())]
+    shown = [setup for setup in setups if len(_languages(setup.rows)) > 1] or setups
+    hidden = [f"{one.name} ({_languages(one.rows)[0]})" for one in setups if one not in shown]
     return shown, [f"Not shown, records of one language only: {'; '.join(hidden)}."][: len(hidden)]
 
 
-def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
-    """The entries of our runs with their setup.
+def _placed(group: Group) -> dict[_About, dict[str, Entry]]:
+    """The entries of our runs by their setup and variant.
 
     Of entries that differ in settings that nobody gave with the command, the one with the most
     seeds, then the newest, belongs to the setup of the others; the rest to one that names them.
@@ -241,26 +205,24 @@ def _placed(group: Group) -> Iterator[tuple[_About, Entry]]:
     for entry in group.entries:
         # What selects is not known of records by metrics that are not installed.
         runs = [run for run in entry.runs if run.record.dev_score is not None]
-        if entry.kind in ("run", "mean") and not entry.shipped and runs:
+        if entry.form in ("run", "mean") and not (entry.is_system or entry.shipped) and runs:
             about = runs[0].given, runs[0].precision, entry.size, entry.record.select
             alike.setdefault((about, entry.variant), []).append(Entry(runs))
-    for (about, _), entries in alike.items():
-        main = max(entries, key=lambda one: (len(one.runs), _newest([one])))
+    placed: dict[_About, dict[str, Entry]] = {}
+    for (about, variant), entries in alike.items():
+        main = max(entries, key=lambda one: (len(one.runs), max(run.number for run in one.runs)))
         for entry in entries:
-            yield about if entry is main else (entry.runs[0].shown, *about[1:]), entry
-
-
-def _newest(entries: Iterable[Entry]) -> int:
-    return max(run.number for entry in entries for run in entry.runs)
+            own = about if entry is main else (entry.runs[0].shown, *about[1:])
+            placed.setdefault(own, {})[variant] = entry
+    return placed
 
 
 def _setup(
-    about: _About, states: Mapping[Group, Mapping[str, Entry]], order: Sequence[str]
+    about: _About, states: Iterable[tuple[Group, Mapping[str, Entry]]], order: Sequence[str]
 ) -> Setup:
     settings, precision, size, select = about
-    criterion = SelectionMetric.parse(select)
     languages: dict[str, set[str]] = {}
-    for group, entries in states.items():
+    for group, entries in states:
         for variant in entries:
             languages.setdefault(variant, set()).add(group.language)
     several = {name for name, found in languages.items() if name in order or len(found) > 1}
@@ -270,21 +232,20 @@ def _setup(
 
     def weight(row: TreebankRow) -> tuple[int, int]:
         # An experiment with one further variant must not displace the variants of the table.
-        return len(row.entries.keys() & set(order)), _newest(row.entries.values())
+        newest = max(run.number for entry in row.entries.values() for run in entry.runs)
+        return len(row.entries.keys() & set(order)), newest
 
+    criterion = SelectionMetric.parse(select)
     rows: dict[tuple[str, str], TreebankRow] = {}
-    for group, entries in states.items():
-        some = {name: one for name, one in entries.items() if name not in hidden}
-        row = TreebankRow(group, some, criterion)
-        other = rows.get(place := (group.language, group.treebank))
-        if some:
-            rows[place] = max([other, row] if other else [row], key=weight)
-        if some and other:
-            left = other if rows[place] is row else row
-            left_out.append(
-                f"Not shown: {left.group.title}, which does not compare with "
-                f"{rows[place].group.title}."
-            )
+    for group, entries in states:
+        if shown := {name: one for name, one in entries.items() if name not in hidden}:
+            row, place = TreebankRow(group, shown, criterion), (group.language, group.treebank)
+            taken, *others = sorted(filter(None, (rows.get(place), row)), key=weight, reverse=True)
+            rows[place] = taken
+            left_out += [
+                f"Not shown: {other.group.title}, which does not compare with {taken.group.title}."
+                for other in others
+            ]
     known = {variant for row in rows.values() for variant in row.entries}
     return Setup(
         name=", ".join(filter(None, (size, precision, settings))),
@@ -298,24 +259,31 @@ def _setup(
 # ---- The tables ----
 
 
+def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
+    """Tracks with records of the user in two languages, or whose table is there already."""
+    found: dict[str, set[str]] = {}
+    for group in groups:
+        if not all(run.stored.shipped for run in group.runs):
+            found.setdefault(group.track, set()).add(group.language)
+    return sorted(
+        track
+        for track, languages in found.items()
+        if len(languages) > 1 or (results_dir / f"multilingual-{track}.md").exists()
+    )
+
+
 def write_track(
     groups: Iterable[Group], track: str, results_dir: Path, published: Sequence[PublishedFigure]
 ) -> str:
     """Write the table of a track in all formats, and return it as Markdown.
 
-    Raises:
-        SpmrlError: a file cannot be written.
+    A SpmrlError where a file cannot be written.
     """
     document = track_document(groups, track, published)
-    texts = (to_markdown(document), to_csv(document), to_latex(document))
-    files = [track_file(results_dir, track, suffix) for suffix in SUFFIXES]
-    write_tables(dict(zip(files, texts, strict=True)))
-    return texts[0]
-
-
-def track_file(results_dir: Path, track: str, suffix: str) -> Path:
-    """Where the table of a track is written."""
-    return results_dir / f"multilingual-{track}.{suffix}"
+    texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
+    for suffix, text in texts.items():
+        write_table(results_dir / f"multilingual-{track}.{suffix}", text)
+    return texts["md"]
 
 
 def track_document(
@@ -323,7 +291,7 @@ def track_document(
 ) -> Document:
     """The scores of a track, one table for each setup, and published ones."""
     order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
-    setups, left_out = setups_of(groups, track, variants=order)
+    setups, left_out = setups_of(groups, track, order)
     titles = dict.fromkeys(setup.criterion.title for setup in setups)
     intro = (
         "In percent, micro-averaged over the sentences of a split. The variant with the best mean "
@@ -338,36 +306,37 @@ def track_document(
 def _setup_table(track: str, setup: Setup) -> Table:
     titles = [column.title for column in setup.columns]
     dev = len(setup.variants)
-    rows = []
+    cells = []
     for row in setup.rows:
         best = row.selected if row.significant else None
         texts = [
-            mean_text(
-                SeedMean.of(row.scores(one).values()), mark="*" if one.variant == best else ""
-            )
-            for one in setup.columns
+            _mean([row], one, mark="*" if one.variant == best else "") for one in setup.columns
         ]
+        about = [row.group.language, row.group.treebank, ", ".join(map(str, row.seeds))]
         p = "" if row.p is None else f"{row.p:.4f}"
         selected = row.selected if len(row.entries) > 1 else ""
-        about = [row.group.language, row.group.treebank, ", ".join(map(str, row.seeds))]
-        rows.append([*about, *texts[:dev], p, selected, *texts[dev:]])
-    for found in setup.averages:
+        cells.append([*about, *texts[:dev], p, selected, *texts[dev:]])
+    for rows in setup.averaged:
         # The name of the parameter set, without its hash; of other metrics their names.
-        sets = [text.partition("(")[0] for _, key, text in found.counting if key == "prm"]
+        sets = [text.partition("(")[0] for _, key, text in rows[0].counting if key == "prm"]
         others = [name for name in setup.criterion.metrics if name != "brackets"]
-        what = ", ".join([f"{len(found.languages)} languages", *sets, *others])
-        texts = [mean_text(found.values[one]) for one in setup.columns]
-        rows.append(["average", what, "", *texts[:dev], "", "", *texts[dev:]])
+        what = ", ".join([f"{len(_languages(rows))} languages", *sets, *others])
+        texts = [_mean(rows, one) for one in setup.columns]
+        cells.append(["average", what, "", *texts[:dev], "", "", *texts[dev:]])
     strong = {(n, 3 + setup.variants.index(row.selected)) for n, row in enumerate(setup.rows)}
     return Table(
         title=f"Model size {setup.name}: {track_title(track)}",
         headings=["language", "treebank", "seeds", *titles[:dev], "p", "selected", *titles[dev:]],
-        rows=rows,
+        rows=cells,
         numeric=frozenset({*titles, "p"}),
         breaks=frozenset({len(setup.rows)}),
         strong=frozenset(strong),
         notes=tuple(_setup_notes(setup)),
     )
+
+
+def _mean(rows: Iterable[TreebankRow], column: Column, mark: str = "") -> str:
+    return mean_text(average([(row.group.language, row.scores(column)) for row in rows]), mark=mark)
 
 
 def _setup_notes(setup: Setup) -> Iterator[Note]:
@@ -400,11 +369,9 @@ _OTHER_TREEBANK = (
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
 ) -> Iterator[Table]:
-    """The tables of published headlines for the languages of some setups, comparable ones first.
+    """Published headlines for the languages of some setups, above our scores of the same treebank.
 
-    A figure compares with a score of the same treebank only. Where a setup has scores of the very
-    treebank, they stand below the published ones; figures of other treebanks of the language get
-    tables without any score of this program.
+    Figures of other treebanks of the languages get tables without any score of this program.
     """
     metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
     columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}
@@ -430,35 +397,33 @@ def _published_table(
     figures = [one for one in figures if banks.get(one.language) == one.treebank]
     selected = "selected on dev" if column.split == "test" else ""
     lines: dict[str, dict[str, Scores]] = {}
+    sources: dict[str, dict[str, None]] = {}
     for one in figures:
         label = ", ".join(filter(None, (one.system, one.variant and (selected or one.variant))))
         if one.language in lines.get(label, ()):
             label = f"{label} ({one.setting})"
         lines.setdefault(label, {})[one.language] = {0: one.value}
-    theirs, mixed = len(lines), set()
-    for setup in setups:
-        rows = {row.group.language: row for row in setup.rows}
-        rows = {name: row for name, row in rows.items() if banks.get(name) == row.group.treebank}
-        for variant in ("",) if selected else setup.variants:
-            name = setup.name if len(setups) > 1 else ""
-            label = ", ".join(filter(None, ("ours", name, variant or selected)))
-            placed = column._replace(variant=variant)
-            lines[label] = {language: row.scores(placed) for language, row in rows.items()}
-            mixed |= {label} if len({row.counting for row in rows.values()}) > 1 else set()
-    cells = []
-    for label, scores in lines.items():
-        by_language = [(language, scores.get(language, {})) for language in banks]
-        means = [SeedMean.of(found.values()) for _, found in by_language]
-        if any(means):
-            means += [None if label in mixed else average(by_language)] * (len(banks) > 1)
-            cells.append([label, *map(mean_text, means)])
-    sources: dict[str, dict[str, None]] = {}
-    for one in figures:
         # The paper is said where the source is another.
         paper = "" if one.source.startswith(one.paper) else one.paper
         listed = "; ".join(filter(None, (one.setting, paper)))
         named = f"{one.system} [{listed}]" if listed else one.system
         sources.setdefault(one.source, {})[named] = None
+    theirs, mixed = len(lines), set()
+    for setup in setups:
+        rows = [row for row in setup.rows if banks.get(row.group.language) == row.group.treebank]
+        name = setup.name if len(setups) > 1 else ""
+        for variant in ("",) if selected else setup.variants:
+            label = ", ".join(filter(None, ("ours", name, variant or selected)))
+            placed = column._replace(variant=variant)
+            lines[label] = {row.group.language: row.scores(placed) for row in rows}
+            mixed |= {label} if len({row.counting for row in rows}) > 1 else set()
+    cells = []
+    for label, scores in lines.items():
+        by_language = [(language, scores.get(language, {})) for language in banks]
+        means = [average([one]) for one in by_language]
+        if any(means):
+            means += [None if label in mixed else average(by_language)] * (len(banks) > 1)
+            cells.append([label, *map(mean_text, means)])
     return Table(
         title=title,
         headings=["system", *banks, "average"][: len(cells[0])],

@@ -1,8 +1,7 @@
 """Published figures to set beside a run, each with its source.
 
-They are data (``published/*.csv``), not code, so that a figure can be checked and a new paper
-added without touching the program: one file for a paper or for a collection, in the order of
-the tables. A figure of a model that a recipe has as a variant names the variant.
+They are data (``published/*.csv``): one file for a paper or for a collection, in the order of the
+tables. A figure of a model that a recipe has as a variant names the variant.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.store import file_bytes, files_of, problems
+from spmrl_bench.leaderboard.record import file_bytes, files_of, problems
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.storage.paths import data_dirs
 
@@ -96,18 +95,15 @@ def load_published() -> tuple[list[PublishedFigure], list[str]]:
     return found, errors
 
 
-Beside = dict[tuple[str, str], list[list[PublishedFigure]]]
+Beside = dict[tuple[str, str], dict[tuple[str, str, str], list[PublishedFigure]]]
 """By language and variant the headline figures of each system, treebank and setting."""
 
 
 def by_variant(published: Iterable[PublishedFigure]) -> Beside:
     """What stands beside the scores of a variant of a language."""
-    found: dict[tuple[str, ...], list[PublishedFigure]] = {}
+    beside: Beside = {}
     for one in published:
         if one.variant and one.figure == metric_named(one.metric).headline:
-            place = one.language, one.variant, one.system, one.treebank, one.setting
-            found.setdefault(place, []).append(one)
-    beside: Beside = {}
-    for (language, variant, *_), figures in found.items():
-        beside.setdefault((language, variant), []).append(figures)
+            columns = beside.setdefault((one.language, one.variant), {})
+            columns.setdefault((one.system, one.treebank, one.setting), []).append(one)
     return beside

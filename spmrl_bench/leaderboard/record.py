@@ -1,41 +1,44 @@
 """The result of one run, of an ensemble of runs, or of somebody else's parser, as JSON.
 
-A number in a table is worth only what can be said about where it came from. A :class:`Record`
-therefore keeps, beside the scores and the counts of every sentence, the resolved recipe, the
-treebank and its fingerprint, the searches behind the settings, the versions, the machine and the
-cost.
+A :class:`Record` keeps, beside the scores and the counts of every sentence, the resolved recipe,
+the treebank and its fingerprint, the searches behind the settings, the versions, the machine and
+the cost. Any number of processes write such documents into one folder: each has a file of its own,
+named by the hash of its bytes, written atomically and never changed. Whatever else lies under the
+name of one is refused with a reason, within bounds of time and memory.
 """
 
 from __future__ import annotations
 
+import gc
+import hashlib
+import json
+import os
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
     AwareDatetime,
+    BaseModel,
+    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
     PlainSerializer,
     PositiveInt,
+    ValidationError,
     model_validator,
 )
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.store import (
-    Part,
-    StoredModel,
-    load_documents,
-    read_document,
-    write_document,
-)
 from spmrl_bench.scoring.counts import Counts
-from spmrl_bench.scoring.metric import METRICS, Metric, SelectionMetric, metric_named
-from spmrl_bench.scoring.signature import Signature
+from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
+from spmrl_bench.storage.files import read_regular, write_bytes
+from spmrl_bench.storage.json import parse_json
 
 # 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
 # never released; the others are read for ever.
@@ -43,6 +46,10 @@ SCHEMA_VERSION = 5
 #: Folder, among results, of what comes with the program.
 SHIPPED = "shipped"
 SPLITS = ("dev", "test")
+
+NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
+MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
+_MOST_PROBLEMS = 20  # listed for one document
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
@@ -58,10 +65,8 @@ class _Column(array):
 
 def _compact(values: list[int]) -> Sequence[int]:
     for code in "bhiq":
-        try:
+        with suppress(OverflowError):
             return _Column(code, values)
-        except OverflowError:
-            continue
     raise ValueError("a whole number beyond 64 bits")
 
 
@@ -75,6 +80,30 @@ Column = Annotated[
     AfterValidator(_compact),
     PlainSerializer(list, return_type=list[int]),
 ]
+
+
+class Part(BaseModel):
+    """Base of a document and its parts: no unknown key, no NaN, no change once it is made."""
+
+    # An infinite number inside what may be anything is refused, not written as none.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
+
+
+class StoredModel(Part):
+    """A document; its field ``schema_version`` says which layout it has."""
+
+    what: ClassVar[str]  # it is called in messages
+    version: ClassVar[int]  # of the newest layout
+
+    @classmethod
+    def upgraded(cls, content: Any) -> Any:
+        """The JSON of any version in the newest layout."""
+        return content
+
+
+Model = TypeVar("Model", bound=StoredModel)
 
 
 class TreebankInfo(Part):
@@ -107,46 +136,37 @@ class MetricResult(Part):
 
     @property
     def skipped(self) -> int:
-        """Sentences that were left out."""
         return int(signature_parts(self.signature_long).get("skipped", "0"))
 
-    @classmethod
-    def of(cls, metric: Metric[Any, Any], counts: Counts, signature: Signature) -> Self:
-        """The result that follows from the counts of a split."""
-        return cls(
-            counts=counts.to_columns(),
-            figures=metric.values(counts),
-            signature=signature.short(),
-            signature_long=signature.long(),
-        )
+    def check(self, name: str, sentences: int) -> None:
+        """Raise a ValueError where it cannot be the result of a metric.
 
-    def problem(self, name: str, sentences: int) -> str:
-        """What is wrong with it as the result of a metric; empty if nothing is.
-
-        Figures and columns that the metric has got or lost since are none: a stored result is
-        what was counted then.
+        Figures and columns that the metric has got or lost since are as they were counted then.
         """
         skipped = signature_parts(self.signature_long).get("skipped", "0")
         if not re.fullmatch("[0-9]{1,9}", skipped):
-            return f"signature_long: skipped is '{skipped:.20}', which is no number of sentences"
+            raise ValueError(
+                f"{name}: signature_long: skipped is '{skipped:.20}', which is no number of "
+                "sentences"
+            )
         for column, values in self.counts.items():
             if len(values) != sentences:
-                return f"counts['{column}'] has {len(values)} entries for {sentences} sentences"
+                size = f"{len(values)} entries for {sentences} sentences"
+                raise ValueError(f"{name}: counts['{column}'] has {size}")
         if name not in METRICS.names():
-            return ""
+            return
         metric = metric_named(name)
         if not {column.name.lower() for column in metric.counts.columns} <= self.counts.keys():
-            return ""
+            return
         try:
             computed = metric.values(metric.counts.from_columns(self.counts))
         except ScoreError as error:
-            return f"counts: {error}"
+            raise ValueError(f"{name}: counts: {error}") from None
         for figure, stated in self.figures.items():
             now = computed.get(figure, stated)
             # Another machine may round the last digits differently.
             if stated != now and (stated is None or now is None or abs(stated - now) >= 1e-9):
-                return f"{figure} is {stated}, but the counts give {now}"
-        return ""
+                raise ValueError(f"{name}: {figure} is {stated}, but the counts give {now}")
 
 
 class SplitResult(Part):
@@ -160,25 +180,21 @@ class SplitResult(Part):
     )
 
     def figure(self, metric: str, name: str) -> int | float | None:
-        """A figure, or None; without a metric, ``tag_accuracy`` or ``tokens_per_second``.
-
-        One that the metric has got since follows from the counts.
-        """
+        """A figure, or None; without a metric, ``tag_accuracy`` or ``tokens_per_second``."""
         if not metric:
             return getattr(self, name, None)
         if metric not in self.metrics:
             return None
         figures = self.metrics[metric].figures
-        if name not in figures and metric in METRICS.names():
-            known = metric_named(metric).figures
-            try:
-                return known[name].of(self.counts(metric)) if name in known else None
-            except ScoreError:
-                return None  # counted before the metric had all its columns
-        return figures.get(name)
+        known = metric_named(metric).figures if metric in METRICS.names() else {}
+        if name in figures or name not in known:
+            return figures.get(name)
+        try:  # one that the metric has got since
+            return known[name].of(self.counts(metric))
+        except ScoreError:
+            return None  # counted before the metric had all its columns
 
     def score(self, criterion: SelectionMetric) -> float:
-        """What a criterion makes of it."""
         return criterion.score({name: result.figures for name, result in self.metrics.items()})
 
     def counts(self, metric: str) -> Counts:
@@ -190,8 +206,7 @@ class SplitResult(Part):
     @model_validator(mode="after")
     def _figures_follow_from_counts(self) -> Self:
         for name, result in self.metrics.items():
-            if problem := result.problem(name, self.sentences):
-                raise ValueError(f"{name}: {problem}")
+            result.check(name, self.sentences)
         return self
 
 
@@ -254,7 +269,6 @@ class System(Part):
 
     @property
     def title(self) -> str:
-        """Name and version."""
         return f"{self.name} {self.version}".strip()
 
 
@@ -295,12 +309,10 @@ class Search(Part):
         return max(ended, key=lambda trial: trial.dev or 0.0, default=None)
 
     def count(self, state: TrialState) -> int:
-        """How many trials are in a state."""
         return sum(trial.state == state for trial in self.trials)
 
     @property
     def minutes(self) -> float:
-        """What all trials took together."""
         return sum(trial.minutes for trial in self.trials)
 
 
@@ -378,7 +390,6 @@ class Record(StoredModel):
 
     @property
     def results(self) -> list[SplitResult]:
-        """The scores of all splits and baselines."""
         return [one for one in (self.dev, self.test, *self.baselines.values()) if one is not None]
 
     @property
@@ -442,7 +453,6 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
 
 
 def minutes_text(minutes: float) -> str:
-    """As tables print it."""
     return f"{minutes:.0f} min" if minutes >= 10 else f"{minutes:.1f} min"
 
 
@@ -453,9 +463,133 @@ def searched_text(searches: Sequence[Search]) -> str:
     trials = sum(len(search.trials) for search in searches)
     what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
     minutes = minutes_text(sum(search.minutes for search in searches))
-    spent = f"{trials} trial{'' if trials == 1 else 's'}, {minutes}"
     chosen = any(search.best and search.best.number == search.found for search in searches)
-    return f"{'found' if chosen else 'tried, not as the best,'} by {what} of {spent}"
+    how = "found" if chosen else "tried, not as the best,"
+    return f"{how} by {what} of {trials} trial{'' if trials == 1 else 's'}, {minutes}"
+
+
+# ---- Documents in files ----
+
+
+def write_document(content: StoredModel, folder: Path) -> Path:
+    """Write a document under its name and return the path; a RecordError where that fails.
+
+    It is JSON on one line with sorted keys, so that equal contents are equal bytes.
+    """
+    value = content.model_dump(mode="json")
+    compact: dict[str, Any] = {"sort_keys": True, "separators": (",", ":")}
+    try:
+        data = f"{json.dumps(value, ensure_ascii=False, allow_nan=False, **compact)}\n".encode()
+        parse_json(data)
+        if len(data) > MOST_BYTES:
+            raise ValueError(
+                f"it has {len(data):,} bytes, and at most {MOST_BYTES:,} can be read again: score "
+                "fewer sentences at once"
+            )
+        path = folder / document_name(data)
+        write_bytes(path, data)
+    except (ValueError, RecursionError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise RecordError(f"{folder}: cannot write the {content.what}: {reason}") from error
+    return path
+
+
+def read_document(cls: type[Model], path: Path) -> Model:
+    """Read and check one document.
+
+    Raises:
+        RecordError: the file cannot be read, is no JSON, does not have the hash of its name, was
+            written by a newer version, or does not follow the layout; lists all problems at once.
+    """
+    data = file_bytes(path, f"the {cls.what}")
+    try:
+        found = parse_json(data)
+        version = found.get("schema_version") if isinstance(found, Mapping) else None
+        if isinstance(version, int) and version > cls.version:
+            raise RecordError(
+                f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
+                f"reads up to {cls.version}): update the program"
+            )
+        found = cls.upgraded(found)
+        if isinstance(found, Mapping) and found.get("schema_version") != cls.version:
+            raise ValueError(
+                f"schema_version is {json.dumps(version):.40}, and no version of spmrl_bench has "
+                "written that"
+            )
+        content = cls.model_validate(found)
+    except ValidationError as error:
+        raise RecordError(f"{path}: not a {cls.what}: {problems(error)}") from error
+    except ValueError as error:
+        raise RecordError(f"{path}: not a {cls.what}: {error}; delete it or restore it") from error
+    if path.name != document_name(data):
+        raise RecordError(
+            f"{path}: the content has the name {document_name(data)}: the file was changed or "
+            "renamed after it was written; restore it or delete it"
+        )
+    return content
+
+
+def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], list[str]]:
+    """The documents of a folder by path, in order, and what is wrong with other files.
+
+    An absent folder has none; a RecordError where it cannot be read.
+    """
+    found: dict[Path, Model] = {}
+    errors: list[str] = []
+    paths = files_of(folder, ".json")
+    collects = gc.isenabled()
+    gc.disable()  # of thousands of documents, which have no cycles, it takes a tenth of the time
+    try:
+        for path in paths:
+            try:
+                found[path] = read_document(cls, path)
+            except RecordError as error:
+                errors.append(str(error))
+    finally:
+        if collects:
+            gc.enable()
+    return found, errors
+
+
+def files_of(folder: Path, ending: str) -> list[Path]:
+    """Files with an ending in a folder, hidden ones left out; a RecordError if it is unreadable."""
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be read: {error.strerror or error}") from None
+    return [folder / name for name in sorted(names) if name.endswith(ending) and name[0] != "."]
+
+
+def file_bytes(path: Path, what: str) -> bytes:
+    """The content of a file of results, whatever lies under its name.
+
+    A RecordError where it cannot be read, is no file (opening a named pipe would wait for somebody
+    who writes into it), or is larger than any that the program writes.
+    """
+    try:
+        return read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise RecordError(
+            f"{path}: cannot read {what}: {error.strerror or error}; restore it, delete it or "
+            "move it away"
+        ) from error
+
+
+def document_name(data: bytes) -> str:
+    """File name of a document with these bytes."""
+    return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
+
+
+def problems(error: ValidationError) -> str:
+    """What is wrong in a document, each with its place."""
+    found = [
+        f"{'.'.join(map(str, item['loc']))[:200] or 'document'}: {item['msg']}"
+        for item in error.errors()
+    ]
+    more = len(found) - _MOST_PROBLEMS
+    return "; ".join(found[:_MOST_PROBLEMS]) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def write_record(record: Record, folder: Path) -> Path:

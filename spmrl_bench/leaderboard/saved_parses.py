@@ -1,10 +1,8 @@
 """The parses that were scored, in files beside the gold trees that they were compared with.
 
-A figure of a table does not say where a parser fails, and a record keeps counts, not trees. The
-files are what the scoring commands read, with the treebank's tags, by which parses are scored:
+The files are what the scoring commands read, with the treebank's tags, by which parses are scored:
 whoever scores them again gets the figures of the record. Answers of a parser of somebody else that
-could not be scored are ``(())``, or words without heads, and read as parses of which nothing is
-right.
+could not be scored are ``(())``, or words without heads, and count as such.
 """
 
 from __future__ import annotations
@@ -50,36 +48,20 @@ def empty_parse(gold: Parse, layer: Layer) -> Parse:
 
 @dataclass(frozen=True)
 class SavedParses:
-    """Where the parses of one run, or of an ensemble of runs, are kept.
+    """Where the parses of one run, or of an ensemble of runs, are kept."""
 
-    Attributes:
-        folder: of the treebank; the gold trees are there once for all its runs.
-        run: name of the run.
-    """
-
-    folder: Path
-    run: str
-
-    @classmethod
-    def of(cls, results_dir: Path, run_dir: Path, members: int = 1) -> SavedParses:
-        """Those of the run in a folder, or of an ensemble of which it is the first."""
-        name = run_dir.name if members == 1 else f"{run_dir.name}-ensemble-of-{members}"
-        return cls(results_dir / "parses" / run_dir.parent.name, name)
+    folder: Path  # of the treebank; the gold trees are there once for all its runs
+    run: str  # its name
 
     @classmethod
     def of_record(cls, results_dir: Path, record: Record) -> SavedParses:
-        """Those of the run of a record.
-
-        Raises:
-            ScoreError: its names, which may be anybody's, are none of a folder and a file.
-        """
+        """Those of the run of a record; a ScoreError where its names are none of files."""
+        name = run_name(record.size, record.variant, record.settings, record.seed)
         if record.system is not None:
             # The hash of its answers, and what became of them: no two outputs ever meet.
             policies = {output.policy for output in record.system.outputs.values()}
             name = "-".join(("system", record.weights[:16], *sorted(policies)))
-        else:
-            name = run_name(record.size, record.variant, record.settings, record.seed)
-        if record.ensemble:
+        elif record.ensemble:
             name += f"-ensemble-of-{len(record.ensemble)}"
         if any("/" in part or path_fault(part) for part in (record.treebank.name, name)):
             raise ScoreError(f"no parses can be kept for {record.variant}")
@@ -92,20 +74,14 @@ class SavedParses:
     def write(self, split: str, gold: Sequence[Parse], parses: Sequence[Parse]) -> None:
         """Write parses and gold trees, every layer that the gold trees have.
 
-        Raises:
-            TreeError: the format has no way to write a word, a tag or a label.
-            SpmrlError: a file cannot be written.
+        A SpmrlError where a file cannot be written, or has no way to write a word, tag or label.
         """
         for layer in gold[0].layers if gold else ():
             write_text(self.path(split, layer, gold=True), _text(layer, gold))
             write_text(self.path(split, layer), _text(layer, parses))
 
     def read(self, split: str, layer: Layer) -> tuple[list[Parse], list[Parse]]:
-        """Gold trees and parses of a split, with this layer.
-
-        Raises:
-            SpmrlError: a file is not there or not what was written.
-        """
+        """Gold trees and parses of a split; a SpmrlError where these are not what was written."""
         path = self.path(split, layer)
         gold = [one for one in _read(layer, self.path(split, layer, gold=True)) if one]
         parses = _read(layer, path)

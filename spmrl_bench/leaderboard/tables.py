@@ -57,44 +57,48 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         ],
         **{each.title: [mean_text(one.figure(each.key)) for one in entries] for each in figures},
         "sentences": [_whole(one.test_sentences) for one in entries],
-        "tokens/s": [_whole(_speed(one)) for one in entries],
+        "tokens/s": [
+            f"{speed.mean:.0f}" if (speed := one.figure(SPEED)) else "" for one in entries
+        ],
         # Signatures are longer than all the rest of a row: number them and write them below.
         "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
         "settings": [one.searched for one in entries],
-        **_published_columns(group, beside),
     }
     if not any(columns["settings"]):
         del columns["settings"]
+    # A column for each system, treebank and setting that has a figure beside one of the rows.
+    for row, entry in enumerate(entries):
+        for found in _beside(entry, group, beside):
+            first, title = found[0], metric_named(found[0].metric).title(found[0].figure)
+            other = f"another treebank: {first.treebank}"
+            which = "this treebank" if first.treebank == group.treebank else other
+            about = "; ".join(filter(None, (which, first.setting)))
+            cells = columns.setdefault(f"{first.system} {title} ({about})", [""] * len(entries))
+            cells[row] = ", ".join(f"{one.split} {one.value:.2f}" for one in found)
     return Table(
         title=group.title,
         headings=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
-        notes=tuple(_notes(group, groups, [one for one in figures if one.is_headline], beside)),
+        notes=tuple(_notes(group, groups, beside)),
     )
 
 
-def _whole(cell: float | None) -> str:
-    return "" if cell is None else f"{cell:.0f}"
+def _whole(cell: int | None) -> str:
+    return "" if cell is None else str(cell)
 
 
-def _speed(entry: Entry) -> float | None:
-    found = entry.figure(SPEED)
-    return found.mean if found else None
-
-
-def _notes(
-    group: Group, groups: Sequence[Group], headlines: Sequence[Column], beside: Beside
-) -> Iterator[Note]:
+def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[Note]:
     signatures = []
     for n, one in enumerate(group.entries, start=1):
         days = " to ".join(dict.fromkeys((one.dates[0], one.dates[-1])))
         made = ", ".join([days, *(f"commit {commit}" for commit in one.commits)])
         signatures.append(f"[{n}] `{one.signature()}` {made}")
     yield signatures
+    headlines = [one for one in named_columns(group.metrics).values() if one.is_headline]
     titles = {one.metric: metric_named(one.metric).title(one.figure) for one in headlines}
 
-    def text(run: Entry) -> str:
+    def scores_text(run: Entry) -> str:
         scores = ", ".join(
             f"{column.split if len(titles) == 1 else column.title} {score.mean:.2f}"
             for column in headlines
@@ -105,17 +109,24 @@ def _notes(
     if means := [one for one in group.entries if one.members]:
         heading = "Means over seeds, ± their sample standard deviation. "
         yield f"{heading}{', '.join(titles.values())} of each run:"
-        yield [f"{one.title}: {'; '.join(map(text, one.members))}" for one in means]
-    yield from _sources(group, beside)
+        yield [f"{one.title}: {'; '.join(map(scores_text, one.members))}" for one in means]
+    sources: dict[str, dict[str, None]] = {}
+    for figures in (some for entry in group.entries for some in _beside(entry, group, beside)):
+        for figure in figures:
+            sources.setdefault(figure.system, {})[figure.source] = None
+    for name, texts in sources.items():
+        # One source may be another with a remark: the longer one says both.
+        longest = [text for text in texts if sum(one.startswith(text) for one in texts) == 1]
+        yield f"{name}: {'; '.join(longest)}."
     # Of our parsers, test saw only those that dev chose; of others it may have seen more.
-    times = [
+    times = dict.fromkeys(
         f"{run.record.variant}: {system.tested} output{'' if system.tested == 1 else 's'} "
         "scored on test"
         for run in group.runs
         if run.newest and (system := run.record.system) is not None
-    ]
+    )
     if times:
-        yield f"Systems of others. {'; '.join(dict.fromkeys(times))}."
+        yield f"Systems of others. {'; '.join(times)}."
     if older := sum(not run.newest for run in group.runs):
         records = "record is" if older == 1 else "records are"
         yield f"Newest record of each run; {older} older {records} not shown."
@@ -132,44 +143,11 @@ def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
             yield f"Does not compare with {other_table}: {'; '.join(listed)}."
 
 
-# ---- Published figures ----
-
-
 def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFigure]]:
     """The published figures of the same variant; none for altered models and ensembles."""
     as_published = entry.form in ("mean", "run") and not entry.runs[0].altered
-    return beside.get((group.language, entry.variant), []) if as_published else []
-
-
-def _published_columns(group: Group, beside: Beside) -> dict[str, list[str]]:
-    """A column for each system, treebank and setting that has a figure beside one of the rows."""
-    cells: dict[str, list[str]] = {}
-    for row, entry in enumerate(group.entries):
-        for found in _beside(entry, group, beside):
-            first = found[0]
-            same = first.treebank == group.treebank
-            which = "this treebank" if same else f"another treebank: {first.treebank}"
-            about = "; ".join(filter(None, (which, first.setting)))
-            heading = f"{first.system} {metric_named(first.metric).title(first.figure)} ({about})"
-            column = cells.setdefault(heading, [""] * len(group.entries))
-            column[row] = ", ".join(f"{one.split} {one.value:.2f}" for one in found)
-    return cells
-
-
-def _sources(group: Group, beside: Beside) -> list[str]:
-    """Where the published figures are from, a sentence for each system."""
-    sources: dict[str, dict[str, None]] = {}
-    for found in (found for entry in group.entries for found in _beside(entry, group, beside)):
-        for one in found:
-            sources.setdefault(one.system, {})[one.source] = None
-    # One source may be another with a remark: the longer one says both.
-    longest = {
-        system: [
-            text for text in texts if not any(one != text and one.startswith(text) for one in texts)
-        ]
-        for system, texts in sources.items()
-    }
-    return [f"{system}: {'; '.join(texts)}." for system, texts in longest.items()]
+    found = beside.get((group.language, entry.variant), {}) if as_published else {}
+    return list(found.values())
 
 
 # ---- CSV ----
@@ -181,39 +159,40 @@ def results_frame(
     """One row per run, mean and baseline, with unrounded numbers.
 
     Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
-    standard deviations over the runs of a mean; ``published_*`` are for the row's language and
-    variant, those of a second system with a number at their end.
+    standard deviations; those of a second published system have a number at their end.
     """
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
-    rows = [
-        _row(entry, columns)
-        | {"track": group.track, "treebank": group.treebank, "group": group.number}
-        | _published(_beside(entry, group, beside))
-        for group in groups
-        for mean in group.entries
-        for entry in (mean, *mean.members)
-    ]
-    more = list(dict.fromkeys(key for row in rows for key in row if key.startswith("published_")))
-    usual = [f"published_{name}" for name in ("system", "treebank", "dev_f1", "test_f1")]
-    listed = [
-        "track", "treebank", "group", "variant", "size", "seed", *columns, "test_sentences",
-        "tokens_per_second", "signature", "dates", "commits", "kind", "runs", "shipped", "settings",
-        *(["searched"] if any(row["searched"] for row in rows) else []),
-        *(f"{name}_sd" for name in columns), *(more or usual),
-    ]  # fmt: skip
+    frame = pd.DataFrame(
+        [
+            {"track": group.track, "treebank": group.treebank, "group": group.number}
+            | _row(entry, columns, _beside(entry, group, beside))
+            for group in groups
+            for mean in group.entries
+            for entry in (mean, *mean.members)
+        ]
+    )
+    if not frame["searched"].any():
+        del frame["searched"]
+    if not frame.columns.str.startswith("published_").any():
+        for name in ("system", "treebank", "dev_f1", "test_f1"):
+            frame[f"published_{name}"] = None
     # Without this, one missing cell would turn the whole column of integers into floats.
-    types = dict.fromkeys(("seed", "test_sentences", "runs"), "Int64")
-    return pd.DataFrame(rows, columns=listed).astype(types)
+    return frame.astype(dict.fromkeys(("seed", "test_sentences", "runs"), "Int64"))
 
 
-def _row(entry: Entry, columns: Mapping[str, Column]) -> dict[str, Any]:
+def _row(
+    entry: Entry, columns: Mapping[str, Column], beside: Iterable[Sequence[PublishedFigure]]
+) -> dict[str, Any]:
+    figures = {name: entry.figure(column.key) for name, column in columns.items()}
+    speed = entry.figure(SPEED)
     row: dict[str, Any] = {
         "variant": entry.variant,
         "size": entry.size or None,
         "seed": entry.seed,
+        **{name: found and found.mean for name, found in figures.items()},
         "test_sentences": entry.test_sentences,
-        "tokens_per_second": _speed(entry),
+        "tokens_per_second": speed and speed.mean,
         "signature": entry.signature(),
         "dates": " ".join(entry.dates),
         "commits": " ".join(entry.commits),
@@ -222,26 +201,17 @@ def _row(entry: Entry, columns: Mapping[str, Column]) -> dict[str, Any]:
         "shipped": entry.shipped,
         "settings": None if entry.baseline else entry.runs[0].shown or None,
         "searched": entry.searched,
+        **{f"{name}_sd": found and found.sd for name, found in figures.items()},
     }
-    for name, column in columns.items():
-        if found := entry.figure(column.key):
-            row |= {name: found.mean, f"{name}_sd": found.sd}
-    return row
-
-
-def _published(beside: Iterable[Sequence[PublishedFigure]]) -> dict[str, object]:
-    row: dict[str, object] = {}
-    for number, figures in enumerate(beside, start=1):
+    for number, published in enumerate(beside, start=1):
         end = "" if number == 1 else f"_{number}"
-        row[f"published_system{end}"] = figures[0].system
-        row[f"published_treebank{end}"] = figures[0].treebank
-        for one in figures:
-            row[f"published_{one.split}_{one.figure}{end}"] = one.value
+        row[f"published_system{end}"] = published[0].system
+        row[f"published_treebank{end}"] = published[0].treebank
+        row |= {f"published_{one.split}_{one.figure}{end}": one.value for one in published}
     return row
 
 
 def results_csv(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> str:
-    """The same as CSV with a heading line."""
     return results_frame(groups, published).to_csv(index=False, lineterminator="\n")
 
 
@@ -263,19 +233,16 @@ class HeadToHead(NamedTuple):
 
 
 def ours_and_others(
-    groups: Iterable[Group],
-    treebanks: Collection[str] | None = None,
-    minutes: float | None = None,
+    groups: Iterable[Group], minutes: float | None = None
 ) -> tuple[list[HeadToHead], list[str]]:
     """Whether our best entry is ahead on test, for each table and metric with both sides.
 
-    With ``treebanks``, only of these; with ``minutes``, only entries whose trainings might take
-    this long; those left out for that are named behind the rows.
+    With ``minutes``, only entries count whose trainings might take this long; those left out for
+    that are named behind the rows.
     """
     rows: list[HeadToHead] = []
     left_out: dict[str, None] = {}
-    asked = [one for one in groups if treebanks is None or one.treebank in treebanks]
-    for group, metric in [(one, metric) for one in asked for metric in one.metrics]:
+    for group, metric in [(one, metric) for one in groups for metric in one.metrics]:
         best: dict[bool, tuple[float, Entry, float]] = {}  # of systems, of others
         for entry in group.entries:
             dev, test = (entry.headline((metric, split)) for split in SPLITS)
@@ -289,12 +256,11 @@ def ours_and_others(
             (_, ours, our_test), (_, others, their_test) = best[False], best[True]
             points = our_test - their_test
             p = compared.p if (compared := ours.compare(others, (metric, "test"))) else None
-            ahead = "neither"
-            if p is not None and p < LEVEL:
-                ahead = "ours" if points > 0 else "others"
+            ahead = "ours" if points > 0 else "others"
             title = metric_named(metric).title(metric_named(metric).headline)
             names = group.treebank, title, ours.name, our_test, others.name, their_test
-            rows.append(HeadToHead(*names, points, p, ahead))
+            told = p is not None and p < LEVEL
+            rows.append(HeadToHead(*names, points, p, ahead if told else "neither"))
     return rows, list(left_out)
 
 
@@ -307,14 +273,13 @@ def _budget(entry: Entry) -> object:
 
 
 def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:
-    """The same for people."""
     headings = ("treebank", "", "our best", "test", "best of others", "their test", "difference")
+    formats = ("", "", "", ".2f", "", ".2f", "+.2f", ".4f", "")
     cells = [
-        (
-            *(row.treebank, row.figure, row.ours, f"{row.our_test:.2f}", row.others),
-            *(f"{row.their_test:.2f}", f"{row.difference:+.2f}"),
-            *("" if row.p is None else f"{row.p:.4f}", row.ahead),
-        )
+        [
+            "" if cell is None else format(cell, form)
+            for cell, form in zip(row, formats, strict=True)
+        ]
         for row in rows
     ]
     note = (

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.identity import resolved_settings
+from spmrl_bench.leaderboard.frame import resolved_settings
 from spmrl_bench.leaderboard.record import Record, System
 from spmrl_bench.systems.description import load_system, system_paths
 

@@ -127,24 +127,18 @@ class SystemDescription(Frozen):
 
     @property
     def name(self) -> str:
-        """As it is asked for."""
         return self.path.stem
 
     @property
     def path(self) -> Path:
-        """Where the description lies."""
         return self._path
 
     @property
-    def drivers(self) -> list[Path]:
-        """The scripts beside the description that its commands name as ``{here}/...``."""
-        named = dict.fromkeys((*self._command("parse"), *self._command("train")))
-        return [self.path.parent / one[7:] for one in named if one.startswith("{here}/")]
-
-    @property
     def digest(self) -> str:
-        """What stands for all that the description and its drivers say: 16 digits of a hash."""
-        content = b"\0".join(file.read_bytes() for file in (self.path, *self.drivers))
+        """16 digits of a hash of the description and the scripts that it names in ``{here}``."""
+        named = dict.fromkeys((*self._command("parse"), *self._command("train")))
+        drivers = [self.path.parent / one[7:] for one in named if one.startswith("{here}/")]
+        content = b"\0".join(file.read_bytes() for file in (self.path, *drivers))
         return hashlib.sha256(content).hexdigest()[:16]
 
     def chosen(self, size: Size, changes: Mapping[str, str]) -> dict[str, Value]:

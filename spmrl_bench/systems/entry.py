@@ -1,8 +1,7 @@
 """Entering what a parser of somebody else gave: scored as our own parsers are, kept as a record.
 
 A record has what was entered at once of a version of a system on a treebank, dev and test, brackets
-and dependencies. So it can be compared with any run, sentence by sentence. A system that was
-trained here has a record for each seed.
+and dependencies. A system that was trained here has a record for each seed.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from typing import Any
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, rules_of
 from spmrl_bench.leaderboard.environment import find_commit, find_versions
-from spmrl_bench.leaderboard.provenance import Provenance
 from spmrl_bench.leaderboard.record import (
     MetricResult,
     Output,
@@ -33,6 +30,7 @@ from spmrl_bench.leaderboard.record import (
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import METRICS, metric_named
+from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.locks import LockedError, locked
 from spmrl_bench.systems.predictions import Policy, Predictions, file_text, read_predictions
@@ -94,22 +92,21 @@ def score_answers(
     Args:
         files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
         recipe: what tells it from other systems and runs.
-        policy: what becomes of answers that cannot be scored as they stand.
         tags: whether the system read the treebank's tags.
-        parses_in: a results folder, to keep the parses as they were scored, and the gold trees.
+        parses_in: a results folder, to keep the parses as they were scored.
         speeds: tokens a second of each split.
         fields: of the record of a system that was trained here.
 
     Raises:
         SpmrlError: a file cannot be read or scored, or the parses not be kept.
     """
-    source = Provenance(
-        tags=bank.manifest.tags if tags else "none",
-        variant=system.title.translate(str.maketrans("|:\n", "///")),  # which part a signature
-        settings=recipe.get("settings", {}),
-        size=fields.get("size"),
-        seed=fields.get("seed"),
-    )
+    source = {
+        "tags": bank.manifest.tags if tags else "none",
+        "variant": system.title.translate(str.maketrans("|:\n", "///")),  # which part a signature
+        "settings": settings_text(recipe.get("settings", {})),
+        "size": fields.get("size"),
+        "seed": fields.get("seed"),
+    }
     metrics = {metric_named(name).layers: name for name in METRICS.names()}
     able = [name for layers, name in metrics.items() if {*layers} <= {*bank.layers}]
     results, outputs = dict[str, SplitResult](), dict[str, Output]()
@@ -128,7 +125,7 @@ def score_answers(
             rules = rules_of(bank, [name])[name]
             counts = metric_named(name).count(gold, found.parses, rules)
             invalid = "+".join(f"{kind} {number}" for kind, number in found.handled.items())
-            signed = replace(source, output=invalid or None)
+            signed = source | {"output": invalid}
             scored[name] = metric_result(bank, split, name, counts, rules, signed)
             digests[found.layer] = sha256(path.read_bytes()).hexdigest()
             handled.update(found.handled)

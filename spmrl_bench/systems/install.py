@@ -1,8 +1,7 @@
 """Where a system is installed: a virtual environment of its own, made by pip.
 
-Parsers of others want other releases of the libraries that this program uses. So each has an
-environment under the user's own folder, which has its requirements and nothing else; systems that
-require the same share one. A file written last says that it is whole and which versions it has.
+It lies under the user's own folder and has what the system requires and nothing else; systems
+that require the same share one. A file written last says that it is whole, and its versions.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ def version_of(system: SystemDescription) -> str:
 
 
 def is_installed(system: SystemDescription) -> bool:
-    """Whether the system can be run."""
     try:
         version_of(system)
     except RecipeError:
@@ -105,7 +103,6 @@ def _folder(system: SystemDescription) -> Path:
 
 
 def _call(command: list[str]) -> str:
-    """What a command prints."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         said = "\n  ".join((done.stderr or done.stdout).splitlines()[-5:])

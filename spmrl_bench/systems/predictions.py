@@ -5,11 +5,10 @@ split lines at any white space, so that what is inside a word is ``_``. Trees st
 constituent ``ROOT`` more than they have, because programs expect one that is the only one of its
 kind; it is taken away from the answers again.
 
-Parsers leave sentences out, cut them, split words otherwise, and language models write text around
-a tree or forget to close it. Which sentence an answer is of is never guessed: a file has as many
-answers as the split has sentences, in their order. What becomes of an answer that cannot be scored
-as it stands is a policy with a name, and each such answer is counted. No policy can raise a score:
-an answer that is of no use has no bracket and no head that is right.
+Which sentence an answer is of is never guessed: a file has as many answers as the split has
+sentences, in their order. What becomes of an answer that cannot be scored as it stands is a policy
+with a name, and each such answer is counted. No policy can raise a score: an answer that is of no
+use has no bracket and no head that is right.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
@@ -51,9 +50,8 @@ def file_text(
 ) -> str:
     """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
 
-    Args:
-        tags: with the treebank's tags.
-        structure: with constituents or heads; without, trees have their root alone.
+    Without ``tags`` those of the treebank are left out; without ``structure`` trees have their root
+    alone, and words no heads.
     """
 
     def text(parse: Parse) -> str:
@@ -107,9 +105,7 @@ def read_predictions(
 
     Args:
         gold: the sentences of the split, with the layer of the file.
-        transforms: names of the treebank's; those that change trees, not words, are applied to
-            trees that were read.
-        policy: what becomes of answers that cannot be scored as they stand.
+        transforms: of the treebank; those that change trees, not words, are applied to the answers.
 
     Raises:
         ReadError: the file cannot be read, or, laid out over lines, has a malformed tree.
@@ -127,15 +123,9 @@ def read_predictions(
     else:
         answers = _bracket_answers(text, path, len(gold), policy == "repair")
     if len(answers) != len(gold):
-        found = (answer.parse for answer in answers)
-        alike = takewhile(
-            lambda pair: pair[0] is None or pair[0].words == pair[1].words,
-            zip(found, gold, strict=False),
-        )
         raise ScoreError(
             f"{path}: has {len(answers)} sentences, the split has {len(gold)}; expected the same "
-            "in the same order, an answer that failed as a line '(())'. "
-            f"The first {len([*alike])} are the same"
+            "in the same order, an answer that failed as a line '(())'"
         )
     names = [name for name in transforms if not transform_named(name).word]
     checked = [
@@ -144,13 +134,11 @@ def read_predictions(
     invalid = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
     if invalid and policy == "refuse":
         listed = [f"{path}:{one.line}: sentence {k}: {one.problem}" for k, one in invalid[:_SHOWN]]
-        if len(invalid) > _SHOWN:
-            listed.append(f"... and {len(invalid) - _SHOWN} more")
-        listed.append(
-            f"{len(invalid)} of {len(gold)} answers cannot be scored. --faults missing counts "
-            "them as sentences without a parse; --faults repair repairs brackets first"
+        raise ScoreError(
+            "\n".join(listed) + f"\n{len(invalid)} of {len(gold)} answers cannot be scored. "
+            "--faults missing counts them as sentences without a parse; --faults repair repairs "
+            "brackets first"
         )
-        raise ScoreError("\n".join(listed))
     handled = Counter(answer.kind for answer in checked if answer.kind)
     parses = [
         answer.parse or empty_parse(sentence, layer)

@@ -2,9 +2,8 @@
 
 The folder is ``RUNS/treebank/system-size-seedN``, with the minutes where there is a limit.
 ``run.json`` says with what it was trained, ``train.log`` has what its command printed, ``model/``
-what it left, and ``trained.json``, written last, what it took. A system sees the training split and
-the dev split, by which it may choose; the test split is closed until it is scored. What it answers
-stays in the folder, so that anybody can score it again.
+what it left, and ``trained.json``, written last, what it took. A system sees the training and the
+dev split; test is closed until it is scored. What it answers stays in the folder.
 """
 
 from __future__ import annotations
@@ -74,10 +73,6 @@ class Trained(Frozen):
     device: str
     packages: dict[str, str]  # versions of what the system's environment has
 
-    def usage(self, minutes: float | None) -> SystemTraining:
-        taken = self.model_dump(include={"peak_memory_bytes", "out_of_time"})
-        return SystemTraining(wall_seconds=self.seconds, minutes=minutes, **taken)
-
     def __str__(self) -> str:
         ended = ", ended by the clock" if self.out_of_time else ""
         return f"in {self.seconds:.0f} s{ended}, {self.peak_memory_bytes / 2**20:,.0f} MiB"
@@ -106,8 +101,8 @@ class SystemRun:
         return self.system.name
 
     @property
-    def group(self) -> Hashable:
-        return self.folder  # it competes with nobody
+    def group(self) -> Hashable:  # it competes with nobody
+        return self.folder
 
     def _run(self, command: Sequence[str], log: str, device: str, **more: Any) -> ResourceUsage:
         """Run one of its commands, with values in the place of placeholders."""
@@ -188,10 +183,8 @@ class SystemRun:
 
     def dev_score(self) -> float:
         if self.state() is None and self.system.train is not None:
-            raise run_folder.UntrainedError(
-                f"{self.folder}: training has not ended; run 'spmrl-bench train' with the same "
-                "options"
-            )
+            how = "run 'spmrl-bench train' with the same options"
+            raise run_folder.UntrainedError(f"{self.folder}: training has not ended; {how}")
         return 0.0  # it competes with nobody, so any score will do
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
@@ -201,12 +194,11 @@ class SystemRun:
             return None
         weights = sha256("".join(hashes).encode()).hexdigest()
         wanted = weights, self.config.treebank, self._recipe()
-        for record in reversed(records):
-            if (record.weights, record.treebank.name, record.recipe) == wanted:
-                if scoring.save_parses:
-                    self._scored(scoring)
-                return record
-        return None
+        same = (one for one in records if (one.weights, one.treebank.name, one.recipe) == wanted)
+        found = max(same, key=lambda record: record.finished, default=None)
+        if found is not None and scoring.save_parses:
+            self._scored(scoring)
+        return found
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         bank = self.treebank.with_test()
@@ -235,9 +227,8 @@ class SystemRun:
         path.unlink(missing_ok=True)
         usage = self._run(parse.command, _PARSE_LOG, device, input=given, output=path)
         if not path.is_file():
-            raise TrainingError(
-                f"{self.title}: wrote no {path.name}; see {self.folder / _PARSE_LOG}"
-            )
+            log = self.folder / _PARSE_LOG
+            raise TrainingError(f"{self.title}: wrote no {path.name}; see {log}")
         return usage.seconds
 
     def _answers(self) -> dict[str, Path]:
@@ -254,7 +245,12 @@ class SystemRun:
             paper=system.paper,
             training_data=system.training_data or f"train of {config.treebank}",
             notes=system.adapted,
-            training=state and state.usage(config.minutes),
+            training=state
+            and SystemTraining(
+                wall_seconds=state.seconds,
+                minutes=config.minutes,
+                **state.model_dump(include={"peak_memory_bytes", "out_of_time"}),
+            ),
             outputs={},
         )
         return score_answers(
@@ -276,15 +272,16 @@ class SystemRun:
     def _recipe(self) -> dict[str, object]:
         """What tells its runs from those of other systems and settings."""
         own, title = self.config, self.system.title
-        about = {"version": own.version, "description": own.description, "minutes": own.minutes}
-        given = {f"system.{key}": value for key, value in own.settings.items()}
-        limit = {} if own.minutes is None else {run_folder.MINUTES: own.minutes}
+        about = own.model_dump(include={"version", "description", "minutes"})
+        given: dict[str, object] = {f"system.{key}": own.settings[key] for key in own.settings}
+        if own.minutes is not None:
+            given[run_folder.MINUTES] = own.minutes
         return {
             "kind": KIND,
             "variant": f"{title} {own.version}".strip(),
             **own.model_dump(include={"size", "seed"}),
             "system": {"name": title, **about, **own.values},
-            "settings": {**given, **limit},
+            "settings": given,
         }
 
 
@@ -318,26 +315,25 @@ def system_runs(
     changed = {key: values[key] for key in sorted(settings or {})}
     if system.train is None:
         seeds, minutes = [0], None
-    config = SystemSettings(
-        recipe=recipe.name,
-        treebank=bank.name,
-        fingerprint=bank.fingerprint_of(system.layer),
-        system=system.name,
-        version=version_of(system),
-        description=system.digest,
-        size=chosen,
-        seed=0,
-        values=values,
-        settings=changed,
-        minutes=minutes,
-    )
     limit = "" if minutes is None else f"{minutes:g}min"
     runs = []
     for seed in dict.fromkeys(seeds):
+        config = SystemSettings(
+            recipe=recipe.name,
+            treebank=bank.name,
+            fingerprint=bank.fingerprint_of(system.layer),
+            system=system.name,
+            version=version_of(system),
+            description=system.digest,
+            size=chosen,
+            seed=seed,
+            values=values,
+            settings=changed,
+            minutes=minutes,
+        )
         parts = (system.name, chosen, settings_folder(changed), limit, f"seed{seed}")
         folder = runs_dir / bank.name / "-".join(filter(None, parts))
-        own = config.model_copy(update={"seed": seed})
-        runs.append(SystemRun(system, bank.without_test(), own, folder, note))
+        runs.append(SystemRun(system, bank.without_test(), config, folder, note))
     return runs
 
 

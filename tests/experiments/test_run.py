@@ -19,7 +19,7 @@ from spmrl_bench.errors import (
 )
 from spmrl_bench.experiments.recipe import Recipe
 from spmrl_bench.experiments.train import chosen_sentences
-from spmrl_bench.leaderboard import store
+from spmrl_bench.leaderboard import record as record_module
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsing.models import load_parser
 from tests.builders import cli, works
@@ -232,7 +232,7 @@ def test_a_command_reads_each_record_once_and_resolves_each_run_once(
 
         monkeypatch.setattr(owner, name, call)
 
-    noted(store, "file_bytes")
+    noted(record_module, "file_bytes")
     noted(Recipe, "resolve")
     works("eval", str(trained.recipe))
     assert sorted(calls) == ["file_bytes"] * 2 + ["resolve"] * 2

@@ -7,7 +7,6 @@ import pytest
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.compare import (
     common_metric,
-    common_split,
     comparable_counts,
     record_differences,
 )
@@ -33,13 +32,6 @@ def test_what_the_run_was_is_what_one_compares() -> None:
 
 NO_TEST = {"test": None, "baselines": {}}
 UNSELECTED = {"selected": False, **NO_TEST}
-
-
-def test_test_is_compared_where_both_have_it() -> None:
-    selected, unselected = make_record(), make_record(**UNSELECTED)
-    assert common_split(selected, selected) == "test"
-    assert common_split(selected, unselected) == common_split(unselected, selected) == "dev"
-    assert list(map(len, comparable_counts(selected, selected, "test", "brackets"))) == [3, 3]
 
 
 def refusal(other: Record, split: str) -> list[str]:

@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.identity import (
-    differing_settings,
-    digest,
-    resolved_settings,
-)
+from spmrl_bench.leaderboard.frame import differing_settings, digest, resolved_settings
 from spmrl_bench.leaderboard.record import Record
 from tests.builders import make_treebank
 from tests.leaderboard.test_multilingual import scores_of
@@ -32,8 +28,8 @@ def recipe(settings: dict[str, Any] | None = None, **train: Any) -> dict[str, An
     }
 
 
-def digest_of(recipe: dict[str, Any], **changes: Any) -> str:
-    return digest(resolved_settings(recipe | changes))
+def digest_of(recipe: dict[str, Any]) -> str:
+    return digest(resolved_settings(recipe))
 
 
 def test_another_learning_rate_under_the_same_name_and_seed_is_a_row_of_its_own() -> None:
@@ -84,29 +80,26 @@ def test_records_of_before_are_of_runs_as_they_are_by_default(kind: str) -> None
         assert digest_of(old) != digest_of({**new, section: {**new[section], name: other}}), key
 
 
-def test_what_cannot_change_the_weights_does_not_tell_runs_apart() -> None:
-    assert digest_of(recipe()) == digest_of(recipe(checkpoint_minutes=1.0))
-    assert digest_of(recipe()) != digest_of(recipe(max_minutes=1.0))
-    other = recipe() | {"seed": 2, "treebank": "german-squoia", "recipe": "my"}
-    assert digest_of(recipe()) == digest_of(other)
-
-
-def test_files_count_by_content() -> None:
+def test_what_can_change_the_weights_tells_runs_apart_and_nothing_else() -> None:
     def with_vectors(path: str, content: str) -> dict[str, Any]:
-        found = recipe() | {"files": {"model.vectors": content}}
-        found["model"] = {**found["model"], "vectors": path}
-        return found
+        model = recipe()["model"] | {"vectors": path}
+        return recipe() | {"files": {"model.vectors": content}, "model": model}
 
-    one = digest_of(with_vectors("a.vec", "ab" * 32))
-    assert one == digest_of(with_vectors("/data/b.vec", "ab" * 32))
-    assert one != digest_of(with_vectors("a.vec", "cd" * 32))
-
-
-def test_what_selects_and_the_kind_are_settings_too() -> None:
-    whole = digest_of(recipe())
-    assert whole == digest_of(recipe(), select="brackets.f1", kind="chart")
-    assert whole != digest_of(recipe(), select="brackets.recall")
-    assert whole != digest_of(recipe(), kind="another")
+    usual, vectors = recipe(), with_vectors("a.vec", "ab" * 32)
+    for one, other in (
+        (usual, recipe(checkpoint_minutes=1.0)),
+        (usual, usual | {"seed": 2, "treebank": "german-squoia", "recipe": "my"}),
+        (usual, usual | {"select": "brackets.f1", "kind": "chart"}),
+        (vectors, with_vectors("/data/b.vec", "ab" * 32)),
+    ):
+        assert digest_of(one) == digest_of(other)
+    for one, other in (
+        (usual, recipe(max_minutes=1.0)),
+        (usual, usual | {"select": "brackets.recall"}),
+        (usual, usual | {"kind": "another"}),
+        (vectors, with_vectors("a.vec", "cd" * 32)),
+    ):
+        assert digest_of(one) != digest_of(other)
 
 
 def test_over_languages_runs_with_other_settings_are_a_setup_of_their_own() -> None:

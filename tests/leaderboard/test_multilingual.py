@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import random
 import statistics
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spmrl_bench.leaderboard.board import Column, SeedMean, average, groups_of
-from spmrl_bench.leaderboard.formats import Document, to_csv, to_markdown
+from spmrl_bench.leaderboard.formats import Document, to_markdown
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import (
-    Average,
     Setup,
     TreebankRow,
     setups_of,
@@ -90,7 +88,7 @@ def both(language: str, seeds: tuple[int, ...] = (1,), **changes: Any) -> list[R
 
 
 def scores_of(records: list[Record], track: str = "mini") -> tuple[list[Setup], list[str]]:
-    return setups_of(groups_of(by_age(records)), track, variants=ORDER)
+    return setups_of(groups_of(by_age(records)), track, ORDER)
 
 
 def only(records: list[Record], track: str = "mini") -> Setup:
@@ -123,8 +121,12 @@ def dev(variant: str) -> Column:
     return Column("", "dev", "brackets", "f1", variant=variant)
 
 
-def averaged(found: Average, title: str) -> SeedMean | None:
-    return next(value for column, value in found.values.items() if column.title == title)
+def averages(records: list[Record], track: str = "mini") -> list[dict[str, str]]:
+    """The cells of the lines of averages, by heading."""
+    table = document(records, track).tables[0]
+    return [
+        dict(zip(table.headings, row, strict=True)) for row in table.rows if row[0] == "average"
+    ]
 
 
 def test_one_seed() -> None:
@@ -132,14 +134,8 @@ def test_one_seed() -> None:
     setup = only(records)
     assert setup.variants == list(ORDER)
     assert [row.group.treebank for row in setup.rows] == ["french-mini", "german-mini"]
-    row = setup.rows[1]
-    chosen, other = records[:2]
-    assert row.scores(dev("charlstm")) == {1: f1(chosen.dev)}
-    assert row.scores(dev("word-charlstm")) == {1: f1(other.dev)}
-    assert row.selected == "charlstm"
-    for figure in ("recall", "precision", "f1"):
-        expected = {1: chosen.test.figure("brackets", figure)}
-        assert row.scores(TEST._replace(figure=figure)) == expected
+    row, chosen = setup.rows[1], records[0]
+    assert row.scores(TEST) == {1: f1(chosen.test)}
     baseline = TEST._replace(baseline="right-branching")
     assert row.scores(baseline) == {0: f1(chosen.baselines["right-branching"])}
     assert list(row.notes) == []
@@ -208,15 +204,12 @@ def test_variants_that_do_not_compare_are_not_tested() -> None:
 
 def test_averages_recomputed_by_hand() -> None:
     records = both("german", (1, 2)) + both("french", (1, 2)) + both("polish", (1, 2))
-    (found,) = only(records).averages
-    assert found.languages == ["french", "german", "polish"]
+    (found,) = averages(records)
+    assert found["treebank"] == "3 languages, spmrl"
     values = [f1(one.dev) for one in records if one.variant == "charlstm"]
     tests = [f1(one.test) for one in records if one.test is not None]
-    assert averaged(found, "dev F1 charlstm").mean == pytest.approx(statistics.fmean(values))
-    assert averaged(found, "test F1").mean == pytest.approx(statistics.fmean(tests))
-    text = text_of(records)
-    assert "| 1, 2 " in text
-    assert "| average    | 3 languages, spmrl" in text
+    assert found["dev F1 charlstm"].startswith(f"{statistics.fmean(values):.2f} ± ")
+    assert found["test F1"].startswith(f"{statistics.fmean(tests):.2f} ± ")
 
 
 def test_average_of_languages() -> None:
@@ -233,11 +226,10 @@ def test_average_of_languages() -> None:
 
 def test_missing_variant_of_a_language_has_no_average() -> None:
     records = [*both("german"), one_run("french", errors=0.1, selected=True)]
-    setup = only(records)
-    (found,) = setup.averages
-    assert averaged(found, "dev F1 word-charlstm") is None
-    assert averaged(found, "dev F1 charlstm") is not None
-    assert setup.rows[0].p is None
+    (found,) = averages(records)
+    assert (found["dev F1 word-charlstm"], found["p"]) == ("", "")
+    assert found["dev F1 charlstm"]
+    assert only(records).rows[0].p is None
     text = text_of(records)
     assert "nan" not in text.lower()
     assert "None" not in text
@@ -255,32 +247,10 @@ def test_selected_variant_without_test_scores_is_said() -> None:
     assert list(row.notes) == ["german-mini: word-charlstm is not scored on test (seed 1)."]
 
 
-def test_newest_record_of_a_run_counts() -> None:
-    old = one_run("german", errors=0.3, selected=True, finished=datetime(2019, 1, 1, tzinfo=UTC))
-    new = one_run("german", errors=0.1, selected=True, weights="ef" * 32)
-    for order in ([old, new], [new, old]):
-        row = row_of(order)
-        assert row.scores(dev("charlstm")) == {1: f1(new.dev)}
-        assert row.scores(TEST) == {1: f1(new.test)}
-
-
-def test_two_treebanks_of_a_language_count_once_in_averages() -> None:
-    records = (
-        both("english", bank="english-gum", track="open")
-        + both("english", bank="english-wsj", track="open")
-        + both("french", track="open")
-    )
-    records[2] = one_run("english", bank="english-wsj", track="open", errors=0.5, selected=True)
-    (found,) = only(records, "open").averages
-    gum, wsj, french = (f1(one.dev) for one in records if one.variant == "charlstm")
-    value = averaged(found, "dev F1 charlstm")
-    assert value.mean == pytest.approx(((gum + wsj) / 2 + french) / 2)
-
-
 def test_scores_of_different_parameters_are_not_averaged() -> None:
     records = both("german") + both("french") + both("english", prm="COLLINS(5678)")
-    (found,) = only(records).averages
-    assert found.languages == ["french", "german"]
+    (found,) = averages(records)
+    assert found["treebank"] == "2 languages, spmrl"
     assert "Scores that were counted in different ways are not averaged" in text_of(records)
 
 
@@ -315,9 +285,11 @@ def test_experiments_on_one_language_are_left_out_with_a_note() -> None:
     assert only([records[5]]).name == "small, layers=2"
 
 
-def test_tracks_of_two_languages() -> None:
+def test_tracks_of_two_languages(tmp_path: Path) -> None:
     groups = groups_of(by_age(both("german") + both("french") + both("english", track="open")))
-    assert (tracks_of(groups), tracks_of(groups, languages=1)) == (["mini"], ["mini", "open"])
+    assert tracks_of(groups, tmp_path) == ["mini"]
+    (tmp_path / "multilingual-open.md").touch()  # no table stays behind the others
+    assert tracks_of(groups, tmp_path) == ["mini", "open"]
 
 
 def test_figures_of_another_treebank_stand_apart() -> None:
@@ -348,15 +320,6 @@ def test_own_scores_stand_below_published_ones_of_the_same_treebank() -> None:
     tested = [f"{f1(records[number].test):.2f}" for number in (2, 0)]
     assert lines["ours, selected on dev"][:2] == tested
     assert lines["Cross & Huang 2016"].count("") == 2  # French only, so no average
-
-
-def test_csv_has_the_cells_of_all_tables() -> None:
-    found = document(both("german", (1, 2)) + both("french", (1, 2)))
-    lines = list(csv.DictReader(io.StringIO(to_csv(found))))
-    assert len(lines) == sum(len(table.rows) for table in found.tables)
-    own = found.tables[0]
-    cells = {"table": own.title} | dict(zip(own.headings, own.rows[1], strict=True))
-    assert {key: value for key, value in lines[1].items() if value} == cells
 
 
 def test_the_same_records_in_any_order_give_the_same_files() -> None:

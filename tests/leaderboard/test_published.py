@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.leaderboard.identity import resolved_settings
-from spmrl_bench.leaderboard.published import (
-    COLUMNS,
-    PublishedFigure,
-    load_published,
-)
+from spmrl_bench.leaderboard.frame import resolved_settings
+from spmrl_bench.leaderboard.published import COLUMNS, load_published
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
-from tests.conftest import shared_data
 from tests.reliability.tally import Tally
-
-SPMRL = ("arabic", "basque", "french", "german", "hebrew", "hungarian", "korean", "polish")
-
 
 FIGURES, _ = load_published()
 REFERENCE = [figure for figure in FIGURES if figure.variant]
@@ -106,6 +98,7 @@ def test_broken_lines_and_files_are_left_out_and_named(
     held.add(len(WRONG_LINES) + len(BROKEN_FILES) + 4)
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
     found, mistakes = load_published()
+    assert found[: len(FIGURES)] == FIGURES  # those of the user stand behind
     assert len(found) == len(FIGURES) + len(WRONG_LINES) + 1
     expected = {f"{folder}/{name}{reason}" for name, (_, reason) in BROKEN_FILES.items()}
     expected |= {
@@ -119,71 +112,18 @@ def test_broken_lines_and_files_are_left_out_and_named(
     assert max(map(len, mistakes)) < 1000
 
 
-def test_a_treebank_of_any_name_has_a_family() -> None:
-    names = ("x", "x-", "-", "german-spmrl-raw")
-    found = [PublishedFigure.model_validate(LINE | {"treebank": name}) for name in names]
-    assert [figure.family for figure in found] == ["x", "x", "", "spmrl"]
-
-
-def test_figures_of_the_user_stand_behind_those_of_the_program(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "published").mkdir()
-    changes = {"treebank": "english-ptb-sd", "metric": "attachment", "figure": "las"}
-    write(tmp_path / "published" / "mine.csv", {"system": "Mine"} | changes)
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
-    found, _ = load_published()
-    assert found[:-1] == FIGURES
-    assert (found[-1].system, found[-1].key) == ("Mine", ("test", "attachment", "las"))
-
-
-def test_prior_work_is_of_known_treebanks() -> None:
+def test_prior_work_is_of_known_treebanks_and_its_f1_follows() -> None:
     names = set(manifest_names())
-    for figure in PRIOR:
-        assert figure.treebank in names
-        if figure.family != "ctb":  # whose dependencies everybody converts in a way of their own
-            assert figure.metric in load_manifest(figure.treebank).rules
-
-
-def test_f1_of_prior_work_follows_from_recall_and_precision() -> None:
     values: dict[tuple[str, str, str], dict[str, float]] = {}
     for one in PRIOR:
-        key = (one.system, one.setting, one.treebank)
-        values.setdefault(key, {})[f"{one.split} {one.figure}"] = one.value
+        assert one.treebank in names
+        if one.family != "ctb":  # whose dependencies everybody converts in a way of their own
+            assert one.metric in load_manifest(one.treebank).rules
+        found = values.setdefault((one.system, one.setting, one.treebank), {})
+        found[f"{one.split} {one.figure}"] = one.value
     whole = [found for found in values.values() if "test recall" in found]
     assert len(whole) > 10
     for found in whole:
         recall, precision = found["test recall"], found["test precision"]
-        assert found["test f1"] == pytest.approx(
-            2 * recall * precision / (recall + precision), abs=0.06
-        )
-
-
-def test_published_figures_are_those_of_the_collection() -> None:
-    """Each number of ours is one of the same treebank, year, split and metric there."""
-    path = shared_data("published/constituency.csv")
-    metrics = {"F1": "f1", "LR": "recall", "LP": "precision"}
-    treebanks = {"WSJ": "english-ptb"}
-    known = set()
-    with path.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            language = row["treebank"].partition("SPMRL-")[2].lower()
-            treebank = treebanks.get(row["treebank"], f"{language}-spmrl")
-            if row["metric"] in metrics:
-                year = row["year"]
-                known.add(
-                    (treebank, year, row["split"], metrics[row["metric"]], float(row["value"]))
-                )
-    treebanks = {
-        "PTB-SD": "english-ptb-predicted",
-        "PTB-SD 3.3.0": "english-ptb-predicted",
-        "CTB5.1 (dependency split)": "chinese-ctb-dependency-split",
-    }
-    path = shared_data("published/dependency.csv")
-    with path.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            if row["treebank"] in treebanks and row["metric"] in ("UAS", "LAS"):
-                place = treebanks[row["treebank"]], row["year"], row["split"]
-                known.add((*place, row["metric"].lower(), float(row["value"])))
-    ours = {(one.treebank, str(one.year), one.split, one.figure, one.value) for one in FIGURES}
-    assert ours - known == set()
+        f1 = 2 * recall * precision / (recall + precision)
+        assert found["test f1"] == pytest.approx(f1, abs=0.06)

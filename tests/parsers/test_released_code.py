@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.experiments.run_folder import read_config
-from spmrl_bench.leaderboard.identity import differing_settings, resolved_settings
+from spmrl_bench.leaderboard.frame import differing_settings, resolved_settings
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, Start
 from spmrl_bench.nn.inputs import Boundary
 from spmrl_bench.nn.layers import FactoredLinear

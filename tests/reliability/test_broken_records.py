@@ -24,10 +24,16 @@ from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, records_frame
-from spmrl_bench.leaderboard.multilingual import tracks_of, write_track
+from spmrl_bench.leaderboard.multilingual import write_track
 from spmrl_bench.leaderboard.published import load_published
-from spmrl_bench.leaderboard.record import Record, load_records, read_records, write_record
-from spmrl_bench.leaderboard.store import MOST_BYTES, document_name
+from spmrl_bench.leaderboard.record import (
+    MOST_BYTES,
+    Record,
+    document_name,
+    load_records,
+    read_records,
+    write_record,
+)
 from spmrl_bench.leaderboard.tables import results_csv, results_document
 from tests.builders import cli, make_record
 from tests.damage import Damage, raw, sparse, special
@@ -245,7 +251,7 @@ def make_tables(records: list[Record], folder: Path) -> None:
     for text in (to_markdown(document), to_latex(document)):
         text.encode()
     results_csv(groups, PUBLISHED).encode()
-    for track in tracks_of(groups, languages=1):
+    for track in {group.track for group in groups}:
         write_track(groups, track, folder, PUBLISHED)
 
 

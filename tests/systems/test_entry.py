@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.experiments.score import score_split
+from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age

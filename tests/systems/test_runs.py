@@ -122,22 +122,6 @@ def test_other_settings_are_refused(laboratory: Laboratory, flat: SystemDescript
         load_system("stanza-constituents").chosen("small", {"epochs": "x"})
 
 
-def test_a_failure_shows_the_end_of_its_log_and_stops_no_other(
-    laboratory: Laboratory, flat: SystemDescription
-) -> None:
-    asked = [*runs(laboratory, flat, "fails"), *runs(laboratory, flat)]
-    message = r"ended with status 3; its log, .*\n  first line\n  the re"
-    with pytest.raises(TrainingError, match=message):
-        train(asked)
-    assert not (asked[0].folder / "data").exists()  # a copy of a treebank that may be licensed
-    trained = [(this.folder / "trained.json").exists() for this in asked]
-    assert trained == [False, True]
-    failed, done = (state_of(this.folder) for this in asked)
-    assert (failed.state, done.state) == ("failed", "done")
-    assert "ended with status 3; its log" in failed.message
-    assert "Z FAILED: " in (asked[0].folder / "train.log").read_text(encoding="utf-8")
-
-
 def test_the_clock_ends_a_training(
     laboratory: Laboratory, flat: SystemDescription, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,6 +183,17 @@ def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: SystemDescr
         score(asked)
 
 
+def test_a_failure_shows_the_end_of_its_log(
+    laboratory: Laboratory, flat: SystemDescription
+) -> None:
+    (this,) = asked = runs(laboratory, flat, "fails")
+    with pytest.raises(TrainingError, match=r"status 3; its log, .*\n  first line\n  the re"):
+        train(asked)
+    assert not (this.folder / "data").exists()  # a copy of a treebank that may be licensed
+    assert state_of(this.folder).state == "failed"
+    assert "Z FAILED: " in (this.folder / "train.log").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_all_ends_together(laboratory: Laboratory, flat: SystemDescription, jobs: int) -> None:
     """Ctrl-C ends the commands, whatever they have started; of the trees nothing is left."""
@@ -257,7 +252,7 @@ def test_descriptions_that_come_with_the_program(name: str) -> None:
     assert system.url.startswith("https://")
     assert system.adapted
     assert all("==" in one for one in system.requirements) or system.environment == "program"
-    assert all(driver.is_file() for driver in system.drivers)
+    assert len(system.digest) == 16  # its scripts are there
 
 
 def test_a_system_that_is_not_installed(
