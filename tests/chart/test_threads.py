@@ -94,26 +94,18 @@ def run_script(path: Any, text: str, *arguments: str) -> str:
 
 
 @needs_compiled
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_children_of_a_process_that_decoded_can_decode(tmp_path: Any, method: str) -> None:
-    """GNU OpenMP hangs in a forked process whose parent had a team."""
-    if not hasattr(os, "fork") and method == "fork":
-        pytest.skip("no fork here")
-    assert run_script(tmp_path / "script.py", SCRIPT, "decode", method, "decode") == "done"
-
-
-@needs_compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize(
     "steps",
     [
-        ("multiply", "fork", "decode", "fork", "multiply", "decode"),
-        ("decode", "multiply", "fork", "decode", "multiply"),
+        ("multiply", "fork", "decode", "fork", "multiply", "decode", "spawn"),
+        ("decode", "fork", "decode", "multiply", "fork", "decode", "multiply"),
     ],
     ids=["torch first", "kernel first"],
 )
 def test_torch_and_the_kernel_share_a_process(tmp_path: Any, steps: tuple[str, ...]) -> None:
-    """The first children of the first case load the kernel after torch's team was forked."""
+    """GNU OpenMP hangs in a forked process whose parent had a team. The first children of the
+    first case load the kernel after torch's team was forked."""
     assert run_script(tmp_path / "script.py", SCRIPT, *steps) == "done"
 
 

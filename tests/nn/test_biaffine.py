@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,23 +93,6 @@ def test_losses_and_gradients_are_those_of_the_formulas(
         assert not gradients[0][0][stops].any()
         for of_own, of_plain in zip(*gradients, strict=True):
             torch.testing.assert_close(of_own, of_plain, atol=1e-11, rtol=0)
-
-
-def test_scores_of_a_sentence_do_not_depend_on_the_others(
-    scorer: BiaffineScorer, tokens: Tensor
-) -> None:
-    for dtype, tolerance in ((torch.float64, 1e-13), (torch.float32, 1e-5)):
-        module, rows = scorer.to(dtype), tokens.to(dtype)
-        arcs, relations = all_scores(module, rows)
-        ends, firsts = np.cumsum(LENGTHS), np.cumsum([0, *WORDS])
-        for length, end, (low, high) in zip(LENGTHS, ends, pairwise(firsts), strict=True):
-            alone = layout_of([length])
-            projected = module.project(rows[end - length : end], alone)
-            found = module.arc_scores(projected, alone)
-            torch.testing.assert_close(found, arcs[low:high, : length - 1], atol=tolerance, rtol=0)
-            heads = torch.tensor(HEADS[low:high])
-            found = module.relation_scores(projected, alone, heads)
-            torch.testing.assert_close(found, relations[low:high], atol=tolerance, rtol=0)
 
 
 def test_neither_blocks_nor_rounded_rows_show(

@@ -138,21 +138,6 @@ def test_initial_weights_are_those_of_the_released_code() -> None:
             assert module.heads.query.std().item() == pytest.approx(own.std().item(), rel=0.08)
 
 
-# ---- batches ---------------------------------------------------------------------------
-
-
-@every_switch
-def test_a_sentence_gives_the_same_alone_and_in_any_batch(choices: dict[str, Any]) -> None:
-    module = layer(**choices)
-    sentences = [rows_of([n], seed=n) for n in (5, 2, 9, 1, 5)]
-    alone = [run(module, rows, [len(rows)]) for rows in sentences]
-    for order in ([0, 1, 2, 3, 4], [3, 2], [4, 0], [2, 4, 1]):
-        lengths = [len(sentences[k]) for k in order]
-        together = run(module, torch.cat([sentences[k] for k in order]), lengths)
-        for k, found in zip(order, together.split(lengths), strict=True):
-            torch.testing.assert_close(found, alone[k], atol=1e-12, rtol=0)
-
-
 # ---- dropout ---------------------------------------------------------------------------
 
 

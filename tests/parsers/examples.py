@@ -78,10 +78,10 @@ def losses_of(parser: ChartParser, steps: int, max_tokens: int = 40) -> list[flo
     return losses
 
 
-def check_learnt_and_loaded(parser: ChartParser, folder: Path, steps: int, share: float) -> None:
-    """A few steps bring the loss down to a share and reach all weights; saved, it parses alike."""
-    losses = losses_of(parser.train(), steps)
-    assert min(losses[-5:]) < share * losses[0]
+def check_learnt_and_loaded(parser: ChartParser, folder: Path) -> None:
+    """A few steps bring the loss down and reach all weights; saved, the parser parses alike."""
+    losses = losses_of(parser.train(), 8)
+    assert min(losses[-3:]) < 0.9 * losses[0]
     assert not [name for name, weight in parser.named_parameters() if weight.grad is None]
     given = [tree.words for tree in TREES], [tree.tags for tree in TREES]
     parser.eval().save(folder)

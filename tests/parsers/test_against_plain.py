@@ -93,7 +93,7 @@ def check_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -
 
 @both_variants
 def test_scores(variant: str, way: str) -> None:
-    check_scores(lively_parser(lexical=LEXICAL[variant]), random_sentences(12, longest=25), 200)
+    check_scores(lively_parser(lexical=LEXICAL[variant]), random_sentences(12, longest=20), 200)
 
 
 @pytest.mark.skipif(
@@ -119,19 +119,9 @@ def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
     torch.testing.assert_close(gradients, same_gradients, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("max_tokens", [1, 60, 100_000])
-def test_scores_do_not_depend_on_the_batch(max_tokens: int, way: str) -> None:
-    parser, given = lively_parser(), random_sentences(30, longest=40)
-    alone = [fast_scores(parser, [words], 1)[0] for words in given]
-    order = np.random.default_rng(1).permutation(len(given)).tolist()
-    together = fast_scores(parser, [given[k] for k in order], max_tokens)
-    for k, found in zip(order, together, strict=True):
-        torch.testing.assert_close(found, alone[k], atol=2e-5, rtol=0)
-
-
-def test_trees_of_500_sentences(way: str) -> None:
-    trees = make_trees(500, seed=5)
-    parser = lively_parser(examples=trees[:200], lexical=("word", "charlstm"))
+def test_trees_of_many_sentences(way: str) -> None:
+    trees = make_trees(120, seed=5)
+    parser = lively_parser(examples=trees, lexical=("word", "charlstm"))
     plain = plain_of(parser)
     found = parser.parse([tree.words for tree in trees], max_tokens=700)
     kinds = set()
@@ -140,7 +130,7 @@ def test_trees_of_500_sentences(way: str) -> None:
             expected = plain.constituents(tree.words)
             assert list(parse.tree.constituents()) == expected, tree.words
             kinds.add(tuple(expected))
-    assert len(kinds) > 250  # not one tree for all
+    assert len(kinds) > 60  # not one tree for all
 
 
 @pytest.mark.campaign
@@ -181,23 +171,6 @@ def test_loss_and_its_gradients(variant: str, way: str) -> None:
         torch.testing.assert_close(
             weight.grad.double(), gradient, atol=1e-4 * scale, rtol=0, msg=name
         )
-
-
-TINY: dict[str, Any] = {
-    "d_model": 8, "layers": 1, "heads": 1, "d_kv": 4, "d_ff": 8, "d_label_hidden": 5, "d_char": 3,
-}  # fmt: skip
-
-
-def test_plain_loss_passes_gradcheck() -> None:
-    parser = lively_parser(**TINY)
-    weights = weights_of(parser)
-
-    def loss(*values: Tensor) -> Tensor:
-        given = dict(zip(weights, values, strict=True))
-        plain = PlainParser(parser.config, parser.vocabulary, given)
-        return plain.loss(TREES[0]) + plain.loss(TREES[3])
-
-    assert torch.autograd.gradcheck(loss, tuple(weights.values()), fast_mode=True)
 
 
 # ---- bfloat16 products -------------------------------------------------------------------

@@ -154,11 +154,9 @@ def test_unary_chains_are_written_out() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"lexical": ("charlstm",)},
         {"lexical": ("charlstm",), "position": "added", "matrices": "full"},
         {"lexical": ("word", "charlstm")},
         {"encoder": "lstm"},
-        {"encoder": "gru"},
     ],
 )
 def test_a_small_treebank_is_learnt_by_heart(changes: dict[str, Any], tmp_path: Path) -> None:

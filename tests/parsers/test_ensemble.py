@@ -47,6 +47,7 @@ def members() -> list[ChartParser]:
         member(2, lexical=("charlstm",), d_model=16, heads=1, layers=1),
         member(3, position="added", matrices="full", lexical=("word",)),
         member(4, encoder="lstm", d_char=4),
+        member(5, label_attention=True, label_d_kv=8, label_d_proj=6, label_heads=3),
     ]
 
 

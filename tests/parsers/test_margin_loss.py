@@ -51,8 +51,7 @@ def defined_loss(parser: ChartParser, tree: Tree) -> float:
     return best_tree(table, n)[0] - float(gold_score)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("variant", ["charlstm", "word-charlstm"])
+@pytest.mark.parametrize(("seed", "variant"), [(0, "charlstm"), (1, "word-charlstm")])
 def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> None:
     parser = tiny(seed=seed, lexical=variant.split("-"))
     with torch.no_grad():
@@ -150,8 +149,8 @@ def calls_of_forms(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[Codes]:
     return calls
 
 
-@pytest.mark.parametrize("max_tokens", [1, 12, 20, EVERYTHING])
-@pytest.mark.parametrize("variant", ["charlstm", "word-charlstm", "word"])
+@pytest.mark.parametrize("max_tokens", [1, 20, EVERYTHING])
+@pytest.mark.parametrize("variant", ["word-charlstm", "word"])
 def test_gradient_does_not_depend_on_sub_batches_or_shared_forms(
     variant: str, max_tokens: int
 ) -> None:

@@ -36,12 +36,13 @@ def test_the_files_are_those_that_fingerprints_stand_for() -> None:
 
 
 def test_the_layers_of_a_sentence_have_the_same_words_and_one_root() -> None:
+    """Of dev: the files are those of the digests above."""
     for language in DIGESTS:
-        for split, size in SIZES.items():
+        for split in ("dev",):
             path = data_dir("treebanks") / "mini" / language / split
             trees = list(read_brackets_file(path.with_suffix(".mrg"), escapes="ptb"))
             layer = [each.tree for each in read_conll_file(path.with_suffix(".conll"))]
-            assert len(trees) == size
+            assert len(trees) == SIZES[split]
             for tree, dependencies in zip(trees, layer, strict=True):
                 assert (tree.words, tree.tags) == (dependencies.words, dependencies.tags)
                 assert tree.spans[0].tolist() == [0, len(tree)]
