@@ -268,13 +268,6 @@ def test_signature_names_every_rule_that_matters() -> None:
 
 # Files ------------------------------------------------------------------------------------------
 
-TREEBANKS = [
-    "ud_basque_bdt/eu_bdt-ud-test",
-    "ud_french_sequoia/fr_sequoia-ud-test",
-    "ud_hungarian_szeged/hu_szeged-ud-test",
-    "ud_korean_gsd/ko_gsd-ud-test",
-]
-
 
 def block(name: str, words: str, heads: str, tag: str = "X", relation: str = "r") -> str:
     lines = [f"# sent_id = {name}"]
@@ -351,16 +344,6 @@ def test_roots_tags_and_encoding_are_passed_on(tmp_path: Path) -> None:
         score_dependency_files(path, path, AttachmentRules(), encoding="latin-1")
 
 
-@pytest.mark.parametrize("name", TREEBANKS)
-@pytest.mark.parametrize("punctuation", ["none", "unicode"])
-def test_a_real_treebank_agrees_with_itself(name: str, punctuation: str) -> None:
-    path = shared_data(f"treebanks/{name}.conllu")
-    counts = score_dependency_files(path, path, AttachmentRules(punctuation))
-    for part in (counts, counts.with_punctuation()):
-        figures = (part.uas, part.las, part.label_accuracy, part.unlabelled_match)
-        assert {*figures, part.labelled_match} == {100.0}
-
-
 def perturbed(source: str, rng: random.Random) -> str:
     """A treebank's text with other heads and relations in every third word, still trees."""
     blocks = []
@@ -385,14 +368,13 @@ def perturbed(source: str, rng: random.Random) -> str:
     return "\n\n".join(blocks) + "\n\n"
 
 
-@pytest.mark.parametrize("name", TREEBANKS)
 @pytest.mark.parametrize("cut", [False, True])
-def test_a_second_computation_on_a_perturbed_treebank(name: str, cut: bool, tmp_path: Path) -> None:
+def test_a_second_computation_on_a_perturbed_treebank(cut: bool, tmp_path: Path) -> None:
     """From the lines themselves, with the tags of UD that no rule of ours looks at."""
-    path = shared_data(f"treebanks/{name}.conllu")
+    path = shared_data("treebanks/ud_french_sequoia/fr_sequoia-ud-dev.conllu")
     source = path.read_text(encoding="utf-8")
     other = tmp_path / "test.conllu"
-    other.write_text(perturbed(source, random.Random(name)), encoding="utf-8")
+    other.write_text(perturbed(source, random.Random(1)), encoding="utf-8")
     lines = zip(source.split("\n"), other.read_text(encoding="utf-8").split("\n"), strict=False)
     total = [0, 0, 0, 0]
     for one, two in lines:

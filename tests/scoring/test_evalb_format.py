@@ -132,6 +132,7 @@ def run_program(name: str, missing: MissingParse, folder: Path) -> str:
 def test_every_sentence_and_column(
     name: str, missing: MissingParse, pairs: int, tmp_path: Path, tally: Tally
 ) -> None:
+    program(load_prm(name).program)  # else the test is skipped
     held = tally("R1", f"pairs of trees with {name}.prm{OPTIONS[missing]}, row by row")
     seed = 4 + SETS.index((name, missing))
     hostile = hostile_pairs(pairs, seed)

@@ -38,7 +38,6 @@ from spmrl_bench.scoring import (
 from spmrl_bench.scoring.texts import read_sides
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import write_brackets
-from tests.conftest import shared_data
 from tests.scoring.hostile import as_trees, hostile_pairs
 from tests.trees.strategies import trees
 
@@ -91,17 +90,6 @@ def test_few_sentences_are_left_to_the_plain_code(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(texts, "count_brackets", counting)
     check_pairs(1000, 3, (PARAMETERS["new"], Policy()))
     assert 0 < asked < 500
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
-    "folder", ["wsj_punct_tags", "wsj_tags", "sequoia_missing", "sequoia_features"]
-)
-def test_reference_files(folder: str, name: str) -> None:
-    paths = [shared_data("evalb_reference") / folder / side for side in ("gold.txt", "test.txt")]
-    prm = PARAMETERS[name]
-    gold, test = read_sides(*paths)
-    assert score_files(*paths, prm).rows.tolist() == plain_rows(gold, test, prm, Policy())
 
 
 @given(
