@@ -75,9 +75,8 @@ x = 1
     assert four.text == "x = 1\n"
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
+def test_commands_that_do_not_exist_are_found() -> None:
+    for line in [
         "spmrl-bench trian german",
         "spmrl-bench train german --sed 3",
         "spmrl-bench train germn",
@@ -94,22 +93,20 @@ x = 1
         "python -m tests.annotation.planted",
         "pip install 'spmrl-bench[ntlk]'",
         "jupyter lab notebooks/second_parser.ipynb",
-    ],
-)
-def test_commands_that_do_not_exist_are_found(line: str) -> None:
-    (command,) = commands_of(Block("page", 1, "sh", line, None))
-    with pytest.raises(Exception):  # noqa: B017, PT011  whatever the program says
-        check(command)
+    ]:
+        (command,) = commands_of(Block("page", 1, "sh", line, None))
+        with pytest.raises(Exception):  # noqa: B017, PT011  whatever the program says
+            check(command)
 
 
-@pytest.mark.parametrize("block", SHELL, ids=str)
-def test_commands_exist(block: Block) -> None:
-    commands = list(commands_of(block))
-    assert commands
-    if shutil.which("make") is None:
-        commands = [command for command in commands if command.program != "make"]
-    for command in commands:
-        check(command, made_by(block.page))
+def test_commands_exist() -> None:
+    for block in SHELL:
+        commands = list(commands_of(block))
+        assert commands
+        if shutil.which("make") is None:
+            commands = [command for command in commands if command.program != "make"]
+        for command in commands:
+            check(command, made_by(block.page))
 
 
 def is_run(block: Block) -> bool:

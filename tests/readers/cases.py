@@ -31,7 +31,7 @@ from spmrl_bench.trees.graph import (
 )
 
 #: How deep a tree, and how long a row of mistakes, every reader must bear.
-DEEP = 20_000
+DEEP = 5_000
 
 Read = Callable[..., Iterator[Any]]
 

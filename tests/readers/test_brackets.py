@@ -242,30 +242,32 @@ def unclosed(trees: list[str], less: int, more: int | None) -> str:
     return "\n".join(trees) + "\n"
 
 
-@pytest.mark.parametrize("more", [13, 40, None])
-@pytest.mark.parametrize("tree", [FLAT, INDENTED, WRAPPED])
-def test_an_unclosed_tree_costs_itself_only(tree: str, more: int | None) -> None:
-    height = tree.count("\n") + 1
-    text = unclosed(many(tree, 50), 11, more)
-    found, errors = read(text)
-    assert [one.words[1] for one in found] == [f"dog{k}" for k in range(1, 51) if k != 11]
-    assert errors[0].startswith(f"f:{10 * height + 1}:1: sentence 11: ")
-    assert "not closed before the next bracket that begins a line" in errors[0]
-    assert [error.split(":")[1] for error in errors[1:]] == ([str(more * height)] if more else [])
-    before, message = outcome(read_brackets(text, path="f"))
-    assert (len(before), message) == (10, errors[0])
+def test_an_unclosed_tree_costs_itself_only() -> None:
+    for more in [13, 40, None]:
+        for tree in [FLAT, INDENTED, WRAPPED]:
+            height = tree.count("\n") + 1
+            text = unclosed(many(tree, 50), 11, more)
+            found, errors = read(text)
+            assert [one.words[1] for one in found] == [f"dog{k}" for k in range(1, 51) if k != 11]
+            assert errors[0].startswith(f"f:{10 * height + 1}:1: sentence 11: ")
+            assert "not closed before the next bracket that begins a line" in errors[0]
+            assert [error.split(":")[1] for error in errors[1:]] == (
+                [str(more * height)] if more else []
+            )
+            before, message = outcome(read_brackets(text, path="f"))
+            assert (len(before), message) == (10, errors[0])
 
 
-@pytest.mark.parametrize("outer", ["", "TOP", "ROOT"])
-def test_an_outer_bracket_is_evidence_enough(outer: str) -> None:
+def test_an_outer_bracket_is_evidence_enough() -> None:
     """Even in a file of three trees, which its first one takes in; without one it is one tree."""
-    given_trees = [f"({outer} {tree})" for tree in many(FLAT, 3)]
-    assert len(read("\n".join(given_trees))[0]) == 3
-    found, errors = read(unclosed(given_trees, 1, 3))
-    assert [tree.words[1] for tree in found] == ["dog2", "dog3"]
-    assert [error.split(":")[1] for error in errors] == ["1", "3"]
-    (tree,), errors = read(unclosed(many("(S (N a{}))", 3), 1, 3))
-    assert (tree.words, errors) == (("a1", "a2", "a3"), [])
+    for outer in ["", "TOP", "ROOT"]:
+        given_trees = [f"({outer} {tree})" for tree in many(FLAT, 3)]
+        assert len(read("\n".join(given_trees))[0]) == 3
+        found, errors = read(unclosed(given_trees, 1, 3))
+        assert [tree.words[1] for tree in found] == ["dog2", "dog3"]
+        assert [error.split(":")[1] for error in errors] == ["1", "3"]
+        (tree,), errors = read(unclosed(many("(S (N a{}))", 3), 1, 3))
+        assert (tree.words, errors) == (("a1", "a2", "a3"), [])
 
 
 @pytest.mark.parametrize("others", [(), many(FLAT, 100), many(INDENTED, 100), many(WRAPPED, 100)])

@@ -112,21 +112,18 @@ def test_time_is_linear_in_the_length_of_a_leaf() -> None:
         assert takes_linear_time(check, *("a_ " * number + "_" * number for number in (999, 31968)))
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+def test_mistakes_in_options() -> None:
+    for options, problem in [
         ({"leaf": "{tag}"}, "found '{tag}', expected a leaf with {tag} and {word} once each"),
         ({"leaf": "{tag} {word} {word}"}, "found '{tag} {word} {word}', expected"),
         ({"leaf": "{tag} {word} {wrod}"}, "found"),
         ({"leaf": "{tag} {word...} ..."}, "found"),
         ({"leaf": "({tag} {word})"}, "found"),
         ({"escapes": "ptbb"}, "unknown escape policy 'ptbb'. Did you mean ptb?"),
-    ],
-)
-def test_mistakes_in_options(options: dict[str, Any], problem: str) -> None:
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        check_bracket_options({"escapes": "none", **options})
-    assert str(caught.value).startswith(problem)
+    ]:
+        with pytest.raises(ValueError) as caught:  # noqa: PT011
+            check_bracket_options({"escapes": "none", **options})
+        assert str(caught.value).startswith(problem)
 
 
 def test_nothing_is_kept_of_a_file_that_has_been_read(tmp_path: Path) -> None:

@@ -73,9 +73,8 @@ def test_absent_file_is_named() -> None:
             load_prm(path)
 
 
-@pytest.mark.parametrize(
-    ("lines", "problem"),
-    [
+def test_a_line_that_makes_no_sense_is_an_error(tmp_path: Path) -> None:
+    for lines, problem in [
         ("DELETE_LABELS TOP", r"own\.prm:2: unknown key 'DELETE_LABELS'.*DELETE_LABEL\b"),
         ("  # indented", r"own\.prm:2: unknown key '#'"),
         ("DELETE_LABEL", r"own\.prm:2: DELETE_LABEL takes one value, found 0"),
@@ -89,11 +88,9 @@ def test_absent_file_is_named() -> None:
         ("#PROGRAM EVALB_SPMRL", r"own\.prm:2: declares EVALB_SPMRL, but an earlier line EVALB"),
         ("#PROGRAM evalc", r"own\.prm:2: unknown program 'evalc'"),
         ("EQ_LABEL A B\nEQ_LABEL B C", r"own\.prm: EQ_LABEL makes B equal to A and to C"),
-    ],
-)
-def test_a_line_that_makes_no_sense_is_an_error(tmp_path: Path, lines: str, problem: str) -> None:
-    with pytest.raises(ScoreError, match=problem):
-        load_prm(write(tmp_path, f"#PROGRAM EVALB\n{lines}\n"))
+    ]:
+        with pytest.raises(ScoreError, match=problem):
+            load_prm(write(tmp_path, f"#PROGRAM EVALB\n{lines}\n"))
 
 
 def test_a_line_that_the_c_programs_ignore_is_named(tmp_path: Path) -> None:

@@ -321,7 +321,8 @@ def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
         }
 
     assert documents("chinese-ctb") == {
-        "train": [1, 5, 270, 440, 815, 816, 885, 886, 931, 1001, 1078, 1136, 1137, 1147, 1148, 1151],
+        "train": [1, 5, 270, 440, 815, 816, 885, 886, 931, 1001, 1078, 1136, 1137, 1147, 1148,
+                  1151],
         "dev": [301, 325],
         "test": [271, 300],
     }  # fmt: skip

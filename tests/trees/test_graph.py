@@ -269,7 +269,7 @@ def test_splitting_gives_each_uninterrupted_part(g: Graph) -> None:
 @pytest.mark.parametrize(
     ("pattern", "nodes", "sentences"),
     [
-        ("squoia_de/*.xml", 701, 480),
+        pytest.param("squoia_de/*.xml", 701, 480, marks=pytest.mark.campaign),
         ("smultron_sv_de_en/smultron_sv_banana.xml", 2, 2),
         ("smultron_sv_de_en/smultron_de_banana.xml", 39, 22),
         ("smultron_sv_de_en/smultron_en_banana.xml", 0, 0),
