@@ -174,8 +174,7 @@ class PlainParser:
                 first = 1 if width == n else 0  # the whole sentence has a label
                 label = max(range(first, len(labels)), key=lambda k: (labels[k], -k))
                 inner, split = max(
-                    ((best[i, k][0] + best[k, j][0], -k) for k in range(i + 1, j)),
-                    default=(0.0, 0),
+                    ((best[i, k][0] + best[k, j][0], -k) for k in range(i + 1, j)), default=(0.0, 0)
                 )
                 best[i, j] = (labels[label] + inner, label, -split)
 

@@ -20,13 +20,7 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.trees.tree import NO_TAG
 from tests.builders import TREES, config, tiny
-from tests.parsers.examples import (
-    SIDE_BY_SIDE,
-    batch_of,
-    check_learnt_and_loaded,
-    gold_of,
-    loss_of,
-)
+from tests.parsers.examples import SIDE_BY_SIDE, batch_of, check_learnt_and_loaded, gold_of, loss_of
 
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]

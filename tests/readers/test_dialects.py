@@ -9,11 +9,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.readers.dialects import (
-    check_bracket_options,
-    read_bracket_dialect,
-    read_sinica,
-)
+from spmrl_bench.readers.dialects import check_bracket_options, read_bracket_dialect, read_sinica
 from spmrl_bench.trees.escapes import write_brackets
 from tests.readers.cases import read_all
 from tests.timing import takes_linear_time

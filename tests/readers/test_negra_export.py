@@ -98,12 +98,7 @@ NEGRA = SentenceFormat(
     damage=TABLES + SENTENCE * 2,
     to_tree=to_rooted_tree,
     encoded=Encoded(SENTENCE, {"latin-1": GRAPH.words}, "1: byte 0xfc is not utf-8 text"),
-    recognised=(
-        TABLES,
-        TABLES.replace("\n", "\r\n"),
-        SENTENCE,
-        "%% a\n\n%% b\n#FORMAT 4",
-    ),
+    recognised=(TABLES, TABLES.replace("\n", "\r\n"), SENTENCE, "%% a\n\n%% b\n#FORMAT 4"),
     others=(
         "#BOS-1 a",
         "# sent_id = #BOS 1\n1\ta",

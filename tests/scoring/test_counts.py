@@ -107,11 +107,7 @@ def test_columns_that_cannot_be() -> None:
 # Attachment ----------------------------------------------------------------------------------
 
 # Five words, one of them punctuation; two words, both right; punctuation only.
-ARCS = [
-    (4, 3, 2, 2, 5, 3, 3, 2),
-    (2, 2, 2, 2, 2, 2, 2, 2),
-    (0, 0, 0, 0, 1, 1, 0, 0),
-]
+ARCS = [(4, 3, 2, 2, 5, 3, 3, 2), (2, 2, 2, 2, 2, 2, 2, 2), (0, 0, 0, 0, 1, 1, 0, 0)]
 
 
 def test_attachment_figures_worked_out_by_hand() -> None:

@@ -50,10 +50,7 @@ DIGESTS = {
 _OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "brackets": ({"escapes": "brackets"}, {"escapes": "ptb"}),
     "psd": ({"lemmas": False}, {"lemmas": True}),
-    "conll": (
-        {"tag_column": "upos", "roots": "several", "escapes": "ptb"},
-        {"tag_column": "xpos"},
-    ),
+    "conll": ({"tag_column": "upos", "roots": "several", "escapes": "ptb"}, {"tag_column": "xpos"}),
 }
 #: The format whose sentences the transforms of a stage are applied to.
 _SOURCES = {"graph": "negra-export", "tree": "brackets"}

@@ -38,10 +38,7 @@ def test_loose_tokens_go_between_their_attached_neighbours() -> None:
             graph('" a , b : c ! "', {"A": ["a", "b"], "C": ["c"]}, sister),
             '(S (") (A (a) (,) (b)) (:) (C (c)) (!) ("))',
         ),
-        (
-            graph("a , - b", {"A": ["a", "b"]}, {"A": "S", "S": ""}),
-            "(S (A (a) (,) (-) (b)))",
-        ),
+        (graph("a , - b", {"A": ["a", "b"]}, {"A": "S", "S": ""}), "(S (A (a) (,) (-) (b)))"),
         (add_vroot(graph("a .", {}, {})), "(VROOT (a) (.))"),
         (
             raise_crossing_branches(attach_loose_tokens(add_vroot(CROSSING))),

@@ -122,11 +122,7 @@ NAMES = {
         ", -- - { + H+",
         (True, True),
     ),
-    "strip-semantic-marks": (
-        "NP;*SBJ* NP, PP;* PP, NP-TMP;* NP-TMP",
-        "IP-MAT ;",
-        (True, False),
-    ),
+    "strip-semantic-marks": ("NP;*SBJ* NP, PP;* PP, NP-TMP;* NP-TMP", "IP-MAT ;", (True, False)),
     "strip-cess-marks": (
         "grup.nom.ms grup.nom, grup.nom.s grup.nom, grup.nom.co grup.nom, grup.nom.ms.1n grup.nom,"
         " grup.a.fp.co grup.a, s.a.mp.x s.a, s.a.ms.co s.a, s.a.fp.1c s.a, sa.co sa,"
