@@ -99,7 +99,6 @@ MIXED = [1, 2, 9, 10, 11, 17, 33, 2, 1, 5, 8, 15, 16, 36, 3, 4, 7]
 #: Adding 1 makes tiny scores equal, huge ones swallow it, and zeros come with two signs.
 ODD = np.array([0.0, -0.0, -1e-30, 1e-30, 1e-9, -1.0, 1 - 2**-24, 1.0, 1e17])
 
-every_decoder = pytest.mark.parametrize("name", DECODERS)
 every_search = pytest.mark.parametrize("name", SEARCHES)
 
 

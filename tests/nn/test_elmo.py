@@ -222,16 +222,6 @@ def test_layers_are_those_of_the_plain_model(tmp_path: Path, name: str) -> None:
             np.testing.assert_allclose(found[number].numpy(), layer, rtol=0, atol=2e-6)
 
 
-def test_clipping_takes_part(paths: Paths) -> None:
-    """The models that are compared above are such that both clippings matter."""
-    (clipped,) = layers(built(paths), SENTENCES[:1])
-    for name in ("cell_clip", "proj_clip"):
-        paths[0].write_text(json.dumps(changed(**{name: None})), encoding="utf-8")
-        (free,) = layers(built(paths), SENTENCES[:1])
-        assert torch.equal(free[0], clipped[0])
-        assert not torch.allclose(free[1], clipped[1])
-
-
 def test_a_sentence_does_not_depend_on_its_batch(
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ) -> None:

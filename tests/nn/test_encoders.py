@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, Scale
-from spmrl_bench.nn.layers import FactoredLinear, FullLinear, Matrices, Norm, ReleasedLayerNorm
+from spmrl_bench.nn.layers import FactoredLinear, FullLinear, Matrices, ReleasedLayerNorm
 from tests.nn import plain
 from tests.nn.built import attention_encoder, self_attention
 from tests.nn.plain import array, layout_of, randomise
@@ -101,18 +101,6 @@ def test_an_added_position_meets_the_content_before_the_first_layer(matrices: Ma
     with torch.no_grad():
         module.positions.weight.add_(moved)
     torch.testing.assert_close(module(content - moved, layout), rows, atol=1e-12, rtol=0)
-
-
-def test_bfloat16_products_are_close() -> None:
-    for form in get_args(Norm):
-        for position, matrices in list(itertools.product(POSITIONS, get_args(Matrices))):
-            module = encoder(2, position=position, matrices=matrices, layer_norm=form).float()
-            content = rows_of(module.content_width).float()
-            expected = module(content, layout_of(LENGTHS))
-            module.precision = "bf16"
-            found = module(content, layout_of(LENGTHS))
-            assert found.dtype == torch.float32
-            assert 0 < (found - expected).abs().max() < 0.3
 
 
 @pytest.mark.parametrize("scale", get_args(Scale))

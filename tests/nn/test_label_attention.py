@@ -85,18 +85,6 @@ def test_values_and_gradients_are_those_of_the_loops(choices: dict[str, Any]) ->
     assert_near(outcome(module, lambda rows: run(module, rows)), expected, 1e-10)
 
 
-def test_every_switch_changes_the_result() -> None:
-    """So that none of them is compared with itself above; outputs of one width only."""
-    by_width: dict[int, list[Tensor]] = {}
-    for choices in SWITCHES:
-        module = layer(**choices)
-        by_width.setdefault(module.d_out, []).append(run(module, rows_of()))
-    assert sorted(map(len, by_width.values())) == [9, 14]
-    for found in by_width.values():
-        for one, other in itertools.combinations(found, 2):
-            assert (one - other).abs().max() > 1e-4
-
-
 @pytest.mark.parametrize("matrices", ["factored", "full"])
 @pytest.mark.parametrize("norm", ["usual", "released"])
 def test_query_matrices_and_projection_are_plain_self_attention(matrices: Any, norm: Any) -> None:

@@ -9,11 +9,9 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn import kernels
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
 from spmrl_bench.nn.scorers.spans import fenceposts
-from tests import twins
 from tests.nn.built import recurrent_encoder
 from tests.nn.plain import layout_of
 
@@ -52,10 +50,6 @@ def one_direction(layer: RecurrentLayer, suffix: str, rows: list[Tensor]) -> lis
     return found
 
 
-#: Content as wide as tokens, narrower and wider.
-every_width = pytest.mark.parametrize("width", [D_MODEL, 3, 11])
-
-
 def test_states_by_hand() -> None:
     for cell in ["lstm", "gru"]:
         for width in [D_MODEL, 3, 11]:
@@ -74,20 +68,6 @@ def test_states_by_hand() -> None:
                             row[0::2], row[1::2] = f, b
                             given.append(row)
                     torch.testing.assert_close(result, torch.stack(given), atol=1e-12, rtol=0)
-
-
-@pytest.mark.skipif(kernels.load("recurrent") is None, reason="the kernels are not built")
-@every_cell
-def test_kernels_compute_the_encoder(cell: str) -> None:
-    width = 3
-    module, layout = encoder(cell, 2, d_content=width), layout_of(LENGTHS)
-    weights = list(module.named_parameters())
-    expected = twins.outcome(lambda rows: module(rows, layout), content(width=width), weights)
-    weights = list(module.float().named_parameters())
-    rows = content(width=width).float()
-    twins.assert_near(
-        twins.outcome(lambda rows: module(rows, layout), rows, weights), expected, 2e-5
-    )
 
 
 @every_cell

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,17 +9,12 @@ from hypothesis import strategies as st
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.attachment import ATTACHMENT, Attachment, AttachmentRules
-from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from tests.trees.dependency_strategies import head_lists
-
-
-def share(part: int, whole: int) -> Any:
-    return pytest.approx(100 * part / whole) if whole else None
 
 
 @st.composite
@@ -53,47 +45,6 @@ def pairs(draw: st.DrawFn) -> tuple[Parse, Parse]:
         arcs = DependencyTree.build(words, tags, draw(head_lists(n)), relations)
         sides.append(Parse.of(Tree.build(words, tags, draw(shapes(n))), arcs))
     return sides[0], sides[1]
-
-
-@given(st.lists(pairs(), max_size=4))
-def test_brackets_counted_once_more(corpus: list[tuple[Parse, Parse]]) -> None:
-    gold, test = ([pair[side] for pair in corpus] for side in (0, 1))
-    counts = BRACKETS.count(gold, test, BRACKETS.rules({"prm": "spmrl"}))
-    one, other = ([Counter(p.tree.constituents()) for p in side if p.tree] for side in (gold, test))
-    matched = [(left & right).total() for left, right in zip(one, other, strict=True)]
-    crossing = [
-        sum(
-            any(i < a < j < b or a < i < b < j for a, b, _ in left.elements())
-            for i, j, _ in right.elements()
-        )
-        for left, right in zip(one, other, strict=True)
-    ]
-    tags = [sum(map(str.__eq__, left.tags, right.tags)) for left, right in corpus]
-    n, words = len(corpus), sum(map(len, gold))
-    golden, tested = (sum(each.total() for each in side) for side in (one, other))
-    assert BRACKETS.values(counts) == {
-        "sentences": n,
-        "scored": n,
-        "skipped": 0,
-        "recall": share(sum(matched), golden),
-        "precision": share(sum(matched), tested),
-        "f1": share(2 * sum(matched), golden + tested),
-        "complete_match": share(sum(map(Counter.__eq__, one, other)), n),
-        "average_crossing": pytest.approx(sum(crossing) / n) if n else None,
-        "no_crossing": share(crossing.count(0), n),
-        "two_or_less_crossing": share(sum(k <= 2 for k in crossing), n),
-        "tagging_accuracy": share(sum(tags), words),
-    }
-    assert counts.to_columns() == {
-        "length": [len(parse) for parse in gold],
-        "status": [0] * n,
-        "matched": matched,
-        "gold": [each.total() for each in one],
-        "test": [each.total() for each in other],
-        "crossing": crossing,
-        "words": [len(parse) for parse in gold],
-        "matched_tags": tags,
-    }
 
 
 RULES = {"brackets": {"prm": "spmrl"}, "attachment": {"punctuation": "unicode"}}

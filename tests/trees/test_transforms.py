@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
-import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -271,31 +269,6 @@ def test_words() -> None:
         assert change("") == ""
     for name, sign in HEBREW_SIGNS.items():
         assert hebrew_script(name) == hebrew_script(sign) == sign
-
-
-def test_buckwalter_has_one_character_for_each_arabic_letter_and_vowel_sign() -> None:
-    letters = {chr(c) for c in (*range(0x621, 0x63B), *range(0x641, 0x653))}
-    assert letters <= set(BUCKWALTER)
-    assert all(unicodedata.name(arabic).startswith("ARABIC") for arabic in BUCKWALTER)
-    assert len(set(BUCKWALTER.values())) == len(BUCKWALTER)
-    assert all(len(latin) == 1 and latin.isascii() for latin in BUCKWALTER.values())
-    # What is left of the alphabet: XML's O, W and I, and the letters that stand for nothing.
-    spare = set(string.ascii_letters) - set(BUCKWALTER.values())
-    assert spare == set("OWI") | set("BCLMQRUX") | set("ce")
-
-
-def test_hebrew_transliteration_has_every_letter() -> None:
-    everything = {chr(c) for c in range(0x5D0, 0x5EB)}
-    assert everything == (set(HEBREW_LETTERS) | set(HEBREW_FINALS.values())) - {'"', "%"}
-    assert len(set(HEBREW_LETTERS.values())) == len(HEBREW_LETTERS)
-    for letter, final in HEBREW_FINALS.items():
-        name = unicodedata.name(letter).removeprefix("HEBREW LETTER ")
-        assert unicodedata.name(final) == f"HEBREW LETTER FINAL {name}"
-    # The names of the letters begin as they are spelled, but for those spelled by another sound.
-    for letter, latin in HEBREW_LETTERS.items():
-        name = unicodedata.name(letter)
-        if latin not in "WXJIECFTKUO":
-            assert name.startswith(f"HEBREW LETTER {latin}"), name
 
 
 @given(st.text(alphabet="".join(BUCKWALTER) + "0123456789.,:", max_size=12))
