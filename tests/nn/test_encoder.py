@@ -126,5 +126,5 @@ def test_dropout_is_shared_by_a_sentence() -> None:
 def test_encoder_stacks_layers_over_content_and_position(layers: int) -> None:
     module, content = encoder(layers), rows_of(LENGTHS, WIDTH)
     found = module(content, layout_of(LENGTHS))
-    expected = plain.encoder(module, array(content), LENGTHS)
-    np.testing.assert_allclose(array(found), expected, atol=1e-11)
+    expected = plain.encoder(module, content, LENGTHS)
+    torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)

@@ -6,7 +6,6 @@ import itertools
 import math
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -15,7 +14,7 @@ from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, Sc
 from spmrl_bench.nn.layers import FactoredLinear, FullLinear, Matrices, ReleasedLayerNorm
 from tests.nn import plain
 from tests.nn.built import attention_encoder, self_attention
-from tests.nn.plain import array, layout_of, randomise
+from tests.nn.plain import layout_of, randomise
 
 LENGTHS = [3, 1, 7]
 D_MODEL, HEADS, D_KV = 12, 3, 4
@@ -110,16 +109,16 @@ def test_full_attention_by_hand(scale: Scale) -> None:
     layout, rows = layout_of(LENGTHS), rows_of(D_MODEL)
     found = module(rows, layout)
     divisor = math.sqrt({"d_kv": D_KV, "d_model": D_MODEL}[scale])
-    expected = plain.attention(module, array(rows), LENGTHS, divisor=divisor)
-    np.testing.assert_allclose(array(found), expected, atol=1e-12)
+    expected = plain.attention(module, rows, LENGTHS, divisor=divisor)
+    torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
 
 def test_released_norms_by_hand() -> None:
     """All norms of the stack are of the chosen form, that of the input too."""
     module, content = encoder(2, layer_norm="released"), rows_of(D_MODEL // 2)
-    expected = plain.encoder(module, array(content), LENGTHS)
+    expected = plain.encoder(module, content, LENGTHS)
     found = module(content, layout_of(LENGTHS))
-    np.testing.assert_allclose(array(found), expected, atol=1e-11)
+    torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)
     norms = [each for each in module.modules() if isinstance(each, ReleasedLayerNorm)]
     assert len(norms) == 1 + 2 * 2
     assert (encoder(2)(content, layout_of(LENGTHS)) - found).abs().max() > 1e-3

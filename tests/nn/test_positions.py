@@ -6,7 +6,6 @@ import itertools
 import math
 from typing import Any, get_args
 
-import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
@@ -18,7 +17,7 @@ from spmrl_bench.nn.layers import Matrices, SinusoidalPositions
 from tests import twins
 from tests.nn import plain
 from tests.nn.built import attention_config, attention_encoder
-from tests.nn.plain import array, layout_of, randomise
+from tests.nn.plain import layout_of, randomise
 
 LENGTHS = [3, 9, 1, 6]
 D_MODEL, D_KV, PLACES = 12, 4, 9
@@ -95,11 +94,11 @@ def test_position_only_attention_by_hand() -> None:
     module = encoder(3, **ADDED, position_only_layers=only)
     content, layout = rows_of(D_MODEL), layout_of(LENGTHS)
     places = [place for n in LENGTHS for place in range(n)]
-    position = array(module.positions.weight)[places]
-    rows = np.array([plain.layer_norm(row, module.input_norm) for row in array(content) + position])
+    position = module.positions.weight[places]
+    rows = plain.layer_norm(content + position, module.input_norm)
     for number, layer in enumerate(module.layers):
         rows = plain.layer(layer, rows, LENGTHS, position if number in only else None)
-    np.testing.assert_allclose(array(module(content, layout)), rows, atol=1e-11)
+    torch.testing.assert_close(module(content, layout), rows, atol=1e-11, rtol=0)
 
 
 def test_position_only_layers_have_windows_and_gradients() -> None:

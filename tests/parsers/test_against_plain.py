@@ -21,7 +21,7 @@ from tests.conftest import shared_data
 from tests.laboratory import make_trees
 from tests.nn.plain import all_scores
 from tests.parsers.examples import loss_of, random_sentences
-from tests.parsers.plain_parser import PlainParser, weights_of
+from tests.parsers.plain_parser import PlainParser
 
 SIZES: dict[str, Any] = {"layers": 3, "max_positions": 64}
 
@@ -62,10 +62,6 @@ def train_a_little(parser: ChartParser, trees: list[Tree], steps: int) -> None:
     parser.eval()
 
 
-def plain_of(parser: ChartParser) -> PlainParser:
-    return PlainParser(parser.config, parser.vocabulary, weights_of(parser))
-
-
 def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -> list[Tensor]:
     """Scores ``[cells, labels - 1]`` of each sentence, as parsing computes them."""
     indexer = parser.indexer()
@@ -83,7 +79,7 @@ def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) ->
 
 
 def check_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -> None:
-    plain = plain_of(parser)
+    plain = PlainParser(parser)
     for words, found in zip(given, fast_scores(parser, given, max_tokens), strict=True):
         table = plain.scores(words)
         expected = torch.stack([table[i, j, 1:] for i, j in spans(len(words))])
@@ -122,7 +118,7 @@ def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
 def test_trees_of_many_sentences(way: str) -> None:
     trees = make_trees(120, seed=5)
     parser = lively_parser(examples=trees, lexical=("word", "charlstm"))
-    plain = plain_of(parser)
+    plain = PlainParser(parser)
     found = parser.parse([tree.words for tree in trees], max_tokens=700)
     kinds = set()
     with torch.no_grad():
@@ -143,7 +139,7 @@ def test_trees_of_500_real_sentences(way: str) -> None:
     settings = config(d_label_hidden=128, max_positions=300, **size)
     parser = ChartParser(settings, Vocabulary.of(map(Parse.of, bank.split("train"))))
     train_a_little(parser, bank.split("train"), steps=100)
-    plain = plain_of(parser)
+    plain = PlainParser(parser)
     given = [list(tree.words) for tree in trees]
     with torch.no_grad():
         check_scores(parser, given, 2000)
@@ -156,13 +152,14 @@ def test_trees_of_500_real_sentences(way: str) -> None:
 def test_loss_and_its_gradients(variant: str, way: str) -> None:
     """Of a batch worked through in parts, for every weight; all dropout is off."""
     parser = lively_parser(lexical=LEXICAL[variant]).train()
-    plain = plain_of(parser)
+    plain = PlainParser(parser)
+    weights = dict(plain.parser.named_parameters())
     losses = [plain.loss(tree) for tree in TREES]
     expected = torch.stack(losses).sum() / len(TREES)
     expected.backward()
     assert loss_of(parser, TREES, 30) == pytest.approx(expected.item(), abs=1e-4)
     for name, weight in parser.named_parameters():
-        gradient = plain.weights[name].grad
+        gradient = weights[name].grad
         assert gradient is not None, name
         assert gradient.any(), name
         assert weight.grad is not None, name

@@ -21,7 +21,7 @@ from spmrl_bench.trees.tree import collapsed_spans
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import best_tree, label_table, spans
 from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
-from tests.parsers.plain_parser import PlainParser, weights_of
+from tests.parsers.plain_parser import PlainParser
 
 SHORT = [tree for tree in TREES if len(tree) <= 6]
 EVERYTHING = 10**6
@@ -35,7 +35,7 @@ def margin(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence])
 
 def plain_charts(parser: ChartParser, tree: Tree) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Scores [cells, labels - 1] of one sentence, written down plainly."""
-    scores = PlainParser(parser.config, parser.vocabulary, weights_of(parser)).scores(tree.words)
+    scores = PlainParser(parser).scores(tree.words)
     return np.array([scores[i, j, 1:].tolist() for i, j in spans(len(tree))])
 
 
