@@ -18,7 +18,7 @@ from spmrl_bench.nn.encoders import label_attention as module_of_layer
 from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
 from spmrl_bench.nn.kernels import autocast
 from tests import twins
-from tests.nn.built import attention_encoder, encoder_layer, label_attention, recurrent_encoder
+from tests.nn.built import attention_encoder, label_attention, recurrent_encoder
 from tests.nn.plain import layout_of, randomise
 from tests.nn.plain_labels import label_layer
 from tests.twins import assert_near
@@ -82,32 +82,6 @@ def test_values_and_gradients_are_those_of_the_loops(choices: dict[str, Any]) ->
     assert expected["result"].shape == (sum(LENGTHS), module.d_out)
     assert min(value.abs().max() for value in expected.values()) > 1e-4
     assert_near(outcome(module, lambda rows: run(module, rows)), expected, 1e-10)
-
-
-@pytest.mark.parametrize("matrices", ["factored", "full"])
-@pytest.mark.parametrize("norm", ["usual", "released"])
-def test_query_matrices_and_projection_are_plain_self_attention(matrices: Any, norm: Any) -> None:
-    """The third ablation of section 4.3: one more layer of the encoder, with these heads."""
-    module = layer(queries="matrices", outputs="projected", matrices=matrices, layer_norm=norm)
-    plain = encoder_layer(
-        D_MODEL, heads=HEADS, d_kv=D_KV, d_ff=10, matrices=matrices, layer_norm=norm
-    ).double()
-    renamed = {
-        "heads.project": "attention.project",
-        "output": "attention.output",
-        "norm": "attention_norm",
-        "feed_forward.expand": "expand",
-        "feed_forward.contract": "contract",
-        "feed_forward.norm": "feed_forward_norm",
-    }
-    weights = {}
-    for name, weight in module.state_dict().items():
-        (old,) = [old for old in renamed if name.startswith(f"{old}.")]
-        weights[renamed[old] + name.removeprefix(old)] = weight
-    plain.load_state_dict(weights)
-    rows = rows_of()
-    torch.testing.assert_close(run(module, rows), run(plain, rows), atol=1e-13, rtol=0)
-    assert (module.d_out, module.d_block) == (D_MODEL, None)
 
 
 def test_initial_weights_are_those_of_the_released_code() -> None:

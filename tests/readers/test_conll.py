@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from spmrl_bench.errors import ReadError, TreeError
 from spmrl_bench.readers.conll import DependencySentence, TagColumn, read_conll, read_conll_file
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
-from tests.conftest import shared_data
 from tests.readers.cases import Encoded, SentenceFormat, ways_of_text
 from tests.trees.dependency_strategies import dependency_trees, write_conll
 
@@ -263,32 +262,3 @@ def test_texts_that_the_format_cannot_hold() -> None:
             tree = DependencyTree.build(["w", word], ["T", tag], [0, 1], ["r", relation])
             with pytest.raises(TreeError, match="word 2: CoNLL cannot hold"):
                 write_conll(tree)
-
-
-@pytest.mark.parametrize(
-    ("name", "split", "sentences", "words"),
-    [
-        ("ud_french_sequoia/fr_sequoia", "dev", 412, 9999),
-        ("ud_hungarian_szeged/hu_szeged", "dev", 441, 11418),
-    ],
-)
-def test_real_treebanks_have_as_many_words_as_they_say(
-    name: str, split: str, sentences: int, words: int
-) -> None:
-    path = shared_data(f"treebanks/{name}-ud-{split}.conllu")
-    found = list(read_conll_file(path))
-    assert (len(found), sum(len(s.tree) for s in found)) == (sentences, words)
-    # The lines say the same without the reader: every line of a word, and where it is.
-    lines = path.read_text(encoding="utf-8").split("\n")
-    with_words = [k for k, line in enumerate(lines, start=1) if line.split("\t")[0].isdecimal()]
-    assert [line for s in found for line in s.lines] == with_words
-    columns = [lines[k - 1].split("\t") for k in with_words]
-    assert [word for s in found for word in s.tree.words] == [c[1] for c in columns]
-    assert [tag for s in found for tag in s.tree.tags] == [c[4] for c in columns]
-    assert [str(head) for s in found for head in s.tree.heads.tolist()] == [c[6] for c in columns]
-    assert [r for s in found for r in s.tree.relations] == [c[7] for c in columns]
-    ids = [line.split(" = ")[1] for line in lines if line.startswith("# sent_id = ")]
-    assert [s.name for s in found] == ids
-    # What was read survives being written.
-    text = "".join(write_conll(s.tree) for s in found)
-    assert [s.tree for s in read_conll(text, path="again")] == [s.tree for s in found]

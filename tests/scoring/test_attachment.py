@@ -215,18 +215,6 @@ def test_text_has_a_column_for_each_set_of_words() -> None:
     assert lines[2].split() == ["without", "punctuation", "all", "words"]
 
 
-def test_text_says_what_a_rule_found() -> None:
-    text = ATTACHMENT.report(COUNTS.with_punctuation(), AttachmentRules())
-    assert "without punctuation" not in text
-    assert "found no punctuation" not in text
-    assert text.splitlines()[5].split() == ["UAS", "83.33"]
-    text = ATTACHMENT.report(COUNTS.with_punctuation(), AttachmentRules("unicode"))
-    assert text.endswith("\nThe rule unicode found no punctuation.\n")
-    nothing = AttachmentCounts.from_rows([(0, 0, 0, 0, 1, 0, 0, 0)])
-    text = ATTACHMENT.report(nothing, AttachmentRules("unicode"))
-    assert text.splitlines()[5].split() == ["UAS", "n/a", "0.00"]
-
-
 def test_dict_holds_rules_and_figures() -> None:
     rules = AttachmentRules("ptb-ctb", "upos")
     assert json.loads(json.dumps(ATTACHMENT.report_dict(COUNTS, rules))) == {

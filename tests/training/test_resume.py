@@ -1,6 +1,6 @@
 """Killed and resumed training ends with the bytes of training that nothing disturbed.
 
-Real processes run the real command line. A process sends itself a signal, so that a busy machine
+Real processes run the real command line. Each sends itself a signal, so that a busy machine
 cannot delay it: after so many calls of functions, from its second checkpoint on. (All must
 compute with as many threads, since sums in another order differ in the last bits.)
 """
@@ -47,7 +47,7 @@ main()
 """
 RUN = "tiny-open/small-word-charlstm-seed1"
 CALLS = 200_000  # an epoch has about 160,000
-SETTINGS = {"max_epochs": 9, "evaluations_per_epoch": 1, "batch_size": 4}
+SETTINGS = {"max_epochs": 7, "evaluations_per_epoch": 1, "batch_size": 4}
 
 
 def command(laboratory: Laboratory, runs: Path) -> list[object]:
@@ -64,19 +64,14 @@ def disturb(laboratory: Laboratory, runs: Path, number: int, calls: int) -> tupl
     return done.returncode, done.stderr
 
 
-def test_killed_ended_interrupted_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
+def test_killed_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
     laboratory.write_recipe(["tiny-open"], train=dict(SETTINGS))
     undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
-    choose = random.Random(1)
-    calls = choose.randrange(1, CALLS)
+    calls = random.Random(1).randrange(1, CALLS)
     assert disturb(laboratory, disturbed, signal.SIGKILL, calls)[0] == -signal.SIGKILL
-    status, said = disturb(laboratory, disturbed, signal.SIGTERM, choose.randrange(1, CALLS))
-    assert status == 143, said
-    assert "continuing after" in said
-    check_that_it_saved(disturbed, said)
     for runs in (undisturbed, disturbed):
         works(*command(laboratory, runs))
-    assert len(events(disturbed / RUN, "resume")) == 2
+    assert len(events(disturbed / RUN, "resume")) == 1
     assert len(events(undisturbed / RUN, "evaluation")) == SETTINGS["max_epochs"]
     assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
 

@@ -24,7 +24,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 @pytest.mark.parametrize(
     ("evaluation", "number"),
-    enumerate([signal.SIGINT, signal.SIGTERM, signal.SIGTERM, signal.SIGINT]),
+    list(enumerate([signal.SIGINT, signal.SIGTERM] * 2)),
 )
 def test_training_that_is_asked_to_stop_saves_and_resumes(
     tmp_path: Path, undisturbed: list[bytes], number: int, evaluation: int

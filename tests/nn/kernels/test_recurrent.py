@@ -67,19 +67,6 @@ def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
     assert torch.equal(module.forms(table(lengths)), module.forms(table(lengths)))
 
 
-def test_steps_walk_both_ways_at_once() -> None:
-    steps = Steps(torch.tensor([2, 3, 1]))
-    assert steps.order.tolist() == [1, 0, 2]
-    assert steps.walk == [(0, 3, 2), (3, 2, 1), (5, 1, 0)]
-    # Sequence 1 is the longest; each item with its sequence and place.
-    items = list(zip(steps.sequence.tolist(), steps.step.tolist(), strict=True))
-    assert items == [(1, 0), (0, 0), (2, 0), (1, 1), (0, 1), (1, 2)]
-    mirrored = [items[k] for k in steps.backward.tolist()]
-    assert mirrored == [(1, 2), (0, 1), (2, 0), (1, 1), (0, 0), (1, 0)]
-    # The state after an item lies at the next item, or behind all of them.
-    assert steps.after.tolist() == [3, 4, 8, 5, 7, 6]
-
-
 # ---- both cells, all states and the last ones --------------------------------------------
 
 
