@@ -164,19 +164,31 @@ def span_scores(module: SpanScorer, start: Tensor, end: Tensor) -> Tensor:
     )
 
 
-def char_lstm(module: CharLSTM, form: Sequence[int]) -> Tensor:
-    """Last states of a forward and a backward LSTM over the characters of one form."""
-    states = []
-    for suffix, characters in (("", form), ("_reverse", form[::-1])):
-        w_in, w_state, b_in, b_state = (
-            getattr(module.lstm, f"{name}_l0{suffix}").double()
-            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
-        state = memory = torch.zeros(w_state.shape[1], dtype=torch.float64)
-        for character in characters:
-            vector = module.embedding.weight[character].double()
-            enter, keep, new, leave = (w_in @ vector + b_in + w_state @ state + b_state).chunk(4)
+def states(layer: nn.LSTM | nn.GRU, suffix: str, rows: Sequence[Tensor]) -> list[Tensor]:
+    """States after each row of one direction of a layer, in reading order."""
+    w_in, w_state, b_in, b_state = (
+        getattr(layer, f"{name}_l0{suffix}").double()
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )
+    found = []
+    state = memory = torch.zeros(layer.hidden_size, dtype=torch.float64)
+    for row in rows:
+        given, carried = w_in @ row + b_in, w_state @ state + b_state
+        if isinstance(layer, nn.LSTM):
+            enter, keep, new, leave = (given + carried).chunk(4)
             memory = keep.sigmoid() * memory + enter.sigmoid() * new.tanh()
             state = leave.sigmoid() * memory.tanh()
-        states.append(state)
-    return torch.cat(states)
+        else:
+            (reset, update, new), (of_reset, of_update, of_new) = given.chunk(3), carried.chunk(3)
+            update = (update + of_update).sigmoid()
+            new = (new + (reset + of_reset).sigmoid() * of_new).tanh()
+            state = (1 - update) * new + update * state
+        found.append(state)
+    return found
+
+
+def char_lstm(module: CharLSTM, form: Sequence[int]) -> Tensor:
+    """Last states of a forward and a backward LSTM over the characters of one form."""
+    rows = list(module.embedding.weight.double()[list(form)])
+    forward = states(module.lstm, "", rows)[-1]
+    return torch.cat((forward, states(module.lstm, "_reverse", rows[::-1])[-1]))

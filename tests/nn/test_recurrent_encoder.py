@@ -13,7 +13,7 @@ from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
 from spmrl_bench.nn.scorers.spans import fenceposts
 from tests.nn.built import recurrent_encoder
-from tests.nn.plain import layout_of
+from tests.nn.plain import layout_of, states
 
 LENGTHS = [3, 7, 1, 4]
 D_MODEL = 6
@@ -30,26 +30,6 @@ def content(lengths: list[int] = LENGTHS, width: int = D_MODEL) -> Tensor:
     return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
-def one_direction(layer: RecurrentLayer, suffix: str, rows: list[Tensor]) -> list[Tensor]:
-    """States after each row, in reading order."""
-    half = D_MODEL // 2
-    state, memory, found = torch.zeros(half).double(), torch.zeros(half).double(), []
-    weights = dict(layer.named_parameters())
-    for row in rows:
-        given = weights[f"weight_ih_l0{suffix}"] @ row + weights[f"bias_ih_l0{suffix}"]
-        carried = weights[f"weight_hh_l0{suffix}"] @ state + weights[f"bias_hh_l0{suffix}"]
-        if isinstance(layer, torch.nn.LSTM):
-            enter, keep, fresh, leave = (given + carried).chunk(4)
-            memory = keep.sigmoid() * memory + enter.sigmoid() * fresh.tanh()
-            state = leave.sigmoid() * memory.tanh()
-        else:
-            reset, update = (given + carried)[: 2 * half].sigmoid().chunk(2)
-            fresh = (given[2 * half :] + reset * carried[2 * half :]).tanh()
-            state = (1 - update) * fresh + update * state
-        found.append(state)
-    return found
-
-
 def test_states_by_hand() -> None:
     for cell in ["lstm", "gru"]:
         for width in [D_MODEL, 3, 11]:
@@ -60,8 +40,8 @@ def test_states_by_hand() -> None:
                 for rows, result in zip(given_rows.split(LENGTHS), found, strict=True):
                     given = list(rows)
                     for layer in module.layers:
-                        forward = one_direction(layer, "", given)
-                        backward = one_direction(layer, "_reverse", given[::-1])[::-1]
+                        forward = states(layer, "", given)
+                        backward = states(layer, "_reverse", given[::-1])[::-1]
                         given = []
                         for f, b in zip(forward, backward, strict=True):
                             row = torch.empty(D_MODEL, dtype=torch.float64)

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -14,14 +13,16 @@ from safetensors.torch import load_file
 from spmrl_bench import load_parser
 from spmrl_bench.errors import PretrainedError, SentenceTooLongError
 from spmrl_bench.parsers.chart import ChartParser
-from tests.builders import TREES, tiny
+from spmrl_bench.trees import Parse
+from tests.builders import TREES, learn, tiny
 from tests.nn import plain_elmo
 from tests.nn.tiny_transformers import make
-from tests.parsers.examples import accumulate, gold_of, trees_of
+from tests.parsers.examples import trees_of
 from tests.training.trainers import break_off, make_trainer, weights
 
 pytest.importorskip("transformers", reason="the package transformers is not installed")
 
+EXAMPLES = [Parse.of(tree) for tree in TREES]
 WORDS, TAGS = [tree.words for tree in TREES], [tree.tags for tree in TREES]
 
 
@@ -29,24 +30,6 @@ def parser_over(folder: Path, **changes: Any) -> ChartParser:
     torch.manual_seed(0)
     own = {"lexical": ("transformer",), "transformer": str(folder), "layers": 1, "d_model": 64}
     return tiny(**own, **changes)
-
-
-def learn(parser: ChartParser, steps: int) -> list[float]:
-    """Train a parser on the trees; return the loss before each step."""
-    indexer = parser.indexer()
-    gold = [gold_of(parser, indexer, tree) for tree in TREES]
-    known = {id(weight) for weight in parser.pretrained_parameters()}
-    own = [weight for weight in parser.parameters() if id(weight) not in known]
-    groups = [{"params": own}, {"params": parser.pretrained_parameters(), "lr": 0.0005}]
-    optimiser = torch.optim.Adam(groups, lr=0.005, betas=(0.9, 0.98))
-    random = np.random.default_rng(0)
-    losses = []
-    for _ in range(steps):
-        optimiser.zero_grad()
-        losses.append(accumulate(parser.train(), gold, indexer, random, 50))
-        optimiser.step()
-    parser.eval()
-    return losses
 
 
 def saved(parser: ChartParser, folder: Path) -> Path:
@@ -70,7 +53,7 @@ def test_a_parser_learns_from_files_and_is_loaded_with_the_same(
     tmp_path: Path, files: dict[str, str]
 ) -> None:
     parser = tiny(lexical=("vectors", "elmo"), elmo_dropout=0.0, layers=1, **files)
-    losses = learn(parser, 30)
+    losses = learn(parser, EXAMPLES, 30)
     assert losses[-1] < 0.8 * losses[0]
     folder = saved(parser, tmp_path / "parser")
     assert trees_of(load_parser(folder).parse(WORDS)) == trees_of(parser.parse(WORDS))
@@ -94,7 +77,7 @@ def test_a_parser_over_an_encoder_learns_and_is_loaded_with_the_same(
     module: Any = parser.lexical["transformer"]
     encoder = module.encoder.held if frozen else module.encoder
     before = {name: weight.clone() for name, weight in encoder.state_dict().items()}
-    losses = learn(parser, 15)
+    losses = learn(parser, EXAMPLES, 15, 0.003)
     assert losses[-1] < 0.8 * losses[0]
     found = trees_of(parser.parse(WORDS, TAGS))
     assert len(set(map(repr, found))) > 5
