@@ -15,7 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
+from spmrl_bench.nn.encoders.attention import (
+    AttentionEncoder,
+    AttentionMask,
+    EncoderLayer,
+    SelfAttention,
+)
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.charlstm import CharLSTM
 from spmrl_bench.nn.layers import ReleasedLayerNorm
@@ -96,12 +101,14 @@ def attention(
     lengths: Sequence[int],
     queries: Tensor | None = None,
     divisor: float | None = None,
+    limit: AttentionMask | None = None,
 ) -> Tensor:
     """Multi-head attention; the products of both halves, if there are two, are added up.
 
     Queries and keys are computed from ``queries``, values from ``rows``; ``divisor`` is what the
     products of queries and keys are divided by.
     """
+    limit = limit or AttentionMask()
     halves, heads = module.project.parts, module.heads
     size, divisor = module.d_kv // halves, divisor or math.sqrt(module.d_kv)
     asked = rows if queries is None else queries
@@ -115,14 +122,27 @@ def attention(
         )
         mixed: list[list[Tensor]] = [[] for _ in range(halves)]
         for head in range(heads):
-            logits = sum(query[half, :, head] @ key[half, :, head].T for half in range(halves))
-            powers = (logits / divisor).exp()
+            logits = torch.zeros(len(own), len(own), dtype=torch.float64)
+            for half, counts in zip(range(halves), (limit.content, limit.position), strict=False):
+                if counts:
+                    logits = logits + query[half, :, head] @ key[half, :, head].T
+            powers = (logits / divisor).exp() * seen(limit, len(own))
             weights = powers / powers.sum(dim=1, keepdim=True)
             for half in range(halves):
                 mixed[half].append(weights @ value[half, :, head])
         joined = torch.cat([torch.cat(half, dim=1) for half in mixed], dim=1)
         found.append(linear(module.output, joined))
     return torch.cat(found)
+
+
+def seen(limit: AttentionMask, n: int) -> Tensor:
+    """Which tokens see which others; ends are START, the first word, the last one and STOP."""
+    place = torch.arange(n)
+    if limit.window is None:
+        return torch.ones(n, n, dtype=torch.bool)
+    near = (place[:, None] - place).abs() <= limit.window
+    ends = (place < 2) | (place >= n - 2)
+    return near | (ends[:, None] | ends) & limit.relaxed
 
 
 def layer(
