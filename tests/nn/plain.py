@@ -146,23 +146,32 @@ def seen(limit: AttentionMask, n: int) -> Tensor:
 
 
 def layer(
-    module: EncoderLayer, rows: Tensor, lengths: Sequence[int], queries: Tensor | None = None
+    module: EncoderLayer,
+    rows: Tensor,
+    lengths: Sequence[int],
+    queries: Tensor | None = None,
+    divisor: float | None = None,
 ) -> Tensor:
     """``LayerNorm(x + attention(x))``, then ``LayerNorm(x + feed-forward(x))``, no dropout."""
-    attended = attention(module.attention, rows, lengths, queries)
+    attended = attention(module.attention, rows, lengths, queries, divisor)
     middle = layer_norm(rows + attended, module.attention_norm)
     contracted = linear(module.contract, linear(module.expand, middle).clamp(min=0))
     return layer_norm(middle + contracted, module.feed_forward_norm)
 
 
-def encoder(module: AttentionEncoder, content: Tensor, lengths: Sequence[int]) -> Tensor:
-    """The whole stack over ``[content ; position row]``, position 0 for the first token."""
+def encoder(
+    module: AttentionEncoder, content: Tensor, lengths: Sequence[int], divisor: float | None = None
+) -> Tensor:
+    """The whole stack over ``[content ; position row]`` or their sum, position 0 for the first."""
     places = [place for length in lengths for place in range(length)]
     position = module.positions.weight.double()[places]
-    rows = layer_norm(torch.cat((content, position), dim=1), module.input_norm)
+    added = module.content_width == module.d_out
+    rows = content + position if added else torch.cat((content, position), dim=1)
+    if isinstance(module.input_norm, nn.LayerNorm):
+        rows = layer_norm(rows, module.input_norm)
     for each in module.layers:
         assert isinstance(each, EncoderLayer)
-        rows = layer(each, rows, lengths)
+        rows = layer(each, rows, lengths, divisor=divisor)
     return rows
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask
-from spmrl_bench.nn.layers import Matrices, SinusoidalPositions
+from spmrl_bench.nn.layers import SinusoidalPositions
 from tests import twins
 from tests.nn import plain
 from tests.nn.built import attention_config, attention_encoder
@@ -56,20 +56,6 @@ def test_a_fixed_table_is_neither_trained_nor_saved() -> None:
     learned = encoder()
     counts = [sum(p.numel() for p in each.parameters()) for each in (learned, module)]
     assert counts[0] - counts[1] == PLACES * D_MODEL // 2
-
-
-@pytest.mark.parametrize(
-    ("position", "matrices"), list(itertools.product(("concatenated", "added"), get_args(Matrices)))
-)
-def test_a_fixed_table_stands_where_a_learned_one_does(position: str, matrices: Matrices) -> None:
-    fixed = encoder(position=position, matrices=matrices, position_table="sinusoidal")
-    learned = encoder(position=position, matrices=matrices)
-    width = fixed.content_width
-    learned.load_state_dict({**fixed.state_dict(), "positions.weight": fixed.positions.weight})
-    content, layout = rows_of(width), layout_of(LENGTHS)
-    expected = learned(content, layout)
-    # A buffer of float32 numbers stays what it is when the encoder becomes double.
-    torch.testing.assert_close(fixed(content, layout), expected, atol=1e-5, rtol=0)
 
 
 @twins.needs_kernel("encoder")

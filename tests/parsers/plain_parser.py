@@ -58,10 +58,9 @@ class PlainParser:
         encoded = plain.encoder(self.parser.encoder, self.content(words), [n + 2])
         posts = plain.fenceposts(encoded, [n + 2])
         table = torch.full((n, n + 1, len(self.vocabulary.labels)), -math.inf).double()
-        for i in range(n):
-            for j in range(i + 1, n + 1):
-                table[i, j, 0] = 0
-                table[i, j, 1:] = plain.span_scores(scorer, posts[i], posts[j])
+        start, end = torch.triu_indices(n, n + 1, offset=1)
+        table[start, end, 0] = 0
+        table[start, end, 1:] = plain.span_scores(scorer, posts[start], posts[end])
         return table
 
     def tree(self, scores: Tensor, gold: Mapping[Span, int] | None = None) -> list[Node]:

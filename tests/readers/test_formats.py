@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers import formats
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.registry import Registry
-from spmrl_bench.trees import Tree
 from spmrl_bench.trees.graph import to_tree
 from tests.conftest import shared_data
 from tests.readers.cases import (
@@ -29,7 +26,6 @@ from tests.readers.cases import (
     SentenceFormat,
     TextFormat,
     brackets,
-    damaged,
     read_all,
 )
 from tests.readers.test_alpino import ALPINO
@@ -126,40 +122,6 @@ def test_unreadable_file(form: FormatCase, tmp_path: Path) -> None:
         with pytest.raises(ReadError) as caught:
             list(form.read(path, on_error=lambda _: None))
         assert str(caught.value).startswith(f"{path}: cannot be read: {problem}")
-
-
-@each((*TEXT, *SENTENCES))
-@given(data=st.data())
-def test_damaged_files_are_read_or_refused_with_a_line(form: Any, data: st.DataObject) -> None:
-    """And leaving sentences out changes nothing of what stands in front of the first mistake."""
-    is_text = isinstance(form, TextFormat)
-    whole = form.sample if is_text else form.damage or form.file(form.good, form.good)
-    damage = data.draw(damaged(whole.encode(), form.pieces if is_text else ""))
-    options = data.draw(st.sampled_from(form.options)) if is_text else {}
-    before: list[Any] = []
-    error = ""
-
-    def read(path: Path, **given: Any) -> Any:
-        nonlocal error
-        try:
-            for found in form.read(path, **given):
-                before.append(found)
-        except ReadError as caught:
-            error = str(caught).removeprefix(f"{path}:")
-        return iter(())
-
-    read_all(lambda path, on_error, **given: read(path, **given), damage, **options)
-    if "-8 text" in error:
-        return
-    found, errors = read_all(form.read, damage, **options)
-    assert errors[:1] == ([error] if error else [])
-    assert all(message.split(":")[0].isdigit() for message in errors)
-    assert list(map(repr, found[: len(before)])) == list(map(repr, before))
-    for sentence in found:
-        tree = sentence if is_text else form.to_tree(sentence)
-        assert len(tree) > 0
-        if isinstance(tree, Tree):
-            assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
 
 
 @each(TEXT)

@@ -50,18 +50,28 @@ def damaged(data: bytes, choose: random.Random) -> bytes:
 
 
 def check_one(name: str, data: bytes, options: dict[str, Any], folder: Path, held: Held) -> None:
-    """Read some bytes as a file of a format."""
+    """Read some bytes as a file of a format, to the first mistake and to the end."""
     path = folder / "damaged"
     path.write_bytes(data)
     errors: list[ReadError] = []
+    before: list[Any] = []
+    found: list[Any] = []
+    read, first = FORMATS.get(name).read, ""
     held.add()
     begun = time.process_time()
     try:
-        for sentence in FORMATS.get(name).read(path, on_error=errors.append, **options):
+        before.extend(read(path, **options))
+    except ReadError as error:
+        first = str(error)
+    try:
+        for sentence in read(path, on_error=errors.append, **options):
             check_whole(getattr(sentence, "tree", sentence))
+            found.append(sentence)
     except ReadError as error:  # not of the encoding
         errors.append(error)
     assert time.process_time() - begun < SECONDS, data
+    assert [*map(str, errors[:1])] == ([first] if first else []), data
+    assert list(map(repr, found[: len(before)])) == list(map(repr, before)), data
     for error in errors:
         assert str(error).startswith(f"{path}:"), data
         assert error.line is not None, data
