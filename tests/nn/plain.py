@@ -21,6 +21,7 @@ from spmrl_bench.nn.encoders.attention import (
     EncoderLayer,
     SelfAttention,
 )
+from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.charlstm import CharLSTM
 from spmrl_bench.nn.layers import ReleasedLayerNorm
@@ -214,6 +215,19 @@ def states(layer: nn.LSTM | nn.GRU, suffix: str, rows: Sequence[Tensor]) -> list
             state = (1 - update) * new + update * state
         found.append(state)
     return found
+
+
+def recurrent(module: RecurrentEncoder, content: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Layer upon layer; even features are those of the forward states, odd ones of the others."""
+    found = []
+    for rows in content.split(list(lengths)):
+        for cell in module.layers:
+            given = list(rows)
+            forward = torch.stack(states(cell, "", given))
+            backward = torch.stack(states(cell, "_reverse", given[::-1])[::-1])
+            rows = torch.stack((forward, backward), dim=2).flatten(1)
+        found.append(rows)
+    return torch.cat(found)
 
 
 def char_lstm(module: CharLSTM, form: Sequence[int]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
 from spmrl_bench.nn.scorers.spans import fenceposts
+from tests.nn import plain
 from tests.nn.built import recurrent_encoder
-from tests.nn.plain import layout_of, states
+from tests.nn.plain import layout_of
 
 LENGTHS = [3, 7, 1, 4]
 D_MODEL = 6
@@ -31,23 +33,12 @@ def content(lengths: list[int] = LENGTHS, width: int = D_MODEL) -> Tensor:
 
 
 def test_states_by_hand() -> None:
-    for cell in ["lstm", "gru"]:
-        for width in [D_MODEL, 3, 11]:
-            for layers in [1, 2]:
-                module = encoder(cell, layers, d_content=width)
-                given_rows = content(width=width)
-                found = module(given_rows, layout_of(LENGTHS)).split(LENGTHS)
-                for rows, result in zip(given_rows.split(LENGTHS), found, strict=True):
-                    given = list(rows)
-                    for layer in module.layers:
-                        forward = states(layer, "", given)
-                        backward = states(layer, "_reverse", given[::-1])[::-1]
-                        given = []
-                        for f, b in zip(forward, backward, strict=True):
-                            row = torch.empty(D_MODEL, dtype=torch.float64)
-                            row[0::2], row[1::2] = f, b
-                            given.append(row)
-                    torch.testing.assert_close(result, torch.stack(given), atol=1e-12, rtol=0)
+    """Of content as wide as tokens, narrower and wider."""
+    for cell, width, layers in itertools.product(("lstm", "gru"), (D_MODEL, 3, 11), (1, 2)):
+        module, rows = encoder(cell, layers, d_content=width), content(width=width)
+        expected = plain.recurrent(module, rows, LENGTHS)
+        found = module(rows, layout_of(LENGTHS))
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
 
 @every_cell

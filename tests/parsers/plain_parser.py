@@ -15,6 +15,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from spmrl_bench.nn.encoders.attention import AttentionEncoder
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.trees import Tree
 from tests.nn import plain
@@ -55,7 +56,10 @@ class PlainParser:
     def scores(self, words: Sequence[str]) -> Tensor:
         """Scores ``[n, n + 1, labels]`` of every label of every span; -inf where none is."""
         n, scorer = len(words), self.parser.scorer
-        encoded = plain.encoder(self.parser.encoder, self.content(words), [n + 2])
+        encoder = self.parser.encoder
+        attentive = isinstance(encoder, AttentionEncoder)
+        stack = plain.encoder if attentive else plain.recurrent
+        encoded = stack(encoder, self.content(words), [n + 2])
         posts = plain.fenceposts(encoded, [n + 2])
         table = torch.full((n, n + 1, len(self.vocabulary.labels)), -math.inf).double()
         start, end = torch.triu_indices(n, n + 1, offset=1)

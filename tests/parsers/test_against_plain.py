@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,9 +25,11 @@ from tests.parsers.plain_parser import PlainParser
 
 SIZES: dict[str, Any] = {"layers": 3, "max_positions": 64}
 
-both_variants = pytest.mark.parametrize("variant", LEXICAL)
-
-Cell = Literal["lstm", "gru"]
+every_kind = pytest.mark.parametrize(
+    "settings",
+    [*({"lexical": names} for names in LEXICAL.values()), {"encoder": "lstm"}, {"encoder": "gru"}],
+    ids=str,
+)
 
 
 @pytest.fixture(params=["kernels", "torch"])
@@ -87,32 +89,9 @@ def check_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -
         assert expected.std() > 0.1
 
 
-@both_variants
-def test_scores(variant: str, way: str) -> None:
-    check_scores(lively_parser(lexical=LEXICAL[variant]), random_sentences(12, longest=20), 200)
-
-
-@pytest.mark.skipif(
-    not kernels.usable(torch.zeros(1), "encoder"), reason="the kernels are not built"
-)
-@pytest.mark.parametrize("encoder", get_args(Cell))
-def test_a_parser_with_a_recurrent_encoder_is_the_same_without_kernels(
-    encoder: Cell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = []
-    for usable in (kernels.usable, lambda *_: False):
-        monkeypatch.setattr(kernels, "usable", usable)
-        parser, given = lively_parser(encoder=encoder), random_sentences(12, longest=25)
-        scores = torch.cat(fast_scores(parser, given, 200))
-        trees = [parse.tree for parse in parser.parse(given)]
-        loss_of(parser.train(), TREES, 30)
-        found.append((scores, trees, {n: p.grad for n, p in parser.named_parameters()}))
-    (scores, trees, gradients), (expected, same_trees, same_gradients) = found
-    assert expected.std() > 0.5
-    torch.testing.assert_close(scores, expected, atol=1e-4, rtol=0)
-    assert trees == same_trees
-    assert len({tuple(tree.constituents()) for tree in trees}) > 5
-    torch.testing.assert_close(gradients, same_gradients, atol=1e-5, rtol=1e-4)
+@every_kind
+def test_scores(settings: dict[str, Any], way: str) -> None:
+    check_scores(lively_parser(**settings), random_sentences(10, longest=16), 100)
 
 
 def test_trees_of_many_sentences(way: str) -> None:
@@ -148,10 +127,10 @@ def test_trees_of_500_real_sentences(way: str) -> None:
     assert len(trees) == 500
 
 
-@both_variants
-def test_loss_and_its_gradients(variant: str, way: str) -> None:
+@every_kind
+def test_loss_and_its_gradients(settings: dict[str, Any], way: str) -> None:
     """Of a batch worked through in parts, for every weight; all dropout is off."""
-    parser = lively_parser(lexical=LEXICAL[variant]).train()
+    parser = lively_parser(**settings).train()
     plain = PlainParser(parser)
     weights = dict(plain.parser.named_parameters())
     losses = [plain.loss(tree) for tree in TREES]

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spmrl_bench.nn import kernels
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.charlstm import CharLSTM
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
@@ -34,13 +33,6 @@ def table(lengths: list[int]) -> Codes:
     generator = torch.Generator().manual_seed(7)
     ids = torch.randint(30, (len(lengths), max(lengths)), generator=generator)
     return Codes(ids, torch.tensor(lengths), torch.arange(len(lengths)))
-
-
-def test_vectors_of_characters_are_those_of_the_lstm(monkeypatch: pytest.MonkeyPatch) -> None:
-    module, codes = char_lstm(), table(LENGTHS)
-    found = module.forms(codes)
-    monkeypatch.setattr(kernels, "usable", lambda rows, name: False)
-    torch.testing.assert_close(found, module.forms(codes), atol=1e-5, rtol=1e-5)
 
 
 def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
