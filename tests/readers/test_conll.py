@@ -125,7 +125,6 @@ CONLL = SentenceFormat(
     },
     bad_name="2",
     open_end=True,
-    damage="# sent_id = a\n" + row("1-2", "_") + row("1", "2") + row("2") + "\n" + GOOD * 2,
     encoded=Encoded(
         row("1") + row("2", "1", "été"), {"latin-1": ("w", "été")}, "2: byte 0xe9 is not utf-8 text"
     ),

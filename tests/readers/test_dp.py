@@ -52,7 +52,6 @@ DP = SentenceFormat(
     },
     bad_name="2",
     open_end=True,
-    damage=GOOD * 3,
     encoded=Encoded("été\tNN\t0\n", {"latin-1": ("été",)}, "1: byte 0xe9 is not utf-8 text"),
     recognised=(GOOD, "\n" + GOOD.replace("\n", "\r\n"), GOOD[:20], "a\tNN\t0"),
     others=(

@@ -19,6 +19,7 @@ from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
+from tests.readers.cases import to_rooted_tree
 from tests.reliability.extreme_files import OPTIONS
 from tests.reliability.tally import Held, Tally
 
@@ -84,6 +85,7 @@ def check_whole(sentence: Any) -> None:
     elif isinstance(sentence, Graph):
         assert len(sentence.extents()) == len(sentence.labels) == len(sentence.parents)
         assert len(sentence.words) == len(sentence.tags) == len(sentence.token_parents)
+        assert len(to_rooted_tree(sentence)) == len(sentence.words)
     else:
         sentence.build(sentence.words, sentence.tags, sentence.heads, sentence.relations)
 

@@ -95,8 +95,6 @@ NEGRA = SentenceFormat(
         + "#5500\tN\t--\t--\t0\n#EOS 1\n",
         ["N"] * 5001,
     ),
-    damage=TABLES + SENTENCE * 2,
-    to_tree=to_rooted_tree,
     encoded=Encoded(SENTENCE, {"latin-1": GRAPH.words}, "1: byte 0xfc is not utf-8 text"),
     recognised=(TABLES, TABLES.replace("\n", "\r\n"), SENTENCE, "%% a\n\n%% b\n#FORMAT 4"),
     others=(

@@ -10,7 +10,7 @@ import pytest
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import NO_PARENT, Graph
-from tests.readers.cases import SentenceFormat, edits, to_rooted_tree, ways_of_xml
+from tests.readers.cases import SentenceFormat, edits, ways_of_xml
 from tests.trees.graphs import yields
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -102,7 +102,6 @@ TIGER = SentenceFormat(
         ),
         ["N"] * 5001,
     ),
-    to_tree=to_rooted_tree,
     recognised=(
         HEAD,
         HEAD,
