@@ -126,7 +126,6 @@ def test_unary_chains_are_written_out() -> None:
     [
         {"lexical": ("charlstm",), "position": "added", "matrices": "full"},
         {"lexical": ("word", "charlstm")},
-        {"encoder": "lstm"},
     ],
 )
 def test_a_small_treebank_is_learnt_by_heart(changes: dict[str, Any], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -137,24 +138,20 @@ def test_dependency_trees(number: int, tmp_path: Path, tally: Tally) -> None:
 
 
 def test_named_words(tmp_path: Path, tally: Tally) -> None:
-    for name in NAMED:
-        for ends in ["\n", "\r\n"]:
-            for last in ["", "end"]:
-                held = tally("R12", "words that programs have lost, by name")
-                word, path = NAMED[name], tmp_path / "trees"
-                one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
-                end = ends if last else ""
-                held.add()
-                path.write_bytes(f"{write_brackets(one)}{ends}{write_brackets(one)}{end}".encode())
-                assert list(read_brackets_file(path, escapes="ptb")) == [one, one]
-                assert parse_brackets(write_brackets(one)) == one
-                other = DependencyTree.build([word, "b"], ["N", "N"], [2, 0], ["x", "root"])
-                lines = lines_of(other).replace("\n", ends).encode()
-                path.write_bytes(lines * 2 if last else lines.rstrip())
-                held.add()
-                assert [sentence.tree for sentence in read_conll_file(path)] == [other] * (
-                    2 if last else 1
-                )
+    """With either end of lines, and without the last one."""
+    held, path = tally("R12", "words that programs have lost, by name"), tmp_path / "trees"
+    for word, ends, last in product(NAMED.values(), ("\n", "\r\n"), (False, True)):
+        held.add(2)
+        one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
+        text = ends.join([write_brackets(one)] * 2) + ends * last
+        path.write_bytes(text.encode())
+        assert list(read_brackets_file(path, escapes="ptb")) == [one, one]
+        assert parse_brackets(write_brackets(one)) == one
+        other = DependencyTree.build([word, "b"], ["N", "N"], [2, 0], ["x", "root"])
+        lines = lines_of(other).replace("\n", ends).encode()
+        path.write_bytes(lines * 2 if last else lines.rstrip())
+        found = [sentence.tree for sentence in read_conll_file(path)]
+        assert found == [other] * (1 + last)
 
 
 def test_a_mark_before_the_file_is_no_part_of_it(tmp_path: Path) -> None:
