@@ -16,10 +16,16 @@ from tests.laboratory import Laboratory, build_laboratory
 pytest_plugins = ["tests.reliability.tally"]
 
 # Generated examples are the same in every run, and a busy machine is no failure.
-settings.register_profile(
-    "project", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("project")
+COMMON = {
+    "derandomize": True, "deadline": None, "suppress_health_check": [HealthCheck.too_slow],
+}  # fmt: skip
+settings.register_profile("quick", max_examples=25, **COMMON)
+settings.register_profile("campaign", max_examples=100, **COMMON)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("quick" if config.option.markexpr == "not campaign" else "campaign")
+
 
 # The terminal of whoever runs the tests does not decide how wide and colourful messages are.
 for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE", "TERMINAL_WIDTH"):

@@ -105,8 +105,7 @@ def grown_tree(arcs: NDArray[np.float64]) -> Tree:
 
     def best_into(words: frozenset[int], heads: frozenset[int]) -> tuple[int, int]:
         return max(
-            ((u, v) for u in heads for v in words),
-            key=lambda arc: (value[arc], -arc[0], -arc[1]),
+            ((u, v) for u in heads for v in words), key=lambda arc: (value[arc], -arc[0], -arc[1])
         )
 
     path = [frozenset([1])]

@@ -68,15 +68,6 @@ class Structures(NamedTuple):
         spans = self.free @ np.maximum(values, 0) + self.required @ values
         return np.asarray(spans + self.arcs @ arcs)
 
-    def lawless_scores(
-        self, values: NDArray[np.float64], arcs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """The same without the rule that dependent parts carry labels."""
-        full = len(self.heads[0]) - 1  # the cell of the full sentence
-        some = np.maximum(values, 0)
-        some[full] = values[full]
-        return np.asarray((self.free + self.required) @ some + self.arcs @ arcs)
-
 
 @functools.cache
 def structures(n: int) -> Structures:

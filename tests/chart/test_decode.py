@@ -13,26 +13,26 @@ from tests.chart.batches import decode, random_batch, spans_of
 augmented = pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
 
 
-@augmented
-@pytest.mark.parametrize("n", [1, 2, 300])
-def test_nodes_form_a_tree_that_has_the_score(gold: bool, n: int) -> None:
-    batch = random_batch(np.random.default_rng(n), [n], 3, gold=gold, ties=False)
-    decoded = decode(*batch)
-    spans = spans_of(decoded.cells, n)
-    assert len(spans) == 2 * n - 1
-    waiting = [(0, n)]
-    for node, (i, j) in enumerate(spans):
-        assert waiting.pop() == (i, j)
-        if j - i > 1:
-            k = spans[node + 1][1]
-            waiting += [(k, j), (i, k)]
-    assert decoded.labels[0] > 0
+def test_nodes_form_a_tree_that_has_the_score() -> None:
+    for gold in [False, True]:
+        for n in [1, 2, 300]:
+            batch = random_batch(np.random.default_rng(n), [n], 3, gold=gold, ties=False)
+            decoded = decode(*batch)
+            spans = spans_of(decoded.cells, n)
+            assert len(spans) == 2 * n - 1
+            waiting = [(0, n)]
+            for node, (i, j) in enumerate(spans):
+                assert waiting.pop() == (i, j)
+                if j - i > 1:
+                    k = spans[node + 1][1]
+                    waiting += [(k, j), (i, k)]
+            assert decoded.labels[0] > 0
 
-    total = 0.0
-    for cell, label in zip(decoded.cells, decoded.labels, strict=True):
-        total += float(batch.scores[cell, label - 1]) if label else 0.0
-        total += 1.0 if batch.gold is not None and label != batch.gold[cell] else 0.0
-    assert decoded.scores[0] == pytest.approx(total, rel=1e-12)
+            total = 0.0
+            for cell, label in zip(decoded.cells, decoded.labels, strict=True):
+                total += float(batch.scores[cell, label - 1]) if label else 0.0
+                total += 1.0 if batch.gold is not None and label != batch.gold[cell] else 0.0
+            assert decoded.scores[0] == pytest.approx(total, rel=1e-12)
 
 
 GOOD = np.zeros((9, 2), dtype=np.float32)
@@ -59,12 +59,12 @@ def test_bad_input_is_refused() -> None:
             decode(scores, lengths, gold)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("gold", [None, [0, 0, 0, 0, 0, 0, 0, 0, 2], [0] * 8 + [1]])
-def test_the_place_of_a_score_that_is_not_finite_is_named(value: float, gold: Any) -> None:
-    scores = GOOD.copy()
-    scores[8, 1] = value
-    with pytest.raises(
-        NotFiniteError, match=r"values\[8\] \(sentence 1, span \[1, 2\)\) is (nan|inf)"
-    ):
-        decode(scores, [3, 2], gold)
+def test_the_place_of_a_score_that_is_not_finite_is_named() -> None:
+    for value in [np.nan, np.inf]:
+        for gold in [None, [0, 0, 0, 0, 0, 0, 0, 0, 2], [0] * 8 + [1]]:
+            scores = GOOD.copy()
+            scores[8, 1] = value
+            with pytest.raises(
+                NotFiniteError, match=r"values\[8\] \(sentence 1, span \[1, 2\)\) is (nan|inf)"
+            ):
+                decode(scores, [3, 2], gold)

@@ -29,15 +29,6 @@ def test_heads_form_a_tree_of_one_root(kernel: str, shape: Shape, projective: bo
         assert not (projective and crosses(tuple(heads)))
 
 
-def test_a_spanning_tree_is_never_worse_than_the_projective_one() -> None:
-    arcs = packed_arcs(np.random.default_rng(5), [40] * 8, "floats")
-    nested, spanning = (
-        [score_of_heads(*found) for found in trees_on("cython", arcs, [40] * 8, projective)]
-        for projective in (True, False)
-    )
-    assert all(map(float.__gt__, spanning, nested))
-
-
 @every_kernel
 def test_a_tree_whose_arcs_are_by_far_the_best_is_found(kernel: str) -> None:
     """At lengths that cannot be enumerated: each word's head is any word before it in an order."""

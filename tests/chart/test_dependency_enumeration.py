@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.chart import dependency_oracles as oracles
-from tests.chart.batches import Scores, Shape, packed_arcs, random_arcs, score_of_heads, trees_on
+from tests.chart.batches import Scores, Shape, packed_arcs, score_of_heads, trees_on
 from tests.reliability.tally import Tally
 from tests.twins import kernels_of, needs
 
@@ -62,28 +62,6 @@ def test_enumeration_knows_every_tree() -> None:
     """There are n ** (n - 1) rooted trees (Cayley), and binomial(3n - 2, n - 1) / n projective."""
     assert [len(oracles.trees(n)) for n in range(1, 7)] == [1, 2, 9, 64, 625, 7776]
     assert [len(oracles.projective_trees(n)) for n in range(1, 7)] == [1, 2, 7, 30, 143, 728]
-
-
-def test_every_projective_tree_has_joins_of_its_own() -> None:
-    keys = [tuple(oracles.joins(tree)) for tree in oracles.projective_trees(6)]
-    assert len(set(keys)) == len(keys)
-
-
-def test_the_scores_test_what_they_should() -> None:
-    """Ties, several words that want the root, and crossing arcs that are worth it, do occur."""
-    tied = rooted = crossing = 0
-    rng = np.random.default_rng(0)
-    for _ in range(50):
-        every = oracles.trees(5)
-        scores = oracles.totals(random_arcs(rng, 5, "integers"), every)
-        tied += int((scores == scores.max()).sum() > 1)
-        arcs = random_arcs(rng, 5, "rooted")
-        rooted += int((arcs.argmax(axis=1) == 0).sum() == 5)
-        arcs = random_arcs(rng, 5, "floats")
-        crossing += int(oracles.crosses(every[int(oracles.totals(arcs, every).argmax())]))
-    assert tied > 25
-    assert rooted == 50
-    assert crossing > 5
 
 
 @pytest.mark.campaign

@@ -40,17 +40,6 @@ def test_decoding_is_the_best_of_all_trees(
     check_against_enumeration(random_batch(rng, lengths, columns, gold=gold, ties=True), kernel)
 
 
-def test_random_charts_of_integers_are_full_of_ties() -> None:
-    """Otherwise the tests above would say nothing about ties."""
-    batch = random_batch(np.random.default_rng(0), [6] * 100, 2, gold=False, ties=True)
-    tied = 0
-    for b in range(100):
-        table = enumeration.label_table(batch.sentence(b).scores, None, 6)
-        totals = enumeration._tree_matrix(6) @ table.max(axis=1)
-        tied += int((totals == totals.max()).sum() > 1)
-    assert tied > 50
-
-
 def test_enumeration_knows_every_tree() -> None:
     """The number of binary trees over n words is the Catalan number of n - 1."""
     assert [len(enumeration.trees(0, n)) for n in range(1, 8)] == [1, 1, 2, 5, 14, 42, 132]

@@ -51,19 +51,6 @@ def test_enumeration_knows_every_structure() -> None:
         assert len(set(zip(every.trees, every.heads, strict=True))) == len(every.trees)
 
 
-def test_random_charts_need_the_rules() -> None:
-    """Otherwise the tests above would say nothing about ties, or labels of dependent parts."""
-    batch = random_joint(np.random.default_rng(SEEDS[True]), [6] * 100, ties=True)
-    tied = lawless = 0
-    for b in range(100):
-        alone = batch.sentence(b)
-        scores = structures(6).scores(alone.values, alone.arcs)
-        tied += int((scores == scores.max()).sum() > 1)
-        lawless += int(structures(6).lawless_scores(alone.values, alone.arcs).max() > scores.max())
-    assert tied > 50
-    assert lawless > 20
-
-
 @pytest.mark.campaign
 @needs("joint")
 def test_five_thousand_charts(tally: Tally) -> None:

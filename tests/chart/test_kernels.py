@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,7 +100,6 @@ MIXED = [1, 2, 9, 10, 11, 17, 33, 2, 1, 5, 8, 15, 16, 36, 3, 4, 7]
 #: Adding 1 makes tiny scores equal, huge ones swallow it, and zeros come with two signs.
 ODD = np.array([0.0, -0.0, -1e-30, 1e-30, 1e-9, -1.0, 1 - 2**-24, 1.0, 1e17])
 
-every_decoder = pytest.mark.parametrize("name", DECODERS)
 every_search = pytest.mark.parametrize("name", SEARCHES)
 
 
@@ -112,39 +112,34 @@ def agree(decoder: Decoder, scores: Scores, lengths: Any, threads: Sequence[int 
         assert_same_bits(decoder.decode(scores, lengths, threads=team), expected)
 
 
-@every_decoder
-def test_kernels_agree_bit_for_bit(name: str) -> None:
-    decoder = DECODERS[name]
-    if not built(decoder.kernel):
-        pytest.skip("kernel not built")
-    rng = np.random.default_rng(4)
-    for ties in (False, True):
-        scores = decoder.scores(rng, MIXED, ties)
-        agree(decoder, scores, MIXED, THREADS if name in SEARCHES else (None,))
-    for choice in (ODD[:2], ODD[:4], ODD[:-1], ODD):
-        lengths = [1, 1, 1, 3, 5, 12]
-        drawn, *rest = decoder.scores(rng, lengths, False)
-        own = [rng.choice(choice, drawn.shape).astype(drawn.dtype), *rest]
-        if decoder.kernel == "joint":
-            own[1] = rng.choice(choice, rest[0].shape)
-        agree(decoder, tuple(own), lengths, (None,))
+LENGTHS = [[1], [1, 1, 1], [30], [150], [2, 60, 1, 1, 17], [1 + (7 * b) % 13 for b in range(200)]]
 
 
-@every_search
-@pytest.mark.parametrize(
-    "lengths",
-    [[1], [1, 1, 1], [30], [150], [2, 60, 1, 1, 17], [1 + (7 * b) % 13 for b in range(200)]],
-    ids=["a word", "three words", "a sentence", "a long one", "mixed lengths", "200 sentences"],
-)
-def test_any_number_of_threads_gives_the_bits_of_the_twin(name: str, lengths: list[int]) -> None:
-    decoder = DECODERS[name]
-    if not built(decoder.kernel):
-        pytest.skip("kernel not built")
-    if decoder.kernel == "joint":
-        lengths = [min(n, 50) for n in lengths]
-    agree(
-        decoder, decoder.scores(np.random.default_rng(1), lengths, True), lengths, (1, 2, 7, 1000)
-    )
+def test_kernels_agree_bit_for_bit() -> None:
+    for name, decoder in DECODERS.items():
+        if not built(decoder.kernel):
+            continue
+        rng = np.random.default_rng(4)
+        for ties in (False, True):
+            scores = decoder.scores(rng, MIXED, ties)
+            agree(decoder, scores, MIXED, THREADS if name in SEARCHES else (None,))
+        for choice in (ODD[:2], ODD[:4], ODD[:-1], ODD):
+            lengths = [1, 1, 1, 3, 5, 12]
+            drawn, *rest = decoder.scores(rng, lengths, False)
+            own = [rng.choice(choice, drawn.shape).astype(drawn.dtype), *rest]
+            if decoder.kernel == "joint":
+                own[1] = rng.choice(choice, rest[0].shape)
+            agree(decoder, tuple(own), lengths, (None,))
+
+
+def test_any_number_of_threads_gives_the_bits_of_the_twin() -> None:
+    for name, lengths in product(SEARCHES, LENGTHS):
+        decoder = DECODERS[name]
+        if built(decoder.kernel):
+            longest = 50 if decoder.kernel == "joint" else 150
+            cut = [min(n, longest) for n in lengths]
+            scores = decoder.scores(np.random.default_rng(1), cut, True)
+            agree(decoder, scores, cut, (1, 2, 7, 1000))
 
 
 @every_search
@@ -172,42 +167,42 @@ def test_a_batch_decodes_like_its_sentences(name: str, lengths: list[int], seed:
         assert_same_bits(decoder.parts(whole, b, lengths), alone)
 
 
-@every_search
-def test_types_and_layout_do_not_matter_and_input_stays(name: str) -> None:
-    decoder, lengths = DECODERS[name], [3, 6]
-    scores = decoder.scores(np.random.default_rng(8), lengths, True)
-    expected = decoder.decode(scores, lengths)
-    others = [np.repeat(array, 2, axis=0)[::2] for array in scores]
-    before = list(map(np.copy, others))
-    for array in others:
-        array.base.setflags(write=False)
-        array.setflags(write=False)
-    assert_same_bits(decoder.decode(tuple(others), np.array(lengths, np.uint8)), expected)
-    assert list(map(np.ndarray.tobytes, others)) == list(map(np.ndarray.tobytes, before))
+def test_types_and_layout_do_not_matter_and_input_stays() -> None:
+    for name in SEARCHES:
+        decoder, lengths = DECODERS[name], [3, 6]
+        scores = decoder.scores(np.random.default_rng(8), lengths, True)
+        expected = decoder.decode(scores, lengths)
+        others = [np.repeat(array, 2, axis=0)[::2] for array in scores]
+        before = list(map(np.copy, others))
+        for array in others:
+            array.base.setflags(write=False)
+            array.setflags(write=False)
+        assert_same_bits(decoder.decode(tuple(others), np.array(lengths, np.uint8)), expected)
+        assert list(map(np.ndarray.tobytes, others)) == list(map(np.ndarray.tobytes, before))
 
 
-@pytest.mark.parametrize("name", SEARCHES[2:])
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308])
-def test_what_a_word_scores_as_its_own_head_is_not_looked_at(name: str, value: float) -> None:
-    decoder, lengths = DECODERS[name], [3, 20]
-    scores = decoder.scores(np.random.default_rng(2), lengths, True)
-    expected = decoder.decode(scores, lengths)
-    for b, n in enumerate(lengths):
-        table = part(scores[-1], arc_offsets, lengths, b).reshape(n, n + 1)
-        table[np.arange(n), np.arange(1, n + 1)] = value
-    for way in ("python", "cython"):
-        with running_on(way):
-            assert_same_bits(decoder.decode(scores, lengths), expected)
+def test_what_a_word_scores_as_its_own_head_is_not_looked_at() -> None:
+    for name in SEARCHES[2:]:
+        for value in [np.nan, np.inf, -np.inf, 1e308]:
+            decoder, lengths = DECODERS[name], [3, 20]
+            scores = decoder.scores(np.random.default_rng(2), lengths, True)
+            expected = decoder.decode(scores, lengths)
+            for b, n in enumerate(lengths):
+                table = part(scores[-1], arc_offsets, lengths, b).reshape(n, n + 1)
+                table[np.arange(n), np.arange(1, n + 1)] = value
+            for way in ("python", "cython"):
+                with running_on(way):
+                    assert_same_bits(decoder.decode(scores, lengths), expected)
 
 
-@pytest.mark.parametrize("name", ["1 labels", "both layers"])
-def test_no_score_is_a_negative_zero(name: str) -> None:
-    decoder = DECODERS[name]
-    drawn = decoder.scores(np.random.default_rng(1), [1], False)
-    zeros = tuple(np.zeros_like(array) * -1.0 for array in drawn)
-    for way in ("python", "cython"):
-        with running_on(way):
-            assert not np.signbit(decoder.decode(zeros, [1]).scores[0])
+def test_no_score_is_a_negative_zero() -> None:
+    for name in ["1 labels", "both layers"]:
+        decoder = DECODERS[name]
+        drawn = decoder.scores(np.random.default_rng(1), [1], False)
+        zeros = tuple(np.zeros_like(array) * -1.0 for array in drawn)
+        for way in ("python", "cython"):
+            with running_on(way):
+                assert not np.signbit(decoder.decode(zeros, [1]).scores[0])
 
 
 @every_search
@@ -219,10 +214,10 @@ def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
     check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
 
 
-@every_search
-@pytest.mark.parametrize("threads", [0, -2])
-def test_no_threads_are_refused(name: str, threads: int) -> None:
-    decoder = DECODERS[name]
-    scores = decoder.scores(np.random.default_rng(8), [5, 3], True)
-    with pytest.raises(ValueError, match=f"threads is {threads}; it must be at least 1"):
-        decoder.decode(scores, [5, 3], threads=threads)
+def test_no_threads_are_refused() -> None:
+    for name in SEARCHES:
+        for threads in [0, -2]:
+            decoder = DECODERS[name]
+            scores = decoder.scores(np.random.default_rng(8), [5, 3], True)
+            with pytest.raises(ValueError, match=f"threads is {threads}; it must be at least 1"):
+                decoder.decode(scores, [5, 3], threads=threads)

@@ -29,17 +29,6 @@ def test_every_span_of_a_batch_against_all_trees(ties: bool) -> None:
             assert found.without(b, *span) == pytest.approx(without, abs=1e-12)
 
 
-def test_a_sentence_has_the_same_numbers_in_any_batch() -> None:
-    random = np.random.default_rng(4)
-    offsets = cell_offsets([9, 3])
-    values = random.standard_normal(offsets[-1])
-    both = max_marginals(values, [9, 3])
-    alone = max_marginals(values[offsets[1] :], [3])
-    assert both.with_span[offsets[1] :].tolist() == alone.with_span.tolist()
-    assert both.best[1] == alone.best[0]
-    assert both.without(1, 0, 2) == alone.without(0, 0, 2)
-
-
 def test_an_empty_batch_gives_nothing() -> None:
     found = max_marginals(np.empty(0), [])
     assert len(found.best) == len(found.with_span) == 0

@@ -59,6 +59,21 @@ def multiply():
     square = torch.ones(600, 600)
     assert float((square @ square)[5, 7]) == 600
 
+def follow():
+    # The default follows torch where both use one library.
+    import torch
+    from spmrl_bench.chart import _spans
+    libraries = set()
+    for line in open("/proc/self/maps") if os.path.exists("/proc/self/maps") else ():
+        name = line.rpartition("/")[2].strip()
+        if name.startswith(("libgomp", "libomp", "libiomp")):
+            libraries.add(line.split(maxsplit=5)[5].strip())
+    found = []
+    for number in (1, 3):
+        torch.set_num_threads(number)
+        found.append(_spans.openmp_threads())
+    assert len(libraries) != 1 or found in ([1, 3], [0, 0]), found
+
 def children(method):
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
@@ -72,6 +87,8 @@ if __name__ == "__main__":
             found += [decode(2), decode()]
         elif step == "multiply":
             multiply()
+        elif step == "follow":
+            follow()
         else:
             found += children(step)
     assert found and set(found) == {decode(1)}
@@ -79,8 +96,8 @@ if __name__ == "__main__":
 """
 
 
-def run_script(path: Any, text: str, *arguments: str) -> str:
-    path.write_text(text, encoding="utf-8")
+def run_script(path: Any, *arguments: str) -> str:
+    path.write_text(SCRIPT, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, str(path), *arguments],
         env={**os.environ, "OMP_NUM_THREADS": "2"},
@@ -94,49 +111,16 @@ def run_script(path: Any, text: str, *arguments: str) -> str:
 
 
 @needs_compiled
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_children_of_a_process_that_decoded_can_decode(tmp_path: Any, method: str) -> None:
-    """GNU OpenMP hangs in a forked process whose parent had a team."""
-    if not hasattr(os, "fork") and method == "fork":
-        pytest.skip("no fork here")
-    assert run_script(tmp_path / "script.py", SCRIPT, "decode", method, "decode") == "done"
-
-
-@needs_compiled
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.parametrize(
     "steps",
     [
-        ("multiply", "fork", "decode", "fork", "multiply", "decode"),
-        ("decode", "multiply", "fork", "decode", "multiply"),
+        ("multiply", "fork", "decode", "fork", "multiply", "decode", "spawn"),
+        ("decode", "fork", "decode", "multiply", "fork", "decode", "multiply", "follow"),
     ],
     ids=["torch first", "kernel first"],
 )
 def test_torch_and_the_kernel_share_a_process(tmp_path: Any, steps: tuple[str, ...]) -> None:
-    """The first children of the first case load the kernel after torch's team was forked."""
-    assert run_script(tmp_path / "script.py", SCRIPT, *steps) == "done"
-
-
-SETTING = """\
-import torch
-from spmrl_bench.chart import _spans
-
-libraries = set()
-for line in open("/proc/self/maps"):
-    name = line.rpartition("/")[2].strip()
-    if name.startswith(("libgomp", "libomp", "libiomp")):
-        libraries.add(line.split(maxsplit=5)[5].strip())
-torch.set_num_threads(1)
-one = _spans.openmp_threads()
-torch.set_num_threads(3)
-print(len(libraries), one, _spans.openmp_threads())
-"""
-
-
-@needs_compiled
-@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="libraries cannot be listed")
-def test_the_default_follows_torch_where_both_use_one_library(tmp_path: Any) -> None:
-    libraries, *found = run_script(tmp_path / "script.py", SETTING).split()
-    if libraries != "1" or found == ["0", "0"]:
-        pytest.skip("torch brings an OpenMP library of its own, or the kernel has none")
-    assert found == ["1", "3"]
+    """GNU OpenMP hangs in a forked process whose parent had a team. The first children of the
+    first case load the kernel after torch's team was forked."""
+    assert run_script(tmp_path / "script.py", *steps) == "done"

@@ -14,7 +14,7 @@ import pytest
 from spmrl_bench.analysis.study import load_study
 from spmrl_bench.errors import SpmrlError
 from tests.builders import cli
-from tests.documents.blocks import PAGES, ROOT, Block, Command, blocks_of, commands_of, documents
+from tests.documents.blocks import PAGES, ROOT, Block, Command, commands_of, documents
 from tests.documents.command_line import check, options_of
 
 BLOCKS = documents()
@@ -35,44 +35,6 @@ def test_every_page_is_read() -> None:
     assert {block.language for block in BLOCKS} == OTHER | {"python", "sh"}
     assert len(PYTHON) >= 12
     assert len(SHELL) >= 40
-
-
-def test_blocks_are_found_with_their_reasons() -> None:
-    text = """\
-Text with `code`.
-
-    $ spmrl-bench score a b \\
-        --prm spmrl
-    Bracketing F1
-
-<!-- not run: it takes
-an hour -->
-<!-- not run: it takes an hour -->
-
-    A=1 make lang=german train   # nine minutes
-
-More.
-
-    echo "a b" | .venv/bin/spmrl-bench parse --model M --span 0:2 > out
-
-```python
-x = 1
-```
-"""
-    one, two, three, four = blocks_of("page", text)
-    assert [one.line, two.line, three.line, four.line] == [3, 11, 15, 17]
-    assert [block.language for block in (one, two, three, four)] == ["sh", "sh", "sh", "python"]
-    assert [block.reason for block in (one, two, three, four)] == [
-        None, "it takes an hour", None, None,
-    ]  # fmt: skip
-    assert [command.arguments for command in commands_of(one)] == [
-        ("score", "a", "b", "--prm", "spmrl")
-    ]
-    assert [command.arguments for command in commands_of(two)] == [("lang=german", "train")]
-    (parse,) = commands_of(three)
-    assert parse.arguments == ("parse", "--model", "M", "--span", "0:2")
-    assert (parse.program, parse.stdin, parse.output) == ("spmrl-bench", "a b\n", "out")
-    assert four.text == "x = 1\n"
 
 
 def test_commands_that_do_not_exist_are_found() -> None:

@@ -14,7 +14,6 @@ from nltk.parse import DependencyEvaluator, DependencyGraph, ViterbiParser
 from nltk.parse.api import ParserI
 from nltk.sem.glue import Glue
 from nltk.tree import ParentedTree
-from nltk.tree import Tree as NltkTree
 from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 
 from spmrl_bench.errors import SpmrlError, TokensError
@@ -35,31 +34,10 @@ ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 # Trees ----------------------------------------------------------------------------------
 
 
-def test_trees_go_there_and_back() -> None:
-    for tree in [*make_trees(20, 7), parse_brackets("(S (A (B (C (t w)))))")]:
-        there = tree.to_nltk()
-        assert there.pos() == list(zip(tree.words, tree.tags, strict=True))
-        assert Tree.from_nltk(there) == tree
-        assert there == NltkTree.fromstring(str(tree))
-
-
 def test_words_are_left_as_they_are() -> None:
     tree = Tree.build(ODD, ["X"] * len(ODD), [(0, len(ODD), "S"), (2, 4, "A"), (2, 4, "B")])
     assert tree.to_nltk().leaves() == ODD
     assert Tree.from_nltk(tree.to_nltk()) == tree
-
-
-def test_what_has_no_root_gets_one_without_a_label() -> None:
-    assert Tree.build([], [], []).to_nltk() == NltkTree("", [])
-    assert Tree.build(["a"], ["X"], []).to_nltk() == NltkTree("X", ["a"])
-    two = Tree.build(["a", "b"], ["X", "Y"], []).to_nltk()
-    assert two == NltkTree("", [NltkTree("X", ["a"]), NltkTree("Y", ["b"])])
-
-
-def test_depth_is_no_matter() -> None:
-    n = 3000
-    deep = Tree.build(["w"] * n, ["X"] * n, [(k, n, "S") for k in range(n - 1)])
-    assert Tree.from_nltk(deep.to_nltk()) == deep
 
 
 def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:

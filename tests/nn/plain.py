@@ -1,7 +1,7 @@
-"""The layers once more, written down as in the paper: plain loops in double precision.
+"""The layers once more, written down as in the paper, in double precision and with gradients.
 
 Nothing here is shared with the product but the weights. Each function takes a module for its
-weights and NumPy rows for its input, and works through sentences, heads and tokens one by one.
+weights and rows, and works through sentences and heads one by one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
+from spmrl_bench.nn.encoders.attention import (
+    AttentionEncoder,
+    AttentionMask,
+    EncoderLayer,
+    SelfAttention,
+)
+from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.charlstm import CharLSTM
 from spmrl_bench.nn.layers import ReleasedLayerNorm
@@ -23,8 +29,6 @@ from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.scorers.spans import SpanScorer
 from spmrl_bench.nn.settings import Precision
 from spmrl_bench.nn.vocabulary import FIRST_CHAR, Vocabulary
-
-Rows = NDArray[np.float64]
 
 
 def layout_of(lengths: list[int]) -> Ragged:
@@ -54,7 +58,7 @@ def codes_of(forms: Sequence[Sequence[int]], fill: int = 0) -> Codes:
     return Codes(values, torch.tensor([*map(len, forms)]), torch.arange(len(forms)))
 
 
-def array(tensor: Tensor) -> Rows:
+def array(tensor: Tensor) -> NDArray[np.float64]:
     """A tensor as a float64 array."""
     return tensor.detach().numpy().astype(np.float64)
 
@@ -69,131 +73,165 @@ def randomise(module: nn.Module, seed: int, scale: float = 0.5) -> None:
             )
 
 
-def layer_norm(vector: Rows, norm: nn.LayerNorm) -> Rows:
-    """One vector, normalised over all its coordinates."""
-    mean = sum(vector) / len(vector)
+def layer_norm(rows: Tensor, norm: nn.LayerNorm) -> Tensor:
+    """Each row normalised over all its coordinates."""
+    centred = rows - rows.mean(-1, keepdim=True)
+    squares = centred.square().sum(-1, keepdim=True)
     if isinstance(norm, ReleasedLayerNorm):
-        unbiased = sum((value - mean) ** 2 for value in vector) / (len(vector) - 1)
-        scaled = (vector - mean) / (math.sqrt(unbiased) + 0.001)
-        return scaled * array(norm.weight) + array(norm.bias)
-    variance = sum((value - mean) ** 2 for value in vector) / len(vector)
-    scaled = (vector - mean) / math.sqrt(variance + norm.eps)
-    return scaled * array(norm.weight) + array(norm.bias)
+        scaled = centred / ((squares / (rows.shape[-1] - 1)).sqrt() + 0.001)
+    else:
+        scaled = centred / (squares / rows.shape[-1] + norm.eps).sqrt()
+    return scaled * norm.weight.double() + norm.bias.double()
+
+
+def linear(module: Any, rows: Tensor) -> Tensor:
+    """Rows through a map of all features, or through one for each half or part of them."""
+    names = [name for name, _ in module.named_children()]
+    parts = [getattr(module, name) for name in names] or [module]
+    pieces = rows.split([part.weight.shape[1] for part in parts], dim=-1)
+    found = []
+    for part, piece in zip(parts, pieces, strict=True):
+        mapped = piece @ part.weight.double().T
+        found.append(mapped if part.bias is None else mapped + part.bias.double())
+    return torch.cat(found, dim=-1)
 
 
 def attention(
     module: SelfAttention,
-    rows: Rows,
-    lengths: list[int],
-    queries: Rows | None = None,
+    rows: Tensor,
+    lengths: Sequence[int],
+    queries: Tensor | None = None,
     divisor: float | None = None,
-) -> Rows:
-    """Multi-head attention: heads are added up, each with its own projections, of each half or all.
+    limit: AttentionMask | None = None,
+) -> Tensor:
+    """Multi-head attention; the products of both halves, if there are two, are added up.
 
     Queries and keys are computed from ``queries``, values from ``rows``; ``divisor`` is what the
     products of queries and keys are divided by.
     """
-    queries, divisor = rows if queries is None else queries, divisor or math.sqrt(module.d_kv)
-    into, back = maps(module.project), maps(module.output)
-    width, size = rows.shape[1] // len(into), module.d_kv // len(into)
-
-    def of_head(part: int, head: int, row: Rows) -> list[Rows]:
-        own = slice((part * module.heads + head) * size, (part * module.heads + head + 1) * size)
-        return [m[own] @ half for m, half in zip(into, row.reshape(-1, width), strict=True)]
-
-    result = np.zeros_like(rows)
-    for begin, length in zip(np.cumsum([0, *lengths]), lengths, strict=False):
-        tokens = range(begin, begin + length)
-        for head in range(module.heads):
-            columns = np.stack(back)[:, :, head * size : (head + 1) * size]
-            wanted, keys = ([of_head(part, head, queries[i]) for i in tokens] for part in (0, 1))
-            values = [of_head(2, head, rows[j]) for j in tokens]
-            for i, query in zip(tokens, wanted, strict=True):
-                logits = [np.vdot(query, key) / divisor for key in keys]
-                powers = [math.exp(logit - max(logits)) for logit in logits]
-                for power, value in zip(powers, values, strict=True):
-                    mixed = np.einsum("phk,pk->ph", columns, np.stack(value))
-                    result[i] += power / sum(powers) * mixed.ravel()
-    return result
-
-
-def maps(linear: Any, name: str = "weight") -> list[Rows]:
-    """The matrices or biases of a map: of content and position, or of both together."""
-    parts = [linear.content, linear.position] if linear.parts == 2 else [linear]
-    return [array(getattr(part, name)) for part in parts]
+    limit = limit or AttentionMask()
+    halves, heads = module.project.parts, module.heads
+    size, divisor = module.d_kv // halves, divisor or math.sqrt(module.d_kv)
+    asked = rows if queries is None else queries
+    found = []
+    for own, other in zip(rows.split(list(lengths)), asked.split(list(lengths)), strict=True):
+        mapped = [linear(module.project, each).chunk(halves, dim=1) for each in (other, other, own)]
+        # Queries, keys and values ``[halves, n, heads, features]``.
+        query, key, value = (
+            torch.stack([side.unflatten(1, (3, heads, size))[:, part] for side in sides])
+            for part, sides in enumerate(mapped)
+        )
+        mixed: list[list[Tensor]] = [[] for _ in range(halves)]
+        for head in range(heads):
+            logits = torch.zeros(len(own), len(own), dtype=torch.float64)
+            for half, counts in zip(range(halves), (limit.content, limit.position), strict=False):
+                if counts:
+                    logits = logits + query[half, :, head] @ key[half, :, head].T
+            powers = (logits / divisor).exp() * seen(limit, len(own))
+            weights = powers / powers.sum(dim=1, keepdim=True)
+            for half in range(halves):
+                mixed[half].append(weights @ value[half, :, head])
+        joined = torch.cat([torch.cat(half, dim=1) for half in mixed], dim=1)
+        found.append(linear(module.output, joined))
+    return torch.cat(found)
 
 
-def linear(module: Any, row: Rows) -> Rows:
-    matrices, biases = maps(module), maps(module, "bias")
-    halves = zip(matrices, np.split(row, len(matrices)), biases, strict=True)
-    return np.concatenate([matrix @ half + bias for matrix, half, bias in halves])
+def seen(limit: AttentionMask, n: int) -> Tensor:
+    """Which tokens see which others; ends are START, the first word, the last one and STOP."""
+    place = torch.arange(n)
+    if limit.window is None:
+        return torch.ones(n, n, dtype=torch.bool)
+    near = (place[:, None] - place).abs() <= limit.window
+    ends = (place < 2) | (place >= n - 2)
+    return near | (ends[:, None] | ends) & limit.relaxed
 
 
 def layer(
-    module: EncoderLayer, rows: Rows, lengths: list[int], queries: Rows | None = None
-) -> Rows:
+    module: EncoderLayer,
+    rows: Tensor,
+    lengths: Sequence[int],
+    queries: Tensor | None = None,
+    divisor: float | None = None,
+) -> Tensor:
     """``LayerNorm(x + attention(x))``, then ``LayerNorm(x + feed-forward(x))``, no dropout."""
-    attended = attention(module.attention, rows, lengths, queries)
-    result = []
-    for row, change in zip(rows, attended, strict=True):
-        middle = layer_norm(row + change, module.attention_norm)
-        contracted = linear(module.contract, np.maximum(linear(module.expand, middle), 0))
-        result.append(layer_norm(middle + contracted, module.feed_forward_norm))
-    return np.array(result)
+    attended = attention(module.attention, rows, lengths, queries, divisor)
+    middle = layer_norm(rows + attended, module.attention_norm)
+    contracted = linear(module.contract, linear(module.expand, middle).clamp(min=0))
+    return layer_norm(middle + contracted, module.feed_forward_norm)
 
 
-def encoder(module: AttentionEncoder, content: Rows, lengths: list[int]) -> Rows:
-    """The whole stack over ``[content ; position row]``, position 0 for the first token."""
-    table = array(module.positions.weight)
+def encoder(
+    module: AttentionEncoder, content: Tensor, lengths: Sequence[int], divisor: float | None = None
+) -> Tensor:
+    """The whole stack over ``[content ; position row]`` or their sum, position 0 for the first."""
     places = [place for length in lengths for place in range(length)]
-    rows = np.array(
-        [
-            layer_norm(np.concatenate((row, table[place])), module.input_norm)
-            for row, place in zip(content, places, strict=True)
-        ]
-    )
+    position = module.positions.weight.double()[places]
+    added = module.content_width == module.d_out
+    rows = content + position if added else torch.cat((content, position), dim=1)
+    if isinstance(module.input_norm, nn.LayerNorm):
+        rows = layer_norm(rows, module.input_norm)
     for each in module.layers:
         assert isinstance(each, EncoderLayer)
-        rows = layer(each, rows, lengths)
+        rows = layer(each, rows, lengths, divisor=divisor)
     return rows
 
 
-def fenceposts(encoded: Rows, lengths: list[int], block: int = 2) -> Rows:
+def fenceposts(encoded: Tensor, lengths: Sequence[int], block: int = 2) -> Tensor:
     """First halves of the blocks of token k, then second ones of token k + 1, of every sentence."""
-    first = [column % block < block // 2 for column in range(encoded.shape[1])]
-    rows, ends = range(len(encoded)), np.cumsum(lengths).tolist()
-    parts = [
-        (encoded[k, first], encoded[k + 1, np.invert(first)]) for k in rows if k + 1 not in ends
-    ]
-    return np.array([np.concatenate(part) for part in parts])
+    first = torch.arange(encoded.shape[1]) % block < block // 2
+    return torch.cat(
+        [
+            torch.cat((rows[:-1, first], rows[1:, ~first]), dim=1)
+            for rows in encoded.split(list(lengths))
+        ]
+    )
 
 
-def span_scores(module: SpanScorer, start: Rows, end: Rows) -> Rows:
+def span_scores(module: SpanScorer, start: Tensor, end: Tensor) -> Tensor:
     """``W2 relu(LayerNorm(W1 (f_j - f_i) + b1)) + b2`` of one span, [labels - 1]."""
-    hidden = array(module.first.weight) @ (end - start) + array(module.first.bias)
-    hidden = np.maximum(layer_norm(hidden, module.norm), 0.0)
-    return array(module.second.weight) @ hidden + array(module.second.bias)
+    return linear(
+        module.second, layer_norm(linear(module.first, end - start), module.norm).clamp(min=0)
+    )
 
 
-def char_lstm(module: CharLSTM, form: list[int]) -> Rows:
+def states(layer: nn.LSTM | nn.GRU, suffix: str, rows: Sequence[Tensor]) -> list[Tensor]:
+    """States after each row of one direction of a layer, in reading order."""
+    w_in, w_state, b_in, b_state = (
+        getattr(layer, f"{name}_l0{suffix}").double()
+        for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    )
+    found = []
+    state = memory = torch.zeros(layer.hidden_size, dtype=torch.float64)
+    for row in rows:
+        given, carried = w_in @ row + b_in, w_state @ state + b_state
+        if isinstance(layer, nn.LSTM):
+            enter, keep, new, leave = (given + carried).chunk(4)
+            memory = keep.sigmoid() * memory + enter.sigmoid() * new.tanh()
+            state = leave.sigmoid() * memory.tanh()
+        else:
+            (reset, update, new), (of_reset, of_update, of_new) = given.chunk(3), carried.chunk(3)
+            update = (update + of_update).sigmoid()
+            new = (new + (reset + of_reset).sigmoid() * of_new).tanh()
+            state = (1 - update) * new + update * state
+        found.append(state)
+    return found
+
+
+def recurrent(module: RecurrentEncoder, content: Tensor, lengths: Sequence[int]) -> Tensor:
+    """Layer upon layer; even features are those of the forward states, odd ones of the others."""
+    found = []
+    for rows in content.split(list(lengths)):
+        for cell in module.layers:
+            given = list(rows)
+            forward = torch.stack(states(cell, "", given))
+            backward = torch.stack(states(cell, "_reverse", given[::-1])[::-1])
+            rows = torch.stack((forward, backward), dim=2).flatten(1)
+        found.append(rows)
+    return torch.cat(found)
+
+
+def char_lstm(module: CharLSTM, form: Sequence[int]) -> Tensor:
     """Last states of a forward and a backward LSTM over the characters of one form."""
-    states = []
-    for suffix, characters in (("", form), ("_reverse", form[::-1])):
-        w_in, w_state, b_in, b_state = (
-            array(getattr(module.lstm, f"{name}_l0{suffix}"))
-            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        )
-        size = w_state.shape[1]
-        state, memory = np.zeros(size), np.zeros(size)
-        for character in characters:
-            gates = w_in @ array(module.embedding.weight)[character] + b_in
-            gates += w_state @ state + b_state
-            keep_in, keep_old, new, out = (gates[k * size : (k + 1) * size] for k in range(4))
-            memory = _sigmoid(keep_old) * memory + _sigmoid(keep_in) * np.tanh(new)
-            state = _sigmoid(out) * np.tanh(memory)
-        states.append(state)
-    return np.concatenate(states)
-
-
-def _sigmoid(values: Rows) -> Rows:
-    return 1 / (1 + np.exp(-values))
+    rows = list(module.embedding.weight.double()[list(form)])
+    forward = states(module.lstm, "", rows)[-1]
+    return torch.cat((forward, states(module.lstm, "_reverse", rows[::-1])[-1]))

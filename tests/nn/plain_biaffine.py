@@ -1,4 +1,4 @@
-"""The biaffine scorer once more, one arc at a time, by the formulas of the paper.
+"""The biaffine scorer once more, one word at a time, by the formulas of the paper.
 
 Nothing here is shared with the product but the weights. Numbers are torch's, so that gradients can
 be compared too.
@@ -6,51 +6,38 @@ be compared too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from spmrl_bench.nn.scorers.biaffine import BiaffineScorer
 
-Vectors = tuple[Tensor, Tensor, Tensor, Tensor]
+
+def vectors(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, ...]:
+    """Of tokens ``[n, d_model]``: as dependents and heads of arcs, then of relations."""
+    hidden = tokens @ module.hidden.weight.T + module.hidden.bias
+    return torch.where(hidden > 0, hidden, 0.1 * hidden).split(list(module.widths), dim=1)
 
 
-def vectors(module: BiaffineScorer, token: Tensor) -> Vectors:
-    """Of one token ``[d_model]``: as dependent and head of arcs, then of relations."""
-    hidden = module.hidden.weight @ token + module.hidden.bias
-    leaky = [value if value > 0 else 0.1 * value for value in hidden]
-    parts, begin = [], 0
-    for width in module.widths:
-        parts.append(torch.stack(leaky[begin : begin + width]))
-        begin += width
-    return parts[0], parts[1], parts[2], parts[3]
+def arc_scores(module: BiaffineScorer, word: Tensor, heads: Tensor) -> Tensor:
+    """``h_dep^T U h_head + u^T h_head`` of a word and each of some heads."""
+    dependent, above = vectors(module, word[None])[0][0], vectors(module, heads)[1]
+    return above @ (module.arc.weight @ dependent) + above @ module.arc.bias
 
 
-def arc_score(module: BiaffineScorer, dependent: Tensor, head: Tensor) -> Tensor:
-    """``h_dep^T U h_head + u^T h_head`` of two encoded tokens."""
-    of_dependent, of_head = vectors(module, dependent)[0], vectors(module, head)[1]
-    matrix, vector = module.arc.weight.t(), module.arc.bias
-    return of_dependent @ matrix @ of_head + vector @ of_head
-
-
-def relation_score(
-    module: BiaffineScorer, dependent: Tensor, head: Tensor, relation: int
-) -> Tensor:
-    """``h_dep^T U_r h_head + w_r^T [h_dep ; h_head] + b_r`` of two encoded tokens."""
-    of_dependent, of_head = vectors(module, dependent)[2], vectors(module, head)[3]
-    width = len(of_head)
-    rows = slice(relation * width, (relation + 1) * width)
-    matrix, vector = module.relation.weight[rows].t(), module.relation.bias[rows]
-    weights = torch.cat((module.relation_dependent.weight[relation], vector))
+def relation_scores(module: BiaffineScorer, word: Tensor, head: Tensor) -> Tensor:
+    """``h_dep^T U_r h_head + w_r^T [h_dep ; h_head] + b_r`` of an arc, for each relation."""
+    dependent, above = vectors(module, word[None])[2][0], vectors(module, head[None])[3][0]
+    matrices = module.relation.weight.unflatten(0, (-1, len(above)))
+    of_head = module.relation.bias.unflatten(0, (-1, len(above))) @ above
+    of_dependent = module.relation_dependent.weight @ dependent + module.relation_dependent.bias
     return (
-        of_dependent @ matrix @ of_head
-        + weights @ torch.cat((of_dependent, of_head))
-        + module.relation_dependent.bias[relation]
+        torch.stack([(matrix @ dependent) @ above for matrix in matrices]) + of_head + of_dependent
     )
 
 
-def words(lengths: list[int]) -> Iterator[tuple[int, int, int]]:
+def words(lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
     """Row of START, number and words of the sentence, of each word of a batch of tokens."""
     begin = 0
     for length in lengths:
@@ -59,30 +46,21 @@ def words(lengths: list[int]) -> Iterator[tuple[int, int, int]]:
         begin += length
 
 
-def arc_losses(
-    module: BiaffineScorer, tokens: Tensor, lengths: list[int], heads: list[int]
-) -> Tensor:
-    """Minus the log-probability of each word's head among 0..n, added up."""
-    total = torch.zeros((), dtype=tokens.dtype)
-    for (begin, word, n), right in zip(words(lengths), heads, strict=True):
-        scores = [arc_score(module, tokens[begin + word], tokens[begin + g]) for g in range(n + 1)]
-        total = total + torch.log(sum(map(torch.exp, scores))) - scores[right]
-    return total
-
-
-def relation_losses(
+def losses(
     module: BiaffineScorer,
     tokens: Tensor,
-    lengths: list[int],
-    heads: list[int],
-    relations: list[int],
-) -> Tensor:
-    """Minus the log-probability of each word's relation among those legal for its arc, added up."""
-    total = torch.zeros((), dtype=tokens.dtype)
-    arcs = zip(words(lengths), heads, relations, strict=True)
-    for (begin, word, _), head, right in arcs:
-        pair = tokens[begin + word], tokens[begin + head]
-        legal = module.legal[1 if head == 0 else 0].nonzero().flatten().tolist()
-        powers = [torch.exp(relation_score(module, *pair, r)) for r in legal]
-        total = total + torch.log(sum(powers)) - torch.log(powers[legal.index(right)])
-    return total
+    lengths: Sequence[int],
+    heads: Sequence[int],
+    relations: Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """Minus the log-probability of each word's head among 0..n, added up, and of its relation among
+    those legal for its arc."""
+    of_arcs, of_relations = torch.zeros(2, dtype=tokens.dtype)
+    for (begin, word, n), head, right in zip(words(lengths), heads, relations, strict=True):
+        row = tokens[begin + word]
+        scores = arc_scores(module, row, tokens[begin : begin + n + 1])
+        of_arcs = of_arcs + scores.logsumexp(0) - scores[head]
+        scores = relation_scores(module, row, tokens[begin + head])
+        legal = module.legal[1 if head == 0 else 0]
+        of_relations = of_relations + scores[legal].logsumexp(0) - scores[right]
+    return of_arcs, of_relations

@@ -1,58 +1,63 @@
-"""Factored self-attention against the computation of the paper, written as loops."""
+"""Self-attention of every form against the computation of the paper, written down plainly."""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+import math
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
-from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.nn.encoders.attention import EncoderLayer
+from spmrl_bench.nn.layers import Matrices, ReleasedLayerNorm
 from tests.nn import plain
 from tests.nn.built import attention_encoder, encoder_layer, self_attention
 from tests.nn.plain import array, layout_of, randomise
 
 LENGTHS = [4, 1, 6, 3]
-WIDTH = 6  # of a half
+D_MODEL = 12
+CHOICES: list[dict[str, Any]] = [
+    *(
+        {"position": position, "matrices": matrices, "input_norm": norm}
+        for position, matrices, norm in itertools.product(
+            ("concatenated", "added"), get_args(Matrices), (True, False)
+        )
+    ),
+    {"attention_scale": "d_model"},
+    {"attention_scale": "d_model", "matrices": "full"},
+    {"layer_norm": "released"},
+    {"position_table": "sinusoidal"},
+    {"position_table": "sinusoidal", "position": "added", "matrices": "full"},
+]
 
 
-def rows_of(lengths: list[int], width: int, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
+def rows_of(width: int) -> Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(sum(LENGTHS), width, generator=generator, dtype=torch.float64)
 
 
-def attention() -> SelfAttention:
-    module = self_attention(2 * WIDTH).double()
-    randomise(module, seed=1)
-    return module
+def test_encoders_are_layers_over_content_and_position() -> None:
+    layout = layout_of(LENGTHS)
+    for choices, layers in itertools.product(CHOICES, (0, 1, 3)):
+        module = attention_encoder(D_MODEL, layers=layers, **choices).double()
+        randomise(module, seed=3)
+        content = rows_of(module.content_width)
+        divisor = math.sqrt(D_MODEL) if choices.get("attention_scale") == "d_model" else None
+        expected = plain.encoder(module, content, LENGTHS, divisor)
+        found = module(content, layout)
+        torch.testing.assert_close(found, expected, atol=1e-11, rtol=0, msg=str(choices))
+        # By the kernels, of what they compute.
+        found = module.float()(content.float(), layout).double()
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=0, msg=str(choices))
 
 
 def layer(**dropout: float) -> EncoderLayer:
-    module = encoder_layer(2 * WIDTH, **dropout).double()
+    module = encoder_layer(D_MODEL, **dropout).double()
     randomise(module, seed=2)
     return module
-
-
-def encoder(layers: int) -> AttentionEncoder:
-    module = attention_encoder(2 * WIDTH, layers=layers).double()
-    randomise(module, seed=3)
-    return module
-
-
-def run(module: nn.Module, rows: Tensor, layout: Ragged) -> Tensor:
-    result: Tensor = module(rows, layout)
-    return result
-
-
-def test_attention_adds_both_products_before_one_softmax() -> None:
-    module, rows = attention(), rows_of(LENGTHS, 2 * WIDTH)
-    found = run(module, rows, layout_of(LENGTHS))
-    expected = plain.attention(module, array(rows), LENGTHS)
-    assert np.abs(expected).max() > 0.1
-    np.testing.assert_allclose(array(found), expected, atol=1e-12)
 
 
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
@@ -69,10 +74,10 @@ def test_attention_dropout_is_drawn_for_each_weight() -> None:
     rows = torch.cat((torch.eye(n), torch.zeros(n, n)), dim=1).double()
     layout = layout_of([n])
     torch.manual_seed(0)
-    weights = run(module, rows, layout)[:, :n]
+    weights = module(rows, layout)[:, :n]
     np.testing.assert_allclose(sorted(set(array(weights).ravel())), [0, 1 / n / (1 - p)])
     assert len({tuple(row) for row in weights.tolist()}) > 1  # not one mask for all queries
-    np.testing.assert_allclose(array(run(module.eval(), rows, layout)[:, :n]), 1 / n)
+    np.testing.assert_allclose(array(module.eval()(rows, layout)[:, :n]), 1 / n)
 
 
 @pytest.mark.parametrize(("matrices", "parts"), [("factored", 2), ("full", 1)])
@@ -116,30 +121,44 @@ def assert_sentence_mask(before: Tensor, after: Tensor) -> None:
 
 def test_dropout_is_shared_by_a_sentence() -> None:
     module, layout = layer(residual_dropout=0.5), layout_of(LENGTHS)
-    rows = rows_of(LENGTHS, 2 * WIDTH)
+    rows = rows_of(D_MODEL)
     attended, contracted = Tap(module.attention), Tap(module.contract)
     first, second = Tap(module.attention_norm), Tap(module.feed_forward_norm)
     torch.manual_seed(0)
-    run(module, rows, layout)
+    module(rows, layout)
     assert_sentence_mask(attended.output, first.input - rows)
     assert_sentence_mask(contracted.output, second.input - first.output)
     module = layer(relu_dropout=0.5)
     expanded, contracted = Tap(module.expand), Tap(module.contract)
     torch.manual_seed(0)
-    run(module, rows_of(LENGTHS, 2 * WIDTH), layout)
+    module(rows_of(D_MODEL), layout)
     assert_sentence_mask(expanded.output.relu(), contracted.input)
 
 
-@pytest.mark.parametrize("layers", [0, 1, 3])
-def test_encoder_stacks_layers_over_content_and_position(layers: int) -> None:
-    module, content = encoder(layers), rows_of(LENGTHS, WIDTH)
-    found = module(content, layout_of(LENGTHS))
-    expected = plain.encoder(module, array(content), LENGTHS)
-    np.testing.assert_allclose(array(found), expected, atol=1e-11)
+# Norms of the released code --------------------------------------------------------------
 
 
-def test_gradients_of_the_encoder_are_right() -> None:
-    module = encoder(layers=1)
-    lengths = [3, 1]
-    content = rows_of(lengths, WIDTH).requires_grad_()
-    assert torch.autograd.gradcheck(lambda rows: module(rows, layout_of(lengths)), (content,))
+def test_gradients_of_released_norms_are_right_and_finite() -> None:
+    module = ReleasedLayerNorm(5).double()
+    randomise(module, seed=1)
+    rows = torch.randn(3, 5, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    assert torch.autograd.gradcheck(module, (rows.requires_grad_(),))
+    equal = torch.full((1, 5), 7.0, dtype=torch.float64, requires_grad=True)
+    result = module(equal)
+    assert torch.equal(result[0], module.bias)
+    result.square().sum().backward()
+    assert equal.grad.isfinite().all()
+
+
+def test_the_result_of_released_norms_is_not_rounded_to_bfloat16() -> None:
+    rows = torch.randn(3, 8, generator=torch.Generator().manual_seed(4)).bfloat16()
+    module = ReleasedLayerNorm(8)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = module(rows)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, module(rows.float()))
+
+
+def test_a_single_feature_has_no_unbiased_deviation() -> None:
+    with pytest.raises(ValueError, match="width is 1; an unbiased deviation needs 2 features"):
+        ReleasedLayerNorm(1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import math
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from spmrl_bench.errors import UnsupportedError
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask, SelfAttention
+from tests.nn import plain
 from tests.nn.built import attention_encoder, recurrent_encoder, self_attention
 from tests.nn.plain import layout_of, randomise
 
@@ -37,31 +37,6 @@ def rows_of(width: int) -> Tensor:
     return torch.randn(sum(LENGTHS), width, generator=generator, dtype=torch.float64)
 
 
-def weights_by_hand(module: SelfAttention, rows: Tensor, limit: AttentionMask) -> Tensor:
-    """Attention of one sentence in plain loops, ``[n, d_model]``."""
-    n = len(rows)
-    heads = module.project.to_heads(rows, 3 * HEADS).view(n, 3, HEADS, D_KV)
-    half = D_KV // 2
-    results = torch.zeros(n, HEADS, D_KV, dtype=torch.float64)
-    ends = {0, 1, n - 2, n - 1}
-    for h in range(HEADS):
-        for i in range(n):
-            logits = {}
-            for j in range(n):
-                near = limit.window is None or abs(i - j) <= limit.window
-                if near or (limit.relaxed and (i in ends or j in ends)):
-                    query, key = heads[i, 0, h], heads[j, 1, h]
-                    total = torch.zeros((), dtype=torch.float64)
-                    if limit.content:
-                        total = total + query[:half] @ key[:half]
-                    if limit.position:
-                        total = total + query[half:] @ key[half:]
-                    logits[j] = (total / math.sqrt(D_KV)).exp()
-            for j, weight in logits.items():
-                results[i, h] += weight / sum(logits.values()) * heads[j, 2, h]
-    return module.output.from_heads(results)
-
-
 def test_limits_by_hand() -> None:
     """Of both products, of either and of none, with windows up to the whole sentence."""
     module, rows = attention(), rows_of(D_MODEL)
@@ -69,10 +44,9 @@ def test_limits_by_hand() -> None:
     windows = [(None, False), (0, False), (2, False), (3, True), (11, True), (12, False)]
     for counts, window in itertools.product(counting, windows):
         limit = AttentionMask(*counts, *window)
-        found = module(rows, layout_of(LENGTHS), limit).split(LENGTHS)
-        for given, result in zip(rows.split(LENGTHS), found, strict=True):
-            expected = weights_by_hand(module, given, limit)
-            torch.testing.assert_close(result, expected, atol=1e-12, rtol=0, msg=str(limit))
+        found = module(rows, layout_of(LENGTHS), limit)
+        expected = plain.attention(module, rows, LENGTHS, limit=limit)
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=0, msg=str(limit))
 
 
 @pytest.mark.parametrize("window", [0, 1, 3])
@@ -80,13 +54,9 @@ def test_a_relaxed_window_by_its_definition(window: int) -> None:
     """For every length: START, the first word, the last word and STOP, as they overlap or not."""
     lengths = list(range(1, 13))
     layout = layout_of(lengths)
-    seen = AttentionMask(window=window, relaxed=True).pairs(layout)[:, 0]
-    for n, found in zip(lengths, seen, strict=True):
-        ends = {0, 1, n - 2, n - 1}
-        expected = [
-            [abs(i - j) <= window or i in ends or j in ends for j in range(n)] for i in range(n)
-        ]
-        assert found[:n, :n].tolist() == expected
+    limit = AttentionMask(window=window, relaxed=True)
+    for n, found in zip(lengths, limit.pairs(layout)[:, 0], strict=True):
+        assert torch.equal(found[:n, :n], plain.seen(limit, n))
         assert not found[:, n:].any()  # what lies beyond a sentence is seen by nobody
 
 

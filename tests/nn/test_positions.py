@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from pydantic import ValidationError
@@ -14,11 +13,11 @@ from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask
-from spmrl_bench.nn.layers import Matrices, SinusoidalPositions
+from spmrl_bench.nn.layers import SinusoidalPositions
 from tests import twins
 from tests.nn import plain
 from tests.nn.built import attention_config, attention_encoder
-from tests.nn.plain import array, layout_of, randomise
+from tests.nn.plain import layout_of, randomise
 
 LENGTHS = [3, 9, 1, 6]
 D_MODEL, D_KV, PLACES = 12, 4, 9
@@ -59,20 +58,6 @@ def test_a_fixed_table_is_neither_trained_nor_saved() -> None:
     assert counts[0] - counts[1] == PLACES * D_MODEL // 2
 
 
-@pytest.mark.parametrize(
-    ("position", "matrices"), list(itertools.product(("concatenated", "added"), get_args(Matrices)))
-)
-def test_a_fixed_table_stands_where_a_learned_one_does(position: str, matrices: Matrices) -> None:
-    fixed = encoder(position=position, matrices=matrices, position_table="sinusoidal")
-    learned = encoder(position=position, matrices=matrices)
-    width = fixed.content_width
-    learned.load_state_dict({**fixed.state_dict(), "positions.weight": fixed.positions.weight})
-    content, layout = rows_of(width), layout_of(LENGTHS)
-    expected = learned(content, layout)
-    # A buffer of float32 numbers stays what it is when the encoder becomes double.
-    torch.testing.assert_close(fixed(content, layout), expected, atol=1e-5, rtol=0)
-
-
 @twins.needs_kernel("encoder")
 def test_the_kernels_take_a_fixed_table() -> None:
     """With gradients and without; the table itself has none."""
@@ -95,11 +80,11 @@ def test_position_only_attention_by_hand() -> None:
     module = encoder(3, **ADDED, position_only_layers=only)
     content, layout = rows_of(D_MODEL), layout_of(LENGTHS)
     places = [place for n in LENGTHS for place in range(n)]
-    position = array(module.positions.weight)[places]
-    rows = np.array([plain.layer_norm(row, module.input_norm) for row in array(content) + position])
+    position = module.positions.weight[places]
+    rows = plain.layer_norm(content + position, module.input_norm)
     for number, layer in enumerate(module.layers):
         rows = plain.layer(layer, rows, LENGTHS, position if number in only else None)
-    np.testing.assert_allclose(array(module(content, layout)), rows, atol=1e-11)
+    torch.testing.assert_close(module(content, layout), rows, atol=1e-11, rtol=0)
 
 
 def test_position_only_layers_have_windows_and_gradients() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -9,11 +10,10 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn import kernels
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
 from spmrl_bench.nn.scorers.spans import fenceposts
-from tests import twins
+from tests.nn import plain
 from tests.nn.built import recurrent_encoder
 from tests.nn.plain import layout_of
 
@@ -32,63 +32,13 @@ def content(lengths: list[int] = LENGTHS, width: int = D_MODEL) -> Tensor:
     return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
-def one_direction(layer: RecurrentLayer, suffix: str, rows: list[Tensor]) -> list[Tensor]:
-    """States after each row, in reading order."""
-    half = D_MODEL // 2
-    state, memory, found = torch.zeros(half).double(), torch.zeros(half).double(), []
-    weights = dict(layer.named_parameters())
-    for row in rows:
-        given = weights[f"weight_ih_l0{suffix}"] @ row + weights[f"bias_ih_l0{suffix}"]
-        carried = weights[f"weight_hh_l0{suffix}"] @ state + weights[f"bias_hh_l0{suffix}"]
-        if isinstance(layer, torch.nn.LSTM):
-            enter, keep, fresh, leave = (given + carried).chunk(4)
-            memory = keep.sigmoid() * memory + enter.sigmoid() * fresh.tanh()
-            state = leave.sigmoid() * memory.tanh()
-        else:
-            reset, update = (given + carried)[: 2 * half].sigmoid().chunk(2)
-            fresh = (given[2 * half :] + reset * carried[2 * half :]).tanh()
-            state = (1 - update) * fresh + update * state
-        found.append(state)
-    return found
-
-
-#: Content as wide as tokens, narrower and wider.
-every_width = pytest.mark.parametrize("width", [D_MODEL, 3, 11])
-
-
-@every_cell
-@every_width
-@pytest.mark.parametrize("layers", [1, 2])
-def test_states_by_hand(cell: str, layers: int, width: int) -> None:
-    module = encoder(cell, layers, d_content=width)
-    given_rows = content(width=width)
-    found = module(given_rows, layout_of(LENGTHS)).split(LENGTHS)
-    for rows, result in zip(given_rows.split(LENGTHS), found, strict=True):
-        given = list(rows)
-        for layer in module.layers:
-            forward = one_direction(layer, "", given)
-            backward = one_direction(layer, "_reverse", given[::-1])[::-1]
-            given = []
-            for f, b in zip(forward, backward, strict=True):
-                row = torch.empty(D_MODEL, dtype=torch.float64)
-                row[0::2], row[1::2] = f, b
-                given.append(row)
-        torch.testing.assert_close(result, torch.stack(given), atol=1e-12, rtol=0)
-
-
-@pytest.mark.skipif(kernels.load("recurrent") is None, reason="the kernels are not built")
-@every_cell
-@every_width
-@pytest.mark.parametrize("layers", [1, 2])
-def test_kernels_compute_the_encoder(cell: str, layers: int, width: int) -> None:
-    module, layout = encoder(cell, layers, d_content=width), layout_of(LENGTHS)
-    weights = list(module.named_parameters())
-    expected = twins.outcome(lambda rows: module(rows, layout), content(width=width), weights)
-    weights = list(module.float().named_parameters())
-    rows = content(width=width).float()
-    twins.assert_near(
-        twins.outcome(lambda rows: module(rows, layout), rows, weights), expected, 2e-5
-    )
+def test_states_by_hand() -> None:
+    """Of content as wide as tokens, narrower and wider."""
+    for cell, width, layers in itertools.product(("lstm", "gru"), (D_MODEL, 3, 11), (1, 2)):
+        module, rows = encoder(cell, layers, d_content=width), content(width=width)
+        expected = plain.recurrent(module, rows, LENGTHS)
+        found = module(rows, layout_of(LENGTHS))
+        torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
 
 
 @every_cell

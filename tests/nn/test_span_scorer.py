@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -12,7 +11,7 @@ from spmrl_bench.nn.scorers import spans
 from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
 from tests.nn import plain
 from tests.nn.built import span_scorer
-from tests.nn.plain import all_scores, array, randomise
+from tests.nn.plain import all_scores, randomise
 
 LABELS = 7
 SPANS = [(i, j) for i in range(6) for j in range(i + 1, 7)]
@@ -39,8 +38,9 @@ def test_fenceposts_join_first_halves_of_blocks_left_and_second_ones_right() -> 
     encoded = torch.randn(sum(lengths), 24, dtype=torch.float64)
     left = torch.tensor([0, 1, 2, 4, 5, 7, 8, 9, 10, 11])  # every token but the STOPs
     for block in (2, 6, 24):
-        expected = plain.fenceposts(array(encoded), lengths, block)
-        np.testing.assert_array_equal(array(fenceposts(encoded, left, block)), expected)
+        assert torch.equal(
+            fenceposts(encoded, left, block), plain.fenceposts(encoded, lengths, block)
+        )
 
 
 @pytest.mark.parametrize("norm", ["usual", "released"])
@@ -49,9 +49,9 @@ def test_all_scores_are_the_network_of_each_span(norm: str, posts: Tensor) -> No
     randomise(module, seed=4)
     found = all_scores(module, module.project(posts), START, END)
     assert found.shape == (len(SPANS), LABELS - 1)  # the empty label has no score
-    for row, (i, j) in zip(array(found), SPANS, strict=True):
-        expected = plain.span_scores(module, array(posts[i]), array(posts[j]))
-        np.testing.assert_allclose(row, expected, atol=1e-12)
+    for row, (i, j) in zip(found, SPANS, strict=True):
+        expected = plain.span_scores(module, posts[i], posts[j])
+        torch.testing.assert_close(row, expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("rounded", [False, True])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -164,7 +164,6 @@ def files(draw: st.DrawFn) -> tuple[str, bytes, list[str], list[list[float]]]:
 
 
 @given(files())
-@settings(max_examples=150)
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, file: tuple[str, bytes, list[str], Any]
 ) -> None:
@@ -175,7 +174,6 @@ def test_what_is_written_is_read(
 
 
 @given(files(), st.data())
-@settings(max_examples=300)
 def test_damage_gives_vectors_or_an_error_with_its_place(
     tmp_path_factory: pytest.TempPathFactory,
     file: tuple[str, bytes, list[str], Any],

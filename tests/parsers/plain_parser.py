@@ -1,163 +1,71 @@
 """The parser once more, written as the paper has it, and nothing else.
 
 One sentence at a time, in float64, with the label scores of all spans: no batches, no packing,
-no kernels, no cells left out. It takes the weights of a parser by their names, so it shares
-none of its code; gradients are those of autograd, through every score.
+no kernels, no cells left out. It takes a copy of a parser for its weights, and shares none of its
+code; gradients are those of autograd, through every score.
 """
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
-from typing import Any
+from functools import cache
 
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.nn.encoders.attention import AttentionEncoder
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.trees import Tree
-from tests.builders import flat
+from tests.nn import plain
 
 Span = tuple[int, int]
 Node = tuple[int, int, int]
 """Start, end and label index of a node of a binarised tree."""
 
-WORD_START, WORD_STOP, START_CHARACTER, STOP_CHARACTER = 1, 2, 3, 4
-UNKNOWN, FIRST_WORD, FIRST_CHARACTER = 0, 3, 5
-
-
-def weights_of(parser: ChartParser) -> dict[str, Tensor]:
-    """The parser's weights in float64, each a leaf of its own."""
-    return {
-        name: weight.detach().double().requires_grad_()
-        for name, weight in parser.named_parameters()
-    }
+WORD_START, WORD_STOP, START_CHARACTER, STOP_CHARACTER, UNKNOWN = 1, 2, 3, 4, 0
 
 
 class PlainParser:
-    """Scores, trees and losses of single sentences."""
+    """Scores, trees and losses of single sentences, with the weights of a parser."""
 
-    def __init__(self, config: Any, vocabulary: Vocabulary, weights: Mapping[str, Tensor]) -> None:
-        self.config = SimpleNamespace(**flat(config))
-        self.vocabulary = vocabulary
-        self.weights = weights
-        self._forms: dict[tuple[int, ...], Tensor] = {}
+    def __init__(self, parser: ChartParser) -> None:
+        self.parser = copy.deepcopy(parser).double()
+        self.vocabulary = parser.vocabulary
+        self.form = cache(self._form)
 
-    # ---- layers --------------------------------------------------------------------------
+    def _form(self, characters: tuple[int, ...]) -> Tensor:
+        return plain.char_lstm(self.parser.lexical["charlstm"], characters)
 
-    def _norm(self, name: str, row: Tensor) -> Tensor:
-        centred = row - row.mean(-1, keepdim=True)
-        deviation = (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
-        return centred / deviation * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
-
-    def _form(self, characters: Sequence[int]) -> Tensor:
-        """Last states of an LSTM read forwards and of one read backwards."""
-        key = tuple(characters)
-        if key not in self._forms:
-            ends = []
-            for suffix, letters in (("", key), ("_reverse", key[::-1])):
-                w_in, w_state, b_in, b_state = (
-                    self.weights[f"lexical.charlstm.lstm.{part}_l0{suffix}"]
-                    for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-                )
-                state = memory = torch.zeros(w_state.shape[1], dtype=torch.float64)
-                for letter in letters:
-                    vector = self.weights["lexical.charlstm.embedding.weight"][letter]
-                    enter, keep, new, leave = (
-                        w_in @ vector + b_in + w_state @ state + b_state
-                    ).chunk(4)
-                    memory = keep.sigmoid() * memory + enter.sigmoid() * new.tanh()
-                    state = leave.sigmoid() * memory.tanh()
-                ends.append(state)
-            self._forms[key] = torch.cat(ends)
-        return self._forms[key]
-
-    def _content(self, words: Sequence[str], unknown: Sequence[bool]) -> Tensor:
+    def content(self, words: Sequence[str]) -> Tensor:
         """The content half of START, the words and STOP."""
-        ids = self.vocabulary.character_ids
+        lexical, ids = self.parser.lexical, self.vocabulary.character_ids
         spelt = [[START_CHARACTER] * 3]
         spelt += [[ids.get(character, UNKNOWN) for character in word] for word in words]
         spelt += [[STOP_CHARACTER] * 3]
-        word_ids = [
-            UNKNOWN if hidden else self.vocabulary.word_ids.get(word, UNKNOWN)
-            for word, hidden in zip(words, unknown, strict=True)
-        ]
-        rows = []
-        for letters, word in zip(spelt, [1, *word_ids, 2], strict=True):
-            row = torch.zeros(self.config.d_model // 2, dtype=torch.float64)
-            if "charlstm" in self.config.lexical:
-                row = row + self._form([WORD_START, *letters, WORD_STOP])
-            if "word" in self.config.lexical:
-                row = row + self.weights["lexical.word.embedding.weight"][word]
-            rows.append(row)
-        return torch.stack(rows)
-
-    def _linear(self, name: str, rows: Tensor) -> Tensor:
-        """Content and position each through its own matrix."""
-        halves = []
-        for part, half in zip(("content", "position"), rows.chunk(2, dim=1), strict=True):
-            half = half @ self.weights[f"{name}.{part}.weight"].T
-            if f"{name}.{part}.bias" in self.weights:
-                half = half + self.weights[f"{name}.{part}.bias"]
-            halves.append(half)
-        return torch.cat(halves, dim=1)
-
-    def _attention(self, name: str, rows: Tensor) -> Tensor:
-        heads, half = self.config.heads, self.config.d_kv // 2
-        content, position = self._linear(f"{name}.project", rows).chunk(2, dim=1)
-        mixed: list[list[Tensor]] = [[], []]
-        for head in range(heads):
-            (q_c, k_c, v_c), (q_p, k_p, v_p) = (
-                [
-                    side[:, (part * heads + head) * half : (part * heads + head + 1) * half]
-                    for part in range(3)
-                ]
-                for side in (content, position)
-            )
-            logits = (q_c @ k_c.T + q_p @ k_p.T) / math.sqrt(self.config.d_kv)
-            weights = logits.exp() / logits.exp().sum(dim=1, keepdim=True)
-            mixed[0].append(weights @ v_c)
-            mixed[1].append(weights @ v_p)
-        return self._linear(f"{name}.output", torch.cat([*mixed[0], *mixed[1]], dim=1))
-
-    def _encoded(self, words: Sequence[str], unknown: Sequence[bool]) -> Tensor:
-        content = self._content(words, unknown)
-        position = self.weights["encoder.positions.weight"][: len(content)]
-        rows = self._norm("encoder.input_norm", torch.cat((content, position), dim=1))
-        for number in range(self.config.layers):
-            layer = f"encoder.layers.{number}"
-            attended = self._attention(f"{layer}.attention", rows)
-            rows = self._norm(f"{layer}.attention_norm", rows + attended)
-            hidden = self._linear(f"{layer}.expand", rows).clamp(min=0)
-            contracted = self._linear(f"{layer}.contract", hidden)
-            rows = self._norm(f"{layer}.feed_forward_norm", rows + contracted)
+        word_ids = [1, *(self.vocabulary.word_ids.get(word, UNKNOWN) for word in words), 2]
+        rows = torch.zeros(len(spelt), self.parser.config.d_content, dtype=torch.float64)
+        if "charlstm" in lexical:
+            forms = [self.form((WORD_START, *letters, WORD_STOP)) for letters in spelt]
+            rows = rows + torch.stack(forms)
+        if "word" in lexical:
+            rows = rows + lexical["word"].embedding.weight[word_ids]
         return rows
 
-    # ---- scores, trees, loss -------------------------------------------------------------
-
-    def scores(self, words: Sequence[str], unknown: Sequence[bool] | None = None) -> Tensor:
-        """Scores ``[n, n + 1, labels]`` of every label of every span; -inf where none is.
-
-        Args:
-            unknown: which words count as unknown; none by default.
-        """
-        n = len(words)
-        encoded = self._encoded(words, unknown or [False] * n)
-        posts = [torch.cat((encoded[k, 0::2], encoded[k + 1, 1::2])) for k in range(n + 1)]
-        rows = []
-        for i in range(n):
-            for j in range(n + 1):
-                if j <= i:
-                    rows.append(torch.full((len(self.vocabulary.labels),), -math.inf).double())
-                    continue
-                hidden = self.weights["scorer.first.weight"] @ (posts[j] - posts[i])
-                hidden = self._norm("scorer.norm", hidden + self.weights["scorer.first.bias"])
-                scores = self.weights["scorer.second.weight"] @ hidden.clamp(min=0)
-                scores = scores + self.weights["scorer.second.bias"]
-                rows.append(torch.cat((torch.zeros(1, dtype=torch.float64), scores)))
-        return torch.stack(rows).view(n, n + 1, -1)
+    def scores(self, words: Sequence[str]) -> Tensor:
+        """Scores ``[n, n + 1, labels]`` of every label of every span; -inf where none is."""
+        n, scorer = len(words), self.parser.scorer
+        encoder = self.parser.encoder
+        attentive = isinstance(encoder, AttentionEncoder)
+        stack = plain.encoder if attentive else plain.recurrent
+        encoded = stack(encoder, self.content(words), [n + 2])
+        posts = plain.fenceposts(encoded, [n + 2])
+        table = torch.full((n, n + 1, len(self.vocabulary.labels)), -math.inf).double()
+        start, end = torch.triu_indices(n, n + 1, offset=1)
+        table[start, end, 0] = 0
+        table[start, end, 1:] = plain.span_scores(scorer, posts[start], posts[end])
+        return table
 
     def tree(self, scores: Tensor, gold: Mapping[Span, int] | None = None) -> list[Node]:
         """The best binarised tree in pre-order; with ``gold``, a wrong label is worth one more."""
@@ -174,8 +82,7 @@ class PlainParser:
                 first = 1 if width == n else 0  # the whole sentence has a label
                 label = max(range(first, len(labels)), key=lambda k: (labels[k], -k))
                 inner, split = max(
-                    ((best[i, k][0] + best[k, j][0], -k) for k in range(i + 1, j)),
-                    default=(0.0, 0),
+                    ((best[i, k][0] + best[k, j][0], -k) for k in range(i + 1, j)), default=(0.0, 0)
                 )
                 best[i, j] = (labels[label] + inner, label, -split)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,9 +35,8 @@ TRAINING = (
 )
 
 
-@pytest.mark.parametrize(
-    ("brackets", "whole", "body", "inner"),
-    [
+def test_labels_that_are_counted() -> None:
+    for brackets, whole, body, inner in [
         (TRAINING, ["TOP", "S"], [], ["NP"]),  # the most frequent chains
         (["(S (t a) (X (t b) (X (t c) (t d))))"], ["S"], [], ["X"]),  # a suffix is not the whole
         # A sentence of one word counts as whole.
@@ -47,12 +45,8 @@ TRAINING = (
         (["(B (Y (t a)) (t b))", "(A (X (t a)) (t b))"], ["B"], [], ["Y"]),
         (["(TOP (S (NP (N a)) (V b)) (. .))"], ["TOP"], ["S"], ["NP"]),
         ([], [], [], []),
-    ],
-)
-def test_labels_that_are_counted(
-    brackets: list[str], whole: list[str], body: list[str], inner: list[str]
-) -> None:
-    assert branching(*brackets).counted == {"whole": whole, "body": body, "inner": inner}
+    ]:
+        assert branching(*brackets).counted == {"whole": whole, "body": body, "inner": inner}
 
 
 def test_every_suffix_of_the_body_is_a_constituent() -> None:

@@ -63,7 +63,7 @@ def test_every_choice_makes_another_encoder() -> None:
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
-    check_learnt_and_loaded(tiny(**choices), tmp_path, 30, 0.6)
+    check_learnt_and_loaded(tiny(**choices), tmp_path)
 
 
 def test_settings_reach_the_encoder() -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +12,14 @@ import pytest
 import torch
 
 from spmrl_bench.errors import TokensError, TreeError
-from spmrl_bench.nn.vocabulary import UNK
 from spmrl_bench.parsers import session
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
-from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
 from tests.builders import TREES, config, learn, tiny
-from tests.parsers.examples import WORDS, batch_of, lively, random_sentences, trees_of
-
-
-def posts_of(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> torch.Tensor:
-    batch = batch_of(parser, indexer, sentences)
-    return parser.scorer.projected_posts(parser.encode(batch), batch.layout)
-
-
-def test_inputs_know_words_by_what_they_read() -> None:
-    for inputs in (("charlstm",), ("word", "charlstm")):
-        parser = tiny(lexical=inputs).double()
-        indexer = parser.indexer()
-        sentence = indexer.sentence(["the", "dog", "barks"])
-        unknown = replace(sentence, words=sentence.words * 0)
-        changed = indexer.sentence(["the", "dog", "bark"])
-        expected = posts_of(parser, indexer, [sentence])
-        assert torch.equal(posts_of(parser, indexer, [unknown]), expected) == ("word" not in inputs)
-        assert not torch.allclose(posts_of(parser, indexer, [changed]), expected)
-
-
-def test_parsing_replaces_unseen_words_only() -> None:
-    parser = lively()
-    seen: list[int] = []
-    parser.lexical.register_forward_pre_hook(lambda _, given: seen.extend(given[0].words.tolist()))
-    list(parser.parse([[*WORDS[:10], "zebra"]] * 20))
-    ids = parser.vocabulary.word_ids
-    assert seen == [1, *(ids[word] for word in WORDS[:10]), UNK, 2] * 20
-
+from tests.parsers.examples import lively, random_sentences, trees_of
 
 # ---- parse -----------------------------------------------------------------------------
 
@@ -154,11 +124,8 @@ def test_unary_chains_are_written_out() -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"lexical": ("charlstm",)},
         {"lexical": ("charlstm",), "position": "added", "matrices": "full"},
         {"lexical": ("word", "charlstm")},
-        {"encoder": "lstm"},
-        {"encoder": "gru"},
     ],
 )
 def test_a_small_treebank_is_learnt_by_heart(changes: dict[str, Any], tmp_path: Path) -> None:

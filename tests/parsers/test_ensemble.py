@@ -21,7 +21,7 @@ from spmrl_bench.trees import Parse
 from tests.builders import TREES, config
 from tests.chart.enumeration import best_tree, label_table, spans
 from tests.parsers.examples import lively
-from tests.parsers.plain_parser import PlainParser, weights_of
+from tests.parsers.plain_parser import PlainParser
 
 WORDS = sorted({word for tree in TREES for word in tree.words})
 
@@ -47,6 +47,7 @@ def members() -> list[ChartParser]:
         member(2, lexical=("charlstm",), d_model=16, heads=1, layers=1),
         member(3, position="added", matrices="full", lexical=("word",)),
         member(4, encoder="lstm", d_char=4),
+        member(5, label_attention=True, label_d_kv=8, label_d_proj=6, label_heads=3),
     ]
 
 
@@ -81,7 +82,7 @@ def plain_constituents(
     n, labels = len(words), parsers[0].vocabulary.labels
     table = np.zeros((len(spans(n)), len(labels) - 1))
     for parser in parsers:
-        scores = PlainParser(parser.config, parser.vocabulary, weights_of(parser)).scores(words)
+        scores = PlainParser(parser).scores(words)
         columns = [parser.vocabulary.labels.index(label) for label in labels[1:]]
         rows = [scores[i, j, columns].tolist() for i, j in spans(n)]
         table += np.array(rows) / len(parsers)

@@ -67,10 +67,10 @@ def heads_of(parses: Sequence[Parse]) -> list[list[int]]:
 
 @pytest.mark.parametrize("build", [joint, biaffine])
 def test_a_parser_learns_its_training_sentences(build: Any, sentences: list[Parse]) -> None:
-    examples = [each for each in sentences if len(each) < 12][:12]
+    examples = [each for each in sentences if len(each) < 10][:6]
     parser = build(examples)
-    losses = learn(parser, examples, 200)
-    assert losses[-1] < losses[0] / 20
+    losses = learn(parser, examples, 100)
+    assert losses[-1] < losses[0] / 10
     found = list(parser.parse(words_of(examples)))
     assert heads_of(found) == heads_of(examples)
     for one, other in zip(found, examples, strict=True):
@@ -134,7 +134,7 @@ def test_a_second_root_is_moved_and_learnt_with_its_relation() -> None:
     tree = parse_brackets("(S (A x) (B y) (C z))")
     two = DependencyTree.build(tree.words, tree.tags, heads, relations, roots="several")
     parser = joint([example := Parse.of(tree, two)])
-    assert learn(parser, [example], 60)[-1] < 1
+    assert learn(parser, [example], 40)[-1] < 1
     (found,) = parser.parse([example.words])
     assert found.dependencies.heads.tolist() == [3, 1, 0]
     assert found.dependencies.relations == ("root", "a", "root")
@@ -156,6 +156,7 @@ def test_constituents_and_dependencies_agree_whatever_the_scores(sentences: list
 
 def test_lambda_weighs_spans_against_arcs(sentences: list[Parse]) -> None:
     """With spans alone arcs do not change the trees, with arcs alone labels not the heads."""
+    sentences = sentences[:20]
     parser = shaken(joint(sentences))
 
     def parses(weight: float) -> list[Parse]:

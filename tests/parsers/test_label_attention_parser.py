@@ -7,23 +7,19 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads, SplitLinear
 from spmrl_bench.nn.layers import FactoredLinear, FullLinear
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.parse import Parse
 from tests.builders import TREES, config, flat, tiny
-from tests.parsers.examples import check_learnt_and_loaded, losses_of
+from tests.parsers.examples import check_learnt_and_loaded
 
 ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
 LABELS = len(Vocabulary.of(map(Parse.of, TREES)).labels) - 1
-WORDS = [tree.words for tree in TREES]
 LEARNT: list[dict[str, Any]] = [
     {},
     {"label_queries": "matrices", "label_residual_dropout": 0.2},
@@ -52,38 +48,7 @@ def layer_of(parser: ChartParser) -> LabelAttention:
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
-    check_learnt_and_loaded(labelled(**choices), tmp_path, 12, 0.8)
-
-
-def test_a_small_treebank_is_learnt_by_heart() -> None:
-    parser = labelled(d_model=64, layers=1, label_feed_forward="none").train()
-    losses_of(parser, 90)
-    assert [parse.tree for parse in parser.parse(WORDS, [tree.tags for tree in TREES])] == TREES
-
-
-def test_batches_do_not_change_what_is_scored() -> None:
-    """In the released code heads and queries go astray between the sentences of a batch."""
-    parser = labelled(label_d_kv=16).double().eval()
-    with torch.no_grad():
-        for weight in layer_of(parser).heads.parameters():
-            weight.normal_(std=0.5)
-    indexer = parser.indexer()
-
-    def posts(sentences: list[Any]) -> Tensor:
-        pool = Pool([indexer.sentence(words) for words in sentences], indexer)
-        order, found = [], {}
-        forms = parser.form_vectors(indexer, pool.forms)
-        for group, batch in pool.batches(1000, parser.device, forms):
-            rows = parser.scorer.projected_posts(parser.encode(batch), batch.layout).split(
-                (batch.lengths + 1).tolist()
-            )
-            order += group
-            found.update(zip(group, rows, strict=True))
-        return torch.cat([found[k] for k in sorted(order)])
-
-    together = posts(WORDS)
-    alone = torch.cat([posts([words]) for words in WORDS])
-    torch.testing.assert_close(together, alone, atol=1e-12, rtol=0)
+    check_learnt_and_loaded(labelled(**choices), tmp_path)
 
 
 def test_the_layers_below_start_as_without_it() -> None:
@@ -98,11 +63,6 @@ def test_the_layers_below_start_as_without_it() -> None:
         assert torch.equal(weight, other.state_dict()[name]), name
     assert not [name for name in plain.state_dict() if "label" in name]
     assert plain.encoder.d_out == plain.config.d_model
-
-
-def test_members_of_an_ensemble_may_have_it() -> None:
-    members = [labelled(), tiny(seed=1), labelled(seed=2, label_heads=3)]
-    assert len(list(Ensemble(members).parse(WORDS))) == len(WORDS)
 
 
 # ---- settings --------------------------------------------------------------------------

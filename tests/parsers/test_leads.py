@@ -128,7 +128,7 @@ def _held(full: Tensor, some: Tensor, norm: Any) -> tuple[Tensor, Tensor]:
     for rows in (full, some):
         out = []
         for row, other in zip(full, rows, strict=True):
-            normal = torch.from_numpy(layer_norm(row.numpy(), norm))
+            normal = layer_norm(row, norm).detach()
             # What the norm divides by, from one of its features.
             k = int((row - row.mean()).abs().argmax())
             scale = (normal[k] - bias[k]) / (row[k] - row.sum() / width)

@@ -32,7 +32,7 @@ from tests.damage import forget_digest
 from tests.laboratory import train_config
 from tests.nn.built import attention_encoder
 from tests.parsers.examples import batch_of
-from tests.parsers.plain_parser import PlainParser, weights_of
+from tests.parsers.plain_parser import PlainParser
 from tests.training.trainers import TRAIN_TREES, break_off, make_trainer
 
 UNFACTORED = {"position": "added", "matrices": "full", "lexical": ("charlstm",)}
@@ -94,10 +94,10 @@ def test_the_states_of_the_forward_lstm_are_in_the_forward_half() -> None:
     """With the code's halves, none of those of the backward one are; the paper's even features
     have both, which no other order of the features makes the same."""
     parser = characters_only("first")
-    plain = PlainParser(parser.config, parser.vocabulary, weights_of(parser))
+    plain = PlainParser(parser)
     ids = parser.vocabulary.character_ids
     spelt = [[3] * 3, *([ids[character] for character in word] for word in WORDS)]
-    states = [plain._form([1, *letters, 2]) for letters in spelt]
+    states = [plain.form((1, *letters, 2)) for letters in spelt]
     expected = torch.stack([state[: len(state) // 2] for state in states])
     torch.testing.assert_close(forward_halves(parser), expected)
 

@@ -61,9 +61,9 @@ def crossing() -> list[Parse]:
 
 
 def test_training_sentences_are_learnt_by_heart(sentences: list[Parse]) -> None:
-    examples = [*sentences[:6], *crossing()]
+    examples = [*sorted(sentences, key=len)[:3], *crossing()]
     parser = parser_of(examples)
-    losses = learn(parser, examples, 250, 0.02, decay=True)
+    losses = learn(parser, examples, 150, 0.02, decay=True)
     assert losses[-1] < losses[0] / 20
     found = list(parser.parse(words_of(examples)))
     for one, other in zip(found, examples, strict=True):
@@ -75,7 +75,7 @@ def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     examples = crossing()
     parser = parser_of(examples, nonprojective="projectivise")
     assert not any("↑" in name for name in parser.names)
-    learn(parser, examples, 150, 0.02, decay=True)
+    learn(parser, examples, 30, 0.02, decay=True)
     found = [parse.dependencies for parse in parser.parse(words_of(examples))]
     assert all(tree is not None and not nonprojective_words(tree.heads.tolist()) for tree in found)
     marked = parser_of(examples)

@@ -11,11 +11,8 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
-
-from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.formats import FORMATS
@@ -31,7 +28,7 @@ from spmrl_bench.trees.graph import (
 )
 
 #: How deep a tree, and how long a row of mistakes, every reader must bear.
-DEEP = 20_000
+DEEP = 5_000
 
 Read = Callable[..., Iterator[Any]]
 
@@ -83,8 +80,6 @@ class TextFormat(FormatCase):
     """A format of brackets, or like brackets."""
 
     sample: str  # a file without mistakes, its lines ended by \n
-    pieces: str  # characters that mean something in the format
-    options: Sequence[Mapping[str, Any]] = ({},)  # with which a damaged sample is read
     layouts: Sequence[tuple[str, Sequence[str]]]  # texts, and their trees as lines of brackets
     malformed: Sequence[tuple[str, str, str]]  # texts, place of the error and a word of it
     broken: Broken  # mistakes cost nothing but their own trees
@@ -110,8 +105,6 @@ class SentenceFormat(FormatCase):
     deep: tuple[str, Sequence[str]] | None = None  # nodes below each other, and their labels
     head: str = ""  # before the sentences of a file
     tail: str = ""  # behind them
-    damage: str = ""  # a file to damage; the default has two good sentences
-    to_tree: Callable[[Any], Any] = attrgetter("tree")
 
     def file(self, *sentences: str) -> str:
         """A file of sentences."""
@@ -184,16 +177,3 @@ def ways_of_xml(text: str, declared: str) -> dict[str, bytes]:
         "utf-16": declaring("UTF-16").encode("utf-16"),
         "latin-1": declaring("ISO-8859-1").replace("&#246;", "ö").encode("latin-1"),
     }
-
-
-@st.composite
-def damaged(draw: st.DrawFn, data: bytes, pieces: str = "") -> bytes:
-    """The bytes with up to eight places cut out, doubled, or replaced by pieces of the format."""
-    special = '\t\n\r 07#"<>/' + pieces
-    for _ in range(draw(st.integers(1, 8))):
-        start = draw(st.integers(0, len(data)))
-        end = start + draw(st.integers(0, 12))
-        text = st.text(special, max_size=4).map(str.encode)
-        new = draw(st.one_of(text, st.just(data[start:end] * 2), st.just(b"\xff")))
-        data = data[:start] + new + data[end:]
-    return data

@@ -106,7 +106,6 @@ ALPINO = SentenceFormat(
         + "</alpino_ds>",
         ["c"] * 5000,
     ),
-    to_tree=to_whole_tree,
     recognised=(
         HEAD + SENTENCE,
         "<treebank>\r\n<alpino_ds id='1'",

@@ -48,7 +48,6 @@ MALFORMED = [
 BRACKETED_WORDS = TextFormat(
     name="bracketed-words",
     sample=INDONESIAN + "15a\t(S (NN (a)))\n",
-    pieces="() \n\t*0a",
     layouts=LAYOUTS,
     malformed=MALFORMED,
     broken=Broken(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import random
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -25,7 +26,7 @@ from spmrl_bench.readers.brackets import (
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import write_brackets
 from tests.conftest import shared_data
-from tests.readers.cases import damaged
+from tests.readers.test_fuzz import damaged
 from tests.timing import takes_linear_time
 from tests.trees.strategies import trees
 
@@ -242,30 +243,32 @@ def unclosed(trees: list[str], less: int, more: int | None) -> str:
     return "\n".join(trees) + "\n"
 
 
-@pytest.mark.parametrize("more", [13, 40, None])
-@pytest.mark.parametrize("tree", [FLAT, INDENTED, WRAPPED])
-def test_an_unclosed_tree_costs_itself_only(tree: str, more: int | None) -> None:
-    height = tree.count("\n") + 1
-    text = unclosed(many(tree, 50), 11, more)
-    found, errors = read(text)
-    assert [one.words[1] for one in found] == [f"dog{k}" for k in range(1, 51) if k != 11]
-    assert errors[0].startswith(f"f:{10 * height + 1}:1: sentence 11: ")
-    assert "not closed before the next bracket that begins a line" in errors[0]
-    assert [error.split(":")[1] for error in errors[1:]] == ([str(more * height)] if more else [])
-    before, message = outcome(read_brackets(text, path="f"))
-    assert (len(before), message) == (10, errors[0])
+def test_an_unclosed_tree_costs_itself_only() -> None:
+    for more in [13, 40, None]:
+        for tree in [FLAT, INDENTED, WRAPPED]:
+            height = tree.count("\n") + 1
+            text = unclosed(many(tree, 50), 11, more)
+            found, errors = read(text)
+            assert [one.words[1] for one in found] == [f"dog{k}" for k in range(1, 51) if k != 11]
+            assert errors[0].startswith(f"f:{10 * height + 1}:1: sentence 11: ")
+            assert "not closed before the next bracket that begins a line" in errors[0]
+            assert [error.split(":")[1] for error in errors[1:]] == (
+                [str(more * height)] if more else []
+            )
+            before, message = outcome(read_brackets(text, path="f"))
+            assert (len(before), message) == (10, errors[0])
 
 
-@pytest.mark.parametrize("outer", ["", "TOP", "ROOT"])
-def test_an_outer_bracket_is_evidence_enough(outer: str) -> None:
+def test_an_outer_bracket_is_evidence_enough() -> None:
     """Even in a file of three trees, which its first one takes in; without one it is one tree."""
-    given_trees = [f"({outer} {tree})" for tree in many(FLAT, 3)]
-    assert len(read("\n".join(given_trees))[0]) == 3
-    found, errors = read(unclosed(given_trees, 1, 3))
-    assert [tree.words[1] for tree in found] == ["dog2", "dog3"]
-    assert [error.split(":")[1] for error in errors] == ["1", "3"]
-    (tree,), errors = read(unclosed(many("(S (N a{}))", 3), 1, 3))
-    assert (tree.words, errors) == (("a1", "a2", "a3"), [])
+    for outer in ["", "TOP", "ROOT"]:
+        given_trees = [f"({outer} {tree})" for tree in many(FLAT, 3)]
+        assert len(read("\n".join(given_trees))[0]) == 3
+        found, errors = read(unclosed(given_trees, 1, 3))
+        assert [tree.words[1] for tree in found] == ["dog2", "dog3"]
+        assert [error.split(":")[1] for error in errors] == ["1", "3"]
+        (tree,), errors = read(unclosed(many("(S (N a{}))", 3), 1, 3))
+        assert (tree.words, errors) == (("a1", "a2", "a3"), [])
 
 
 @pytest.mark.parametrize("others", [(), many(FLAT, 100), many(INDENTED, 100), many(WRAPPED, 100)])
@@ -344,21 +347,22 @@ def test_written_trees_come_back_off_a_stream(given_trees: list[Tree], gap: str)
     assert whole(text)[0] == [tree for tree in given_trees if len(tree)]
 
 
-@given(damaged(STREAM.encode(), "()"))
-def test_a_stream_gives_the_trees_and_the_message_of_the_whole_text(data: bytes) -> None:
-    found, message = streamed(data)
-    try:
-        expected = whole(data)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        before, problem = whole(data[: data.rfind(b"\n", 0, error.start) + 1])
-        if "UTF-8" in message:
-            assert message.startswith(f"x:{line}: not UTF-8 text")
-            assert found == before[: len(found)]
-        else:  # there was another mistake in front of it
-            assert (found, message) == (before, problem)
-    else:
-        assert (found, message) == expected
+def test_a_stream_gives_the_trees_and_the_message_of_the_whole_text() -> None:
+    for seed in range(150):
+        data = damaged(STREAM.encode(), random.Random(seed))
+        found, message = streamed(data)
+        try:
+            expected = whole(data)
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            before, problem = whole(data[: data.rfind(b"\n", 0, error.start) + 1])
+            if "UTF-8" in message:
+                assert message.startswith(f"x:{line}: not UTF-8 text")
+                assert found == before[: len(found)]
+            else:  # there was another mistake in front of it
+                assert (found, message) == (before, problem)
+        else:
+            assert (found, message) == expected
 
 
 def test_a_tree_is_given_before_the_next_line_is_read() -> None:

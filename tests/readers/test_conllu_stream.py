@@ -62,14 +62,14 @@ def expected(data: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-@pytest.mark.parametrize("front", ["", "\ufeff", "\n\n"])
-def test_all_but_heads_and_relations_comes_out_as_it_went_in(line_end: str, front: str) -> None:
-    data = (front + RICH + "\n" + RICH).replace("\n", line_end).encode()
-    assert written(data) == expected(data).removeprefix("\ufeff".encode())
-    for cut in (1, 2):  # a missing end is made up
-        short = data[: -cut * len(line_end)]
-        assert written(short) == expected(data).removeprefix("\ufeff".encode())
+def test_all_but_heads_and_relations_comes_out_as_it_went_in() -> None:
+    for line_end in ["\n", "\r\n"]:
+        for front in ["", "\ufeff", "\n\n"]:
+            data = (front + RICH + "\n" + RICH).replace("\n", line_end).encode()
+            assert written(data) == expected(data).removeprefix("\ufeff".encode())
+            for cut in (1, 2):  # a missing end is made up
+                short = data[: -cut * len(line_end)]
+                assert written(short) == expected(data).removeprefix("\ufeff".encode())
 
 
 def test_ends_of_lines_may_differ() -> None:
@@ -161,7 +161,6 @@ def test_damaged_text_is_refused_or_comes_out(seed: int) -> None:
     assert not found or found in map(str, problems)
 
 
-@pytest.mark.parametrize("name", ["basque_bdt/eu_bdt", "french_sequoia/fr_sequoia"])
-def test_a_real_treebank_comes_out_as_it_went_in(name: str) -> None:
-    data = shared_data(f"treebanks/ud_{name}-ud-dev.conllu").read_bytes()
+def test_a_real_treebank_comes_out_as_it_went_in() -> None:
+    data = shared_data("treebanks/ud_french_sequoia/fr_sequoia-ud-dev.conllu").read_bytes()
     assert written(data) == expected(data)

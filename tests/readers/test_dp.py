@@ -5,11 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from pathlib import Path
 
-from spmrl_bench.readers.brackets import read_brackets_file
-from spmrl_bench.readers.conll import read_dp
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.transforms import drop_traces
-from tests.conftest import shared_data
 from tests.readers.cases import Encoded, SentenceFormat, ways_of_text
 
 GOOD = "She\tPRP\t2\nate\tVBD\t0\n1\\/2\tCD\t2\n-LRB-\t-LRB-\t3\n\n"
@@ -56,7 +52,6 @@ DP = SentenceFormat(
     },
     bad_name="2",
     open_end=True,
-    damage=GOOD * 3,
     encoded=Encoded("été\tNN\t0\n", {"latin-1": ("été",)}, "1: byte 0xe9 is not utf-8 text"),
     recognised=(GOOD, "\n" + GOOD.replace("\n", "\r\n"), GOOD[:20], "a\tNN\t0"),
     others=(
@@ -74,21 +69,3 @@ def test_names_and_lines(tmp_path: Path) -> None:
     first, second = DP.read_file(tmp_path, "\n" + GOOD + "\na\tNN\t0\n")
     assert (first.name, first.lines) == ("1", (2, 3, 4, 5))
     assert (second.name, second.lines) == ("2", (8,))
-
-
-def test_the_real_layer_has_the_words_and_tags_of_the_trees() -> None:
-    """Token by token, in all files; words without their escapes, trees without traces."""
-    folder = shared_data("treebanks/wsj_sample_dep_en/dp")
-    trees = shared_data("treebanks/wsj_sample_en/combined")
-    sentences = tokens = 0
-    for path in sorted(folder.glob("*.dp")):
-        layer = [sentence.tree for sentence in read_dp(path, encoding="ascii")]
-        other = [
-            drop_traces(tree)
-            for tree in read_brackets_file(trees / f"{path.stem}.mrg", escapes="ptb")
-        ]
-        assert [tree.words for tree in layer] == [tree and tree.words for tree in other]
-        assert [tree.tags for tree in layer] == [tree and tree.tags for tree in other]
-        sentences += len(layer)
-        tokens += sum(map(len, layer))
-    assert (sentences, tokens) == (3914, 94084)

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers import formats
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.registry import Registry
-from spmrl_bench.trees import Tree
 from spmrl_bench.trees.graph import to_tree
 from tests.conftest import shared_data
 from tests.readers.cases import (
@@ -29,7 +26,6 @@ from tests.readers.cases import (
     SentenceFormat,
     TextFormat,
     brackets,
-    damaged,
     read_all,
 )
 from tests.readers.test_alpino import ALPINO
@@ -128,40 +124,6 @@ def test_unreadable_file(form: FormatCase, tmp_path: Path) -> None:
         assert str(caught.value).startswith(f"{path}: cannot be read: {problem}")
 
 
-@each((*TEXT, *SENTENCES))
-@given(data=st.data())
-def test_damaged_files_are_read_or_refused_with_a_line(form: Any, data: st.DataObject) -> None:
-    """And leaving sentences out changes nothing of what stands in front of the first mistake."""
-    is_text = isinstance(form, TextFormat)
-    whole = form.sample if is_text else form.damage or form.file(form.good, form.good)
-    damage = data.draw(damaged(whole.encode(), form.pieces if is_text else ""))
-    options = data.draw(st.sampled_from(form.options)) if is_text else {}
-    before: list[Any] = []
-    error = ""
-
-    def read(path: Path, **given: Any) -> Any:
-        nonlocal error
-        try:
-            for found in form.read(path, **given):
-                before.append(found)
-        except ReadError as caught:
-            error = str(caught).removeprefix(f"{path}:")
-        return iter(())
-
-    read_all(lambda path, on_error, **given: read(path, **given), damage, **options)
-    if "-8 text" in error:
-        return
-    found, errors = read_all(form.read, damage, **options)
-    assert errors[:1] == ([error] if error else [])
-    assert all(message.split(":")[0].isdigit() for message in errors)
-    assert list(map(repr, found[: len(before)])) == list(map(repr, before))
-    for sentence in found:
-        tree = sentence if is_text else form.to_tree(sentence)
-        assert len(tree) > 0
-        if isinstance(tree, Tree):
-            assert Tree.build(tree.words, tree.tags, tree.constituents()) == tree
-
-
 @each(TEXT)
 def test_layouts(form: TextFormat) -> None:
     assert [(text, brackets(form.read, text)) for text, _ in form.layouts] == list(form.layouts)
@@ -255,24 +217,17 @@ def test_deep_nodes(form: SentenceFormat, tmp_path: Path) -> None:
     assert to_tree(graph).labels == tuple(labels)
 
 
-L1, CP = {"encoding": "latin-1"}, {"encoding": "cp1252"}
+CP = {"encoding": "cp1252"}
 #: Files of a format, the options they are read with; sentences, words, empty elements and errors.
+#: Those that ``treebanks/test_check`` counts are not here.
 RELEASES = [
-    ("psd", "keyaki_ja/treebank/*.psd", {}, 3589, 64220, 13313, 0),
-    # two of 6,329 IDs hold only CODE, one tree has no ID
-    ("psd", "icepahc_is/finished/*.psd", {"lemmas": True}, 6327, 78439, 6966, 1),
-    ("tbf", "cess_es/cess_esp/*.tbf", L1, 2285, 55360, 1702, 0),
     # three lines have two trees; the number 0 in a CD is a word, not an empty element
-    ("bracketed-words", "idn_id/Indonesian_Treebank.bracket", {}, 1033, 27115, 2730, 0),
     ("bracketed-words", "idn_id/Indonesian_Treebank_ID.bracket", {}, 1033, 27115, 2730, 0),
-    # 25 entries have unbalanced brackets, and #9348 a node with what is left of a tag
-    ("visl", "floresta_pt/Floresta_7.4.part1-1200.ptb", CP, 1189, 29890, 0, 11),
+    # entries have unbalanced brackets, and #9348 a node with what is left of a tag
     ("visl", "floresta_pt/Floresta_7.4.part8870-9369.ptb", CP, 485, 8641, 0, 15),
-    ("sinica", "sinica_zh/parsed", {}, 10000, 91634, 0, 0),
     ("tiger-xml", "smultron_sv_de_en/smultron_sv_banana.xml", {}, 93, 1731, 0, 0),
     ("tiger-xml", "smultron_sv_de_en/smultron_de_banana.xml", {}, 86, 1906, 0, 0),
     ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1786, 90, 0),
-    ("tiger-xml", "squoia_de/*.xml", {}, 2824, 46857, 0, 0),
 ]
 
 

@@ -1,8 +1,7 @@
 """Damaged files by the thousand: every reader gives sentences or typed errors.
 
-The golden sentences of every format are always there, small and full of what is special about the
-format; pieces of real treebanks, where these are, have what nobody thinks of. ``make campaign``
-reads a million of the first.
+They are made of the golden sentences of every format, which are small and full of what is special
+about it. ``make campaign`` reads a million.
 """
 
 from __future__ import annotations
@@ -20,30 +19,15 @@ from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.tree import Tree
-from tests.conftest import shared_data
+from tests.readers.cases import to_rooted_tree
 from tests.reliability.extreme_files import OPTIONS
 from tests.reliability.tally import Held, Tally
 
-GOLDEN = 10_000  # files in the quick tests, of all formats together
+GOLDEN = 2_000  # files in the quick tests, of all formats together
 MANY = 1_000_000
-PIECE = 12_000  # bytes of a file
 SECONDS = 1.0  # of the processor, far more than a piece needs
 MEMORY = 1 << 30  # bytes that reading all of them may add to the process
 
-#: A file of each format, and the options that its treebank is read with.
-FILES: dict[str, tuple[str, dict[str, Any]]] = {
-    "brackets": ("wsj_sample_en/combined/wsj_0003.mrg", {"escapes": "ptb"}),
-    "psd": ("icepahc_is/finished/1888.vordraumur.nar-fic.psd", {"lemmas": True}),
-    "tbf": ("cess_es/cess_esp/a1-0.tbf", {"encoding": "latin-1"}),
-    "visl": ("floresta_pt/Floresta_7.4.part1-1200.ptb", {"encoding": "latin-1"}),
-    "bracketed-words": ("idn_id/Indonesian_Treebank_ID.bracket", {}),
-    "sinica": ("sinica_zh/parsed", {}),
-    "tiger-xml": ("smultron_sv_de_en/smultron_sv_banana.xml", {}),
-    "alpino-xml": ("alpino_nl/alpino.first1200.xml", {}),
-    "negra-export": ("alpino_nl/alpinosample.export", {}),
-    "conll": ("ud_hungarian_szeged/hu_szeged-ud-dev.conllu", {}),
-    "dp": ("wsj_sample_dep_en/dp/wsj_0003.dp", {}),
-}
 SPECIAL = b"()<>&;#\t\n\r\"'\\|:=-_/.0123456789 \x00\x80\xe4\xff"
 
 
@@ -66,45 +50,29 @@ def damaged(data: bytes, choose: random.Random) -> bytes:
     return data
 
 
-def check(name: str, number: int, folder: Path, held: Held) -> None:
-    """Damaged pieces of the real file."""
-    file, options = FILES[name]
-    data = shared_data(f"treebanks/{file}").read_bytes()
-    choose = random.Random(f"{name} {number}")
-    for _ in range(number):
-        start = choose.choice((0, 0, choose.randrange(max(1, len(data) - PIECE))))
-        check_one(name, damaged(data[start : start + PIECE], choose), options, folder, held)
-
-
-def check_golden(name: str, number: int, folder: Path, held: Held) -> None:
-    """Damaged golden sentences of a format, now and then with those of another one among them."""
-    known = {
-        form: (data_dir("treebanks") / "golden" / f"{form}.txt").read_bytes() for form in FILES
-    }
-    data, options = known[name], OPTIONS.get(name, {})
-    choose = random.Random(f"golden {name} {number}")
-    for _ in range(number):
-        piece = damaged(data, choose)
-        if choose.random() < 0.1:
-            other = known[choose.choice(list(known))]
-            place, start = choose.randrange(len(piece) + 1), choose.randrange(len(other))
-            piece = piece[:place] + other[start : start + choose.choice((5, 50, 500))]
-        check_one(name, piece, options, folder, held)
-
-
 def check_one(name: str, data: bytes, options: dict[str, Any], folder: Path, held: Held) -> None:
-    """Read some bytes as a file of a format."""
+    """Read some bytes as a file of a format, to the first mistake and to the end."""
     path = folder / "damaged"
     path.write_bytes(data)
     errors: list[ReadError] = []
+    before: list[Any] = []
+    found: list[Any] = []
+    read, first = FORMATS.get(name).read, ""
     held.add()
     begun = time.process_time()
     try:
-        for sentence in FORMATS.get(name).read(path, on_error=errors.append, **options):
+        before.extend(read(path, **options))
+    except ReadError as error:
+        first = str(error)
+    try:
+        for sentence in read(path, on_error=errors.append, **options):
             check_whole(getattr(sentence, "tree", sentence))
+            found.append(sentence)
     except ReadError as error:  # not of the encoding
         errors.append(error)
     assert time.process_time() - begun < SECONDS, data
+    assert [*map(str, errors[:1])] == ([first] if first else []), data
+    assert list(map(repr, found[: len(before)])) == list(map(repr, before)), data
     for error in errors:
         assert str(error).startswith(f"{path}:"), data
         assert error.line is not None, data
@@ -117,24 +85,26 @@ def check_whole(sentence: Any) -> None:
     elif isinstance(sentence, Graph):
         assert len(sentence.extents()) == len(sentence.labels) == len(sentence.parents)
         assert len(sentence.words) == len(sentence.tags) == len(sentence.token_parents)
+        assert len(to_rooted_tree(sentence)) == len(sentence.words)
     else:
         sentence.build(sentence.words, sentence.tags, sentence.heads, sentence.relations)
 
 
-def test_every_format_has_a_file() -> None:
-    assert set(FILES) == set(FORMATS.names())
-
-
 @pytest.mark.parametrize("number", [GOLDEN, pytest.param(MANY, marks=pytest.mark.campaign)])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", FORMATS.names())
 def test_damaged_golden_sentences(name: str, number: int, tmp_path: Path, tally: Tally) -> None:
+    """Now and then with those of another format among them."""
     before = peak_memory_bytes() or 0
     held = tally("R11", "damaged files")
-    check_golden(name, -(-number // len(FILES)), tmp_path, held)
+    golden = data_dir("treebanks") / "golden"
+    known = {form: (golden / f"{form}.txt").read_bytes() for form in FORMATS.names()}
+    data, options = known[name], OPTIONS.get(name, {})
+    choose = random.Random(f"golden {name} {number}")
+    for _ in range(-(-number // len(known))):
+        piece = damaged(data, choose)
+        if choose.random() < 0.1:
+            other = known[choose.choice(list(known))]
+            place, start = choose.randrange(len(piece) + 1), choose.randrange(len(other))
+            piece = piece[:place] + other[start : start + choose.choice((5, 50, 500))]
+        check_one(name, piece, options, tmp_path, held)
     assert (peak_memory_bytes() or 0) - before < MEMORY
-
-
-@pytest.mark.parametrize("number", [40, pytest.param(5_000, marks=pytest.mark.campaign)])
-@pytest.mark.parametrize("name", FILES)
-def test_damaged_pieces(name: str, number: int, tmp_path: Path, tally: Tally) -> None:
-    check(name, number, tmp_path, tally("R11", "damaged pieces of real treebanks"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,22 +21,7 @@ from tests.reliability.tally import Tally
 
 NUMBERS = [2_000, pytest.param(100_000, marks=pytest.mark.campaign)]
 SEPARATE = 500  # trees in one file
-_TRICKY = (
-    "-LRB-",
-    "-RRB-",
-    "-NONE-",
-    "(",
-    ")",
-    "\\",
-    "/",
-    "*",
-    "#",
-    "_",
-    "0",
-    " ",
-    "\xa0",
-    "\u3000",
-)
+_TRICKY = ("-LRB-", "-RRB-", "-NONE-", *"()\\/*#_0 \xa0\u3000")
 _RANGES = (
     (0x20, 0x7E), (0xA0, 0x24F), (0x300, 0x36F), (0x590, 0x7FF), (0x1100, 0x11FF),
     (0x2000, 0x206F), (0x3000, 0x30FF), (0xAC00, 0xD7A3), (0xE000, 0xFFFD), (0x10000, 0x10FFFF),
@@ -151,28 +137,26 @@ def test_dependency_trees(number: int, tmp_path: Path, tally: Tally) -> None:
         assert "".join(map(lines_of, found)).encode() == content
 
 
-@pytest.mark.parametrize("name", NAMED)
-@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["LF", "CRLF"])
-@pytest.mark.parametrize("last", ["", "end"], ids=["without its last end", "whole"])
-def test_named_words(name: str, ends: str, last: str, tmp_path: Path, tally: Tally) -> None:
-    held = tally("R12", "words that programs have lost, by name")
-    word, path = NAMED[name], tmp_path / "trees"
-    one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
-    end = ends if last else ""
-    held.add()
-    path.write_bytes(f"{write_brackets(one)}{ends}{write_brackets(one)}{end}".encode())
-    assert list(read_brackets_file(path, escapes="ptb")) == [one, one]
-    assert parse_brackets(write_brackets(one)) == one
-    other = DependencyTree.build([word, "b"], ["N", "N"], [2, 0], ["x", "root"])
-    lines = lines_of(other).replace("\n", ends).encode()
-    path.write_bytes(lines * 2 if last else lines.rstrip())
-    held.add()
-    assert [sentence.tree for sentence in read_conll_file(path)] == [other] * (2 if last else 1)
+def test_named_words(tmp_path: Path, tally: Tally) -> None:
+    """With either end of lines, and without the last one."""
+    held, path = tally("R12", "words that programs have lost, by name"), tmp_path / "trees"
+    for word, ends, last in product(NAMED.values(), ("\n", "\r\n"), (False, True)):
+        held.add(2)
+        one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
+        text = ends.join([write_brackets(one)] * 2) + ends * last
+        path.write_bytes(text.encode())
+        assert list(read_brackets_file(path, escapes="ptb")) == [one, one]
+        assert parse_brackets(write_brackets(one)) == one
+        other = DependencyTree.build([word, "b"], ["N", "N"], [2, 0], ["x", "root"])
+        lines = lines_of(other).replace("\n", ends).encode()
+        path.write_bytes(lines * 2 if last else lines.rstrip())
+        found = [sentence.tree for sentence in read_conll_file(path)]
+        assert found == [other] * (1 + last)
 
 
-@pytest.mark.parametrize("word", NAMED.values(), ids=NAMED)
-def test_a_mark_before_the_file_is_no_part_of_it(word: str, tmp_path: Path) -> None:
-    path = tmp_path / "trees"
-    one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
-    path.write_bytes(b"\xef\xbb\xbf" + write_brackets(one).encode())
-    assert list(read_brackets_file(path, escapes="ptb")) == [one]
+def test_a_mark_before_the_file_is_no_part_of_it(tmp_path: Path) -> None:
+    for word in NAMED.values():
+        path = tmp_path / "trees"
+        one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
+        path.write_bytes(b"\xef\xbb\xbf" + write_brackets(one).encode())
+        assert list(read_brackets_file(path, escapes="ptb")) == [one]

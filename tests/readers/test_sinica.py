@@ -46,7 +46,6 @@ MALFORMED = [
 SINICA = TextFormat(
     name="sinica",
     sample=CHINESE,
-    pieces="()|:# \n[].1A",
     layouts=LAYOUTS,
     malformed=MALFORMED,
     broken=Broken(

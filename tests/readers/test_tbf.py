@@ -57,7 +57,6 @@ MALFORMED = [
 TBF = TextFormat(
     name="tbf",
     sample=SPANISH,
-    pieces="() \n*0-a",
     layouts=LAYOUTS,
     malformed=MALFORMED,
     broken=Broken(

@@ -10,7 +10,7 @@ import pytest
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import NO_PARENT, Graph
-from tests.readers.cases import SentenceFormat, edits, to_rooted_tree, ways_of_xml
+from tests.readers.cases import SentenceFormat, edits, ways_of_xml
 from tests.trees.graphs import yields
 
 HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -102,7 +102,6 @@ TIGER = SentenceFormat(
         ),
         ["N"] * 5001,
     ),
-    to_tree=to_rooted_tree,
     recognised=(
         HEAD,
         HEAD,
@@ -179,12 +178,13 @@ def test_xml_without_sentences_is_read_in_pieces(tmp_path: Path, sizes: list[int
     assert sum(sizes) > 1 << 25
 
 
-def test_what_does_not_end_is_refused(tmp_path: Path) -> None:
-    long = "x" * (24 << 20)
+def test_what_does_not_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spmrl_bench.readers.graphs.LONGEST", 1 << 20)
+    long = "x" * (3 << 20)
     for text, line, problem in (
-        (sentence().replace("Das", long), 5, "sentence s7: <s> of more than 16 MiB begins here"),
-        (f"\n<t word='{long}'/>", 6, "a tag of more than 16 MiB begins here"),
-        (f"\n<!--{long}-->", 6, "a tag of more than 16 MiB begins here"),
+        (sentence().replace("Das", long), 5, "sentence s7: <s> of more than 1 MiB begins here"),
+        (f"\n<t word='{long}'/>", 6, "a tag of more than 1 MiB begins here"),
+        (f"\n<!--{long}-->", 6, "a tag of more than 1 MiB begins here"),
     ):
         errors: list[ReadError] = []
         assert list(read(tmp_path, text, on_error=errors.append)) == []

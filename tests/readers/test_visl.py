@@ -62,7 +62,6 @@ MALFORMED = [
 VISL = TextFormat(
     name="visl",
     sample=PORTUGUESE,
-    pieces="() \n#1{}.+a",
     layouts=LAYOUTS,
     malformed=MALFORMED,
     broken=Broken(

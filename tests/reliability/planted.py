@@ -193,7 +193,7 @@ BUGS = [
         "parsers/batches.py",
         "        chosen = random.random(len(self._words)) < probability[self._words]\n",
         "        chosen = random.random(len(self._words)) < probability[self._words] / 2\n",
-        "parsers/test_batches.py",
+        "parsers/test_margin_loss.py",
     ),
     Bug(
         "the limit of the gradient is taken of each weight by itself",

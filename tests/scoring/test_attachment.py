@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import sys
 import unicodedata
 from pathlib import Path
@@ -27,7 +26,6 @@ from spmrl_bench.scoring.attachment import (
 from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees.dependencies import DependencyTree
-from tests.conftest import shared_data
 from tests.trees.dependency_strategies import head_lists
 
 Pair = tuple[DependencyTree, DependencyTree]
@@ -217,18 +215,6 @@ def test_text_has_a_column_for_each_set_of_words() -> None:
     assert lines[2].split() == ["without", "punctuation", "all", "words"]
 
 
-def test_text_says_what_a_rule_found() -> None:
-    text = ATTACHMENT.report(COUNTS.with_punctuation(), AttachmentRules())
-    assert "without punctuation" not in text
-    assert "found no punctuation" not in text
-    assert text.splitlines()[5].split() == ["UAS", "83.33"]
-    text = ATTACHMENT.report(COUNTS.with_punctuation(), AttachmentRules("unicode"))
-    assert text.endswith("\nThe rule unicode found no punctuation.\n")
-    nothing = AttachmentCounts.from_rows([(0, 0, 0, 0, 1, 0, 0, 0)])
-    text = ATTACHMENT.report(nothing, AttachmentRules("unicode"))
-    assert text.splitlines()[5].split() == ["UAS", "n/a", "0.00"]
-
-
 def test_dict_holds_rules_and_figures() -> None:
     rules = AttachmentRules("ptb-ctb", "upos")
     assert json.loads(json.dumps(ATTACHMENT.report_dict(COUNTS, rules))) == {
@@ -267,13 +253,6 @@ def test_signature_names_every_rule_that_matters() -> None:
 
 
 # Files ------------------------------------------------------------------------------------------
-
-TREEBANKS = [
-    "ud_basque_bdt/eu_bdt-ud-test",
-    "ud_french_sequoia/fr_sequoia-ud-test",
-    "ud_hungarian_szeged/hu_szeged-ud-test",
-    "ud_korean_gsd/ko_gsd-ud-test",
-]
 
 
 def block(name: str, words: str, heads: str, tag: str = "X", relation: str = "r") -> str:
@@ -349,66 +328,3 @@ def test_roots_tags_and_encoding_are_passed_on(tmp_path: Path) -> None:
     assert counts.rows.tolist() == [[1, 1, 1, 1, 2, 2, 2, 2]]
     with pytest.raises(ReadError, match="second root"):
         score_dependency_files(path, path, AttachmentRules(), encoding="latin-1")
-
-
-@pytest.mark.parametrize("name", TREEBANKS)
-@pytest.mark.parametrize("punctuation", ["none", "unicode"])
-def test_a_real_treebank_agrees_with_itself(name: str, punctuation: str) -> None:
-    path = shared_data(f"treebanks/{name}.conllu")
-    counts = score_dependency_files(path, path, AttachmentRules(punctuation))
-    for part in (counts, counts.with_punctuation()):
-        figures = (part.uas, part.las, part.label_accuracy, part.unlabelled_match)
-        assert {*figures, part.labelled_match} == {100.0}
-
-
-def perturbed(source: str, rng: random.Random) -> str:
-    """A treebank's text with other heads and relations in every third word, still trees."""
-    blocks = []
-    for text in source.strip("\n").split("\n\n"):
-        lines = text.split("\n")
-        rows = {line.split("\t")[0]: k for k, line in enumerate(lines) if line[0] != "#"}
-        words = [number for number in rows if number.isdecimal()]
-        head = {number: lines[rows[number]].split("\t")[6] for number in words}
-        for number in words:
-            if rng.random() < 1 / 3:
-                columns = lines[rows[number]].split("\t")
-                above = rng.choice(words)
-                path = [above]
-                while path[-1] != "0":
-                    path.append(head[path[-1]])
-                if head[number] != "0" and number not in path and rng.random() < 0.7:
-                    columns[6] = head[number] = above
-                if rng.random() < 0.6:
-                    columns[7] = rng.choice([columns[7].split(":")[0], "dep", columns[7] + ":x"])
-                lines[rows[number]] = "\t".join(columns)
-        blocks.append("\n".join(lines))
-    return "\n\n".join(blocks) + "\n\n"
-
-
-@pytest.mark.parametrize("name", TREEBANKS)
-@pytest.mark.parametrize("cut", [False, True])
-def test_a_second_computation_on_a_perturbed_treebank(name: str, cut: bool, tmp_path: Path) -> None:
-    """From the lines themselves, with the tags of UD that no rule of ours looks at."""
-    path = shared_data(f"treebanks/{name}.conllu")
-    source = path.read_text(encoding="utf-8")
-    other = tmp_path / "test.conllu"
-    other.write_text(perturbed(source, random.Random(name)), encoding="utf-8")
-    lines = zip(source.split("\n"), other.read_text(encoding="utf-8").split("\n"), strict=False)
-    total = [0, 0, 0, 0]
-    for one, two in lines:
-        gold, test = one.split("\t"), two.split("\t")
-        if gold[0].isdecimal():
-            labels = gold[7], test[7]
-            if cut:
-                labels = labels[0].split(":")[0], labels[1].split(":")[0]
-            head, label = gold[6] == test[6], labels[0] == labels[1]
-            for k, right in enumerate((True, head, label, head and label)):
-                total[k] += right
-    words, heads, relations, both = total
-    rules = AttachmentRules(relations="universal" if cut else "whole")
-    counts = score_dependency_files(path, other, rules)
-    assert counts.words == words
-    assert counts.uas == 100 * heads / words
-    assert counts.label_accuracy == 100 * relations / words
-    assert counts.las == 100 * both / words
-    assert both < min(heads, relations) < max(heads, relations) < words

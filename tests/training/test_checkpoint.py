@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -42,22 +43,22 @@ def test_everything_comes_back(tmp_path: Path) -> None:
             assert before[key].dtype == after[key].dtype, (name, key)
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("harm", ["missing", "truncated", "empty"])
-def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path, file: str, harm: str) -> None:
+def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path) -> None:
     make_trainer(tmp_path, max_epochs=1).fit()
-    path = tmp_path / "last" / file
-    if harm == "missing":
-        path.unlink()
-    else:
-        path.write_bytes(path.read_bytes()[: -20 if harm == "truncated" else 0])
-    with pytest.raises(CheckpointError) as caught:
-        make_trainer(tmp_path, max_epochs=2).fit()
-    message = str(caught.value)
-    assert str(tmp_path / "last") in message
-    assert file in message
-    assert re.search(r"Train again|[Ss]tart anew with --fresh", message)
-    assert len(message.splitlines()) == 1
+    for file, kept in product(FILES, (None, -20, 0)):
+        path = tmp_path / "last" / file
+        data = path.read_bytes()
+        if kept is None:
+            path.unlink()
+        else:
+            path.write_bytes(data[:kept])
+        with pytest.raises(CheckpointError) as caught:
+            make_trainer(tmp_path, max_epochs=2).fit()
+        (line,) = str(caught.value).splitlines()
+        assert str(tmp_path / "last") in line
+        assert file in line
+        assert re.search(r"Train again|[Ss]tart anew with --fresh", line)
+        path.write_bytes(data)
 
 
 def test_unknown_key_of_progress_is_refused(tmp_path: Path) -> None:

@@ -8,20 +8,17 @@ compute with as many threads, since sums in another order differ in the last bit
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from tests.conftest import PATIENCE
-from tests.laboratory import Laboratory, build_laboratory
+from tests.builders import cli_process, environment, works
+from tests.laboratory import Laboratory
 from tests.training.trainers import events, final_bytes
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 CODE = """
 import os, sys
 from pathlib import Path
@@ -44,68 +41,37 @@ def count(*_):
         sys.setprofile(None)
         os.kill(os.getpid(), number)
 
-if number:
-    sys.addaudithook(watch)
+sys.addaudithook(watch)
 from spmrl_bench.cli import main
 main()
 """
 RUN = "tiny-open/small-word-charlstm-seed1"
-CALLS = 400_000  # an epoch has about 160,000
-SETTINGS = {"max_epochs": 16, "evaluations_per_epoch": 1, "batch_size": 4}
+CALLS = 200_000  # an epoch has about 160,000
+SETTINGS = {"max_epochs": 7, "evaluations_per_epoch": 1, "batch_size": 4}
 
 
-@pytest.fixture
-def laboratory(tmp_path: Path) -> Laboratory:
-    built = build_laboratory(tmp_path)
-    built.write_recipe(["tiny-open"], train=dict(SETTINGS))
-    return built
+def command(laboratory: Laboratory, runs: Path) -> list[object]:
+    options = ["--variant", "word-charlstm", "--device", "cpu", "--runs", runs]
+    return ["train", laboratory.recipe, *options]
 
 
-def start(
-    laboratory: Laboratory, runs: Path, number: int = 0, calls: int = 0
-) -> subprocess.Popen[str]:
-    """``spmrl-bench train`` as a process of its own; it may send itself a signal."""
-    arguments = ["train", str(laboratory.recipe), "--variant", "word-charlstm", "--device", "cpu"]
-    arguments += ["--runs", str(runs)]
-    moment = [str(number), str(calls)]
-    own = {"PYTHONPATH": str(CHECKOUT), "TREEBANKS": str(laboratory.treebanks)}
-    return subprocess.Popen(
-        [sys.executable, "-c", CODE, str(laboratory.manifests), *moment, *arguments],
-        cwd=laboratory.folder,
-        env=os.environ | own | {"OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
+def disturb(laboratory: Laboratory, runs: Path, number: int, calls: int) -> tuple[int, str]:
+    """Status and messages of a process that trains and sends itself a signal."""
+    done = cli_process(
+        laboratory.manifests, number, calls, *command(laboratory, runs), code=CODE,
+        env=environment(OMP_NUM_THREADS=str(torch.get_num_threads())),
+    )  # fmt: skip
+    return done.returncode, done.stderr
 
 
-def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """Exit status and what was said."""
-    _, said = process.communicate(timeout=PATIENCE)
-    return process.returncode, said
-
-
-def test_killed_ended_interrupted_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
+def test_killed_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
+    laboratory.write_recipe(["tiny-open"], train=dict(SETTINGS))
     undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
-    other = start(laboratory, undisturbed)
-
-    choose = random.Random(1)
-    process = start(laboratory, disturbed, signal.SIGKILL, choose.randrange(1, CALLS))
-    assert finish(process)[0] == -signal.SIGKILL
-    for number, expected in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
-        process = start(laboratory, disturbed, number, choose.randrange(1, CALLS))
-        status, said = finish(process)
-        assert status == expected, said
-        assert "continuing after" in said
-        check_that_it_saved(disturbed, said)
-
-    status, said = finish(start(laboratory, disturbed))
-    assert status == 0, said
-    assert len(events(disturbed / RUN, "resume")) == 3
-
-    status, said = finish(other)
-    assert status == 0, said
+    calls = random.Random(1).randrange(1, CALLS)
+    assert disturb(laboratory, disturbed, signal.SIGKILL, calls)[0] == -signal.SIGKILL
+    for runs in (undisturbed, disturbed):
+        works(*command(laboratory, runs))
+    assert len(events(disturbed / RUN, "resume")) == 1
     assert len(events(undisturbed / RUN, "evaluation")) == SETTINGS["max_epochs"]
     assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
 
@@ -128,13 +94,12 @@ def test_ended_fifty_times_and_resumed_is_bit_identical(laboratory: Laboratory) 
     laboratory.write_recipe(["tiny-open"], train=settings)
     undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
     choose = random.Random(1)
-    for _ in range(50):
-        process = start(laboratory, disturbed, signal.SIGTERM, choose.randrange(1, CALLS))
-        status, said = finish(process)
-        assert status == 143, said
+    for number in range(50):
+        by, expected = [(signal.SIGTERM, 143), (signal.SIGINT, 130)][number % 2]
+        status, said = disturb(laboratory, disturbed, by, choose.randrange(1, CALLS))
+        assert status == expected, said
         check_that_it_saved(disturbed, said)
     assert len(events(disturbed / RUN, "interrupt")) == 50
     for runs in (undisturbed, disturbed):
-        status, said = finish(start(laboratory, runs))
-        assert status == 0, said
+        works(*command(laboratory, runs))
     assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)

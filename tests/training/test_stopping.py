@@ -15,10 +15,19 @@ from spmrl_bench.training.schedule import read_progress
 from tests.training.trainers import break_off, events, final_bytes, make_trainer, real_score
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("evaluation", range(4))
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("whole")
+    make_trainer(folder).fit()
+    return final_bytes(folder)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "number"),
+    list(enumerate([signal.SIGINT, signal.SIGTERM] * 2)),
+)
 def test_training_that_is_asked_to_stop_saves_and_resumes(
-    tmp_path: Path, number: int, evaluation: int
+    tmp_path: Path, undisturbed: list[bytes], number: int, evaluation: int
 ) -> None:
     calls = 0
 
@@ -39,8 +48,7 @@ def test_training_that_is_asked_to_stop_saves_and_resumes(
     assert len(events(tmp_path / "parts", "interrupt")) == 1
     # What was broken off is no evaluation.
     assert len(events(tmp_path / "parts", "evaluation")) == 4
-    make_trainer(tmp_path / "whole").fit()
-    assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path / "parts") == undisturbed
 
 
 def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Path) -> None:
@@ -80,15 +88,14 @@ def test_another_number_of_threads_is_said_in_a_line(
 
 @pytest.mark.parametrize(("minutes", "steps"), [(10, 3), (1e-9, 4)])
 def test_a_checkpoint_that_is_old_is_replaced_after_the_batch(
-    tmp_path: Path, minutes: float, steps: int
+    tmp_path: Path, undisturbed: list[bytes], minutes: float, steps: int
 ) -> None:
     """Training breaks off after step 5, when dev is scored for the third time."""
     break_off(tmp_path / "parts", 2, checkpoint_minutes=minutes)
     saved = read_progress(tmp_path / "parts" / "last")
     assert saved.steps == steps
     make_trainer(tmp_path / "parts").fit()
-    make_trainer(tmp_path / "whole").fit()
-    assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path / "parts") == undisturbed
 
 
 @pytest.mark.parametrize("batch_size", [8, 24])
@@ -117,7 +124,9 @@ def test_a_judgement_of_the_dev_curve_ends_training(tmp_path: Path, batch_size: 
     assert again.fit().steps == saved.steps  # it stays ended
 
 
-def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(tmp_path: Path) -> None:
+def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(
+    tmp_path: Path, undisturbed: list[bytes]
+) -> None:
     told: list[int] = []
     trainer = make_trainer(tmp_path)
 
@@ -133,6 +142,5 @@ def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(tmp_pat
     again = make_trainer(tmp_path)
     again.prune = prune
     again.fit()
-    make_trainer(tmp_path / "whole").fit()
     assert told == [1, 2, 2, 3, 4]
-    assert final_bytes(tmp_path) == final_bytes(tmp_path / "whole")
+    assert final_bytes(tmp_path) == undisturbed

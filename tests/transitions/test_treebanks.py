@@ -19,17 +19,17 @@ from tests.conftest import shared_data
 
 #: Of the actions of all sentences, as int32; another rule of derivation trains other parsers.
 MINI = {
-    "arabic": "13dc4fae64ab1248",
-    "basque": "56a20c93b877ed61",
-    "chinese": "cc5921c1d0d053e2",
-    "english": "cb954a16f9d55f23",
-    "french": "06663beae8786d85",
-    "german": "663dd967abedd61c",
-    "hebrew": "93992cee6a666782",
-    "hungarian": "777481d2eb9b35bd",
-    "korean": "c79de1010892c967",
-    "polish": "dcd085395043e61b",
-    "swedish": "17bae26f89f08179",
+    "arabic": "48bca6646c8bd170",
+    "basque": "047521f1782533fc",
+    "chinese": "1ea11cf125754d65",
+    "english": "5427fac41ba03104",
+    "french": "7839beef55069a50",
+    "german": "f8a0caf77d28063c",
+    "hebrew": "b0203c47ddc7e88c",
+    "hungarian": "9adbafb522011bff",
+    "korean": "87cd7f3637a28e15",
+    "polish": "6a6d354ff73ef208",
+    "swedish": "8311ba5e83b69800",
 }
 
 
@@ -56,20 +56,19 @@ def derived(trees: Sequence[DependencyTree]) -> tuple[int, int, str]:
 
 @pytest.mark.parametrize("language", MINI)
 def test_mini_treebanks(language: str) -> None:
-    bank = open_treebank(f"{language}-mini")
-    parses = [*bank.examples("train")[:300], *bank.examples("dev")[:100]]
+    parses = open_treebank(f"{language}-mini").examples("dev")
     trees: list[Any] = [parse.dependencies for parse in parses]
-    assert derived(trees) == (400, 0, MINI[language])
+    assert derived(trees) == (300, 0, MINI[language])
 
 
 @pytest.mark.parametrize(
     ("treebank", "projective", "others"),
     [
-        ("basque-ud-bdt", 3182, 415),
         ("hungarian-ud-szeged", 1409, 391),
-        ("korean-ud-gsd", 1714, 225),
-        ("french-ud-sequoia", 3022, 77),
-        ("english-wsj-sample", 3914, 0),
+        pytest.param("basque-ud-bdt", 3182, 415, marks=pytest.mark.campaign),
+        pytest.param("korean-ud-gsd", 1714, 225, marks=pytest.mark.campaign),
+        pytest.param("french-ud-sequoia", 3022, 77, marks=pytest.mark.campaign),
+        pytest.param("english-wsj-sample", 3914, 0, marks=pytest.mark.campaign),
     ],
 )
 def test_treebanks(treebank: str, projective: int, others: int) -> None:

@@ -50,10 +50,7 @@ DIGESTS = {
 _OPTIONS: dict[str, tuple[dict[str, Any], ...]] = {
     "brackets": ({"escapes": "brackets"}, {"escapes": "ptb"}),
     "psd": ({"lemmas": False}, {"lemmas": True}),
-    "conll": (
-        {"tag_column": "upos", "roots": "several", "escapes": "ptb"},
-        {"tag_column": "xpos"},
-    ),
+    "conll": ({"tag_column": "upos", "roots": "several", "escapes": "ptb"}, {"tag_column": "xpos"}),
 }
 #: The format whose sentences the transforms of a stage are applied to.
 _SOURCES = {"graph": "negra-export", "tree": "brackets"}
@@ -160,7 +157,17 @@ FINGERPRINTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FINGERPRINTS)
+#: Those that are not read in any quick test.
+LARGE = ("chinese-sinica", "dutch-alpino", "dutch-alpino-split", "english-gum-gentle",
+         "english-smultron", "french-sequoia", "icelandic-icepahc", "portuguese-floresta",
+         "spanish-cess", "swedish-smultron", "basque-ud-bdt", "korean-ud-gsd",
+         "english-wsj-sample-stanford")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.campaign] * (name in LARGE)) for name in FINGERPRINTS],
+)
 def test_fingerprints_stay(name: str) -> None:
     bank = open_treebank(name, None if name.endswith("-mini") else shared_data("treebanks"))
     assert bank.fingerprint_of(bank.layers[-1])[:12] == FINGERPRINTS[name]

@@ -168,11 +168,11 @@ ENCODED = {
 }
 
 
-@pytest.mark.parametrize("encoding", ENCODED)
-def test_files_say_their_encoding(tmp_path: Path, encoding: str) -> None:
-    text, expected = ENCODED[encoding]
-    (tmp_path / "t.mrg").write_bytes((text * 9).encode(encoding))
-    assert guess_sources(tmp_path)[0].options["encoding"] == expected
+def test_files_say_their_encoding(tmp_path: Path) -> None:
+    for encoding in ENCODED:
+        text, expected = ENCODED[encoding]
+        (tmp_path / "t.mrg").write_bytes((text * 9).encode(encoding))
+        assert guess_sources(tmp_path)[0].options["encoding"] == expected
 
 
 def test_other_encodings_have_to_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,30 +195,29 @@ def test_other_encodings_have_to_be_named(tmp_path: Path, monkeypatch: pytest.Mo
         guess_sources(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["utf8x", "klingon", "idna", "rot13", ""])
-def test_encodings_that_there_are_not(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
-        guess_sources(tmp_path, encoding=name)
-    with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
-        read_text(tmp_path / "a.mrg", name)
+def test_encodings_that_there_are_not(tmp_path: Path) -> None:
+    for name in ["utf8x", "klingon", "idna", "rot13", ""]:
+        with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
+            guess_sources(tmp_path, encoding=name)
+        with pytest.raises(SpmrlError, match=f"unknown encoding '{name}'"):
+            read_text(tmp_path / "a.mrg", name)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_no_format_fits(tmp_path: Path) -> None:
+    for text, message in [
         ("(S (A a) (B b c d) (C))\n(S (A a x y z w))\n" * 3, r"mine\.txt:1"),
         ("<doc>\nSome words (and brackets).\n</doc>\n", r"mine\.txt:1"),
         ("(S (NP the dog\n" * 5, r"mine\.txt:1"),
         ("1\ta\n2\tb\n", r"mine\.txt:1"),
-    ],
-)
-def test_no_format_fits(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "mine.txt").write_text(text)
-    (tmp_path / "b.gz").write_bytes(b"\x1f\x8b\0\0")
-    with pytest.raises(TreebankError, match=f"(?s)no file of a known format among 2.*{message}"):
-        guess_sources(tmp_path)
-    with pytest.raises(TreebankError, match=r"no file of the format conll among 2.*is conll"):
-        guess_sources(tmp_path, format_name="conll")
+    ]:
+        (tmp_path / "mine.txt").write_text(text)
+        (tmp_path / "b.gz").write_bytes(b"\x1f\x8b\0\0")
+        with pytest.raises(
+            TreebankError, match=f"(?s)no file of a known format among 2.*{message}"
+        ):
+            guess_sources(tmp_path)
+        with pytest.raises(TreebankError, match=r"no file of the format conll among 2.*is conll"):
+            guess_sources(tmp_path, format_name="conll")
 
 
 def test_transforms_follow_from_the_trees() -> None:

@@ -373,6 +373,7 @@ def test_files_with_another_ending(manifests: WriteManifest, root: Path) -> None
     assert open_treebank("tiny", root).layers == ("constituents",)
 
 
+@pytest.mark.campaign
 def test_sequoia_has_both_layers() -> None:
     bank = open_treebank("french-sequoia", shared_data("treebanks"))
     original = open_treebank("french-ud-sequoia", shared_data("treebanks"))

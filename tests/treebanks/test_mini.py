@@ -1,12 +1,11 @@
-"""The files of the mini treebanks: their bytes, and the two layers of each sentence."""
+"""The files of the mini treebanks are those that fingerprints stand for."""
 
 from __future__ import annotations
 
 import hashlib
 
-from spmrl_bench.readers.brackets import read_brackets_file
-from spmrl_bench.readers.conll import read_conll_file
 from spmrl_bench.storage.paths import data_dir
+from spmrl_bench.treebanks.manifest import SPLITS
 
 #: SHA-256 of the files of a language behind each other: of train, dev and test the two layers.
 DIGESTS = {
@@ -22,28 +21,13 @@ DIGESTS = {
     "polish": "50d53c710df2c8b767cd85a95095ab4891cd6b85bc7e44da23c51a412ea7c117",
     "swedish": "b83b4d11677d35a293a075d2f566f6036eb58cfc6dfdd25d15f6b48af7a2a16c",
 }
-SIZES = {"train": 2000, "dev": 300, "test": 300}
 
 
 def test_the_files_are_those_that_fingerprints_stand_for() -> None:
     found = {}
     for folder in sorted((data_dir("treebanks") / "mini").iterdir()):
-        names = [f"{split}.{ending}" for split in SIZES for ending in ("mrg", "conll")]
+        names = [f"{split}.{ending}" for split in SPLITS for ending in ("mrg", "conll")]
         assert sorted(names) == sorted(path.name for path in folder.iterdir())
         content = b"".join((folder / name).read_bytes() for name in names)
         found[folder.name] = hashlib.sha256(content).hexdigest()
     assert found == DIGESTS
-
-
-def test_the_layers_of_a_sentence_have_the_same_words_and_one_root() -> None:
-    for language in DIGESTS:
-        for split, size in SIZES.items():
-            path = data_dir("treebanks") / "mini" / language / split
-            trees = list(read_brackets_file(path.with_suffix(".mrg"), escapes="ptb"))
-            layer = [each.tree for each in read_conll_file(path.with_suffix(".conll"))]
-            assert len(trees) == size
-            for tree, dependencies in zip(trees, layer, strict=True):
-                assert (tree.words, tree.tags) == (dependencies.words, dependencies.tags)
-                assert tree.spans[0].tolist() == [0, len(tree)]
-                heads = dependencies.heads.tolist()
-                assert [dependencies.relations[heads.index(0)]] == ["root"] * heads.count(0)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
-import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -97,7 +95,7 @@ def test_strip_markup_empties_lines_and_keeps_their_number() -> None:
 def test_text_transforms_take_linear_time(name: str) -> None:
     apply = transform_named(name).apply
     for unit in ["##", "#", "## ", "<", "<>", "< ", "> ", " ", "\n<", "<a>\r", "(A##x## b)\n"]:
-        texts = ["<" + unit * (size // len(unit)) + "x" for size in (1 << 15, 1 << 20)]
+        texts = ["<" + unit * (size // len(unit)) + "x" for size in (1 << 13, 1 << 18)]
         assert takes_linear_time(apply, *texts), unit
 
 
@@ -122,11 +120,7 @@ NAMES = {
         ", -- - { + H+",
         (True, True),
     ),
-    "strip-semantic-marks": (
-        "NP;*SBJ* NP, PP;* PP, NP-TMP;* NP-TMP",
-        "IP-MAT ;",
-        (True, False),
-    ),
+    "strip-semantic-marks": ("NP;*SBJ* NP, PP;* PP, NP-TMP;* NP-TMP", "IP-MAT ;", (True, False)),
     "strip-cess-marks": (
         "grup.nom.ms grup.nom, grup.nom.s grup.nom, grup.nom.co grup.nom, grup.nom.ms.1n grup.nom,"
         " grup.a.fp.co grup.a, s.a.mp.x s.a, s.a.ms.co s.a, s.a.fp.1c s.a, sa.co sa,"
@@ -158,14 +152,16 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_left_of_labels_and_tags(name: str) -> None:
-    cut, same, (labels, tags) = NAMES[name]
-    rows = [tuple(row.split(" ")) for row in cut.split(", ")]
-    for text, left in [*rows, *zip(same.split(), same.split(), strict=True), ("", "")]:
-        found = transform_named(name).apply(Tree.build(["a-b"], [text], [(0, 1, text)]))
-        expected = Tree.build(["a-b"], [left if tags else text], [(0, 1, left if labels else text)])
-        assert found == expected, text
+def test_what_is_left_of_labels_and_tags() -> None:
+    for name in NAMES:
+        cut, same, (labels, tags) = NAMES[name]
+        rows = [tuple(row.split(" ")) for row in cut.split(", ")]
+        for text, left in [*rows, *zip(same.split(), same.split(), strict=True), ("", "")]:
+            found = transform_named(name).apply(Tree.build(["a-b"], [text], [(0, 1, text)]))
+            expected = Tree.build(
+                ["a-b"], [left if tags else text], [(0, 1, left if labels else text)]
+            )
+            assert found == expected, text
 
 
 # Constituents ------------------------------------------------------------------------------
@@ -273,31 +269,6 @@ def test_words() -> None:
         assert change("") == ""
     for name, sign in HEBREW_SIGNS.items():
         assert hebrew_script(name) == hebrew_script(sign) == sign
-
-
-def test_buckwalter_has_one_character_for_each_arabic_letter_and_vowel_sign() -> None:
-    letters = {chr(c) for c in (*range(0x621, 0x63B), *range(0x641, 0x653))}
-    assert letters <= set(BUCKWALTER)
-    assert all(unicodedata.name(arabic).startswith("ARABIC") for arabic in BUCKWALTER)
-    assert len(set(BUCKWALTER.values())) == len(BUCKWALTER)
-    assert all(len(latin) == 1 and latin.isascii() for latin in BUCKWALTER.values())
-    # What is left of the alphabet: XML's O, W and I, and the letters that stand for nothing.
-    spare = set(string.ascii_letters) - set(BUCKWALTER.values())
-    assert spare == set("OWI") | set("BCLMQRUX") | set("ce")
-
-
-def test_hebrew_transliteration_has_every_letter() -> None:
-    everything = {chr(c) for c in range(0x5D0, 0x5EB)}
-    assert everything == (set(HEBREW_LETTERS) | set(HEBREW_FINALS.values())) - {'"', "%"}
-    assert len(set(HEBREW_LETTERS.values())) == len(HEBREW_LETTERS)
-    for letter, final in HEBREW_FINALS.items():
-        name = unicodedata.name(letter).removeprefix("HEBREW LETTER ")
-        assert unicodedata.name(final) == f"HEBREW LETTER FINAL {name}"
-    # The names of the letters begin as they are spelled, but for those spelled by another sound.
-    for letter, latin in HEBREW_LETTERS.items():
-        name = unicodedata.name(letter)
-        if latin not in "WXJIECFTKUO":
-            assert name.startswith(f"HEBREW LETTER {latin}"), name
 
 
 @given(st.text(alphabet="".join(BUCKWALTER) + "0123456789.,:", max_size=12))

@@ -20,20 +20,17 @@ nltk = pytest.importorskip("nltk")
 N = nltk.Tree
 
 
-@pytest.mark.parametrize(
-    ("tags", "rows", "problem"),
-    [
+def test_what_is_no_tree() -> None:
+    for tags, rows, problem in [
         ("t", [], "2 words but 1 tags"),
         ("tt", [(0, 3, "A")], r"\[0, 3\) of 'A' is not inside 0..2"),
         ("tt", [(1, 1, "A")], r"\[1, 1\)"),
         ("tt", [(-1, 1, "A")], r"\[-1, 1\)"),
         ("tt", [(1, 2, "A"), (0, 1, "B")], "'B' crosses another or is out of order"),
         ("tt", [(0, 1, "A"), (0, 2, "B")], "'B' crosses"),
-    ],
-)
-def test_what_is_no_tree(tags: str, rows: list[Constituent], problem: str) -> None:
-    with pytest.raises(TreeError, match=problem):
-        Tree.build("ab", tags, rows)
+    ]:
+        with pytest.raises(TreeError, match=problem):
+            Tree.build("ab", tags, rows)
 
 
 def chains(text: str) -> list[LabeledSpan]:
@@ -119,7 +116,8 @@ def test_depth_is_unlimited() -> None:
     tree = N("T", ["w"])
     for label in reversed(labels):
         tree = N(label, [tree])
-    assert Tree.from_nltk(tree) == Tree.build(["w"], ["T"], [(0, 1, label) for label in labels])
+    deep = Tree.build(["w"], ["T"], [(0, 1, label) for label in labels])
+    assert Tree.from_nltk(tree) == Tree.from_nltk(deep.to_nltk()) == deep
 
 
 def test_a_tree_without_leaves_has_no_words() -> None:
@@ -127,9 +125,8 @@ def test_a_tree_without_leaves_has_no_words() -> None:
         assert len(Tree.from_nltk(tree)) == 0
 
 
-@pytest.mark.parametrize(
-    ("tree", "message"),
-    [
+def test_what_is_no_tree_of_words_is_refused() -> None:
+    for tree, message in [
         (N("NP", ["the", N("NN", ["dog"])]), "leaf 'the' below 'NP' of an nltk tree has no tag"),
         (N("NP", [N("DT", ["the"]), "dog"]), "leaf 'dog' below 'NP'"),
         (N("NN", ["two", "words"]), "leaf 'two' below 'NN'"),
@@ -139,8 +136,6 @@ def test_a_tree_without_leaves_has_no_words() -> None:
         (N(None, [N("NN", ["dog"])]), "label .* string, found None"),
         ("(NN dog)", "expected an nltk tree, found str"),
         (["dog"], "expected an nltk tree, found list"),
-    ],
-)
-def test_what_is_no_tree_of_words_is_refused(tree: Any, message: str) -> None:
-    with pytest.raises(TreeError, match=message):
-        Tree.from_nltk(tree)
+    ]:
+        with pytest.raises(TreeError, match=message):
+            Tree.from_nltk(tree)

@@ -63,16 +63,16 @@ def scores(own: ActionDecoder, words: int, width: int, dtype: torch.dtype | None
 SHAPES = [(1, 1, True), (2, 1, True), (1, 3, True), (3, 3, False)]
 
 
-@pytest.mark.parametrize(("layers", "attentions", "pushed"), SHAPES)
-def test_scores_are_those_of_single_steps(layers: int, attentions: int, pushed: bool) -> None:
-    own = decoder(layers, attentions, pushed=pushed)
-    for words, width in ((7, 1), (7, 4), (1, 3), (19, 2)):
-        exact = scores(own, words, width, None)
-        for dtype, closeness in ((torch.float32, 1e-6), (torch.bfloat16, 2e-2)):
-            for found, expected in zip(scores(own, words, width, dtype), exact, strict=True):
-                assert found.dtype == torch.float32
-                error = (found - expected).norm() / expected.norm()
-                assert 0 < error < closeness, (words, width, dtype)
+def test_scores_are_those_of_single_steps() -> None:
+    for layers, attentions, pushed in SHAPES:
+        own = decoder(layers, attentions, pushed=pushed)
+        for words, width in ((7, 1), (7, 4), (1, 3), (19, 2)):
+            exact = scores(own, words, width, None)
+            for dtype, closeness in ((torch.float32, 1e-6), (torch.bfloat16, 2e-2)):
+                for found, expected in zip(scores(own, words, width, dtype), exact, strict=True):
+                    assert found.dtype == torch.float32
+                    error = (found - expected).norm() / expected.norm()
+                    assert 0 < error < closeness, (words, width, dtype)
 
 
 @pytest.mark.parametrize(("layers", "attentions", "pushed"), SHAPES)

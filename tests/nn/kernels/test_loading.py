@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -59,12 +58,3 @@ def test_rows_are_rounded_up_by_a_sixteenth_at_most(monkeypatch: pytest.MonkeyPa
     rows = torch.ones(17, 3)
     assert torch.equal(kernels.with_rounded_rows(rows)[:17], rows)
     assert not kernels.with_rounded_rows(rows)[17:].any()
-
-
-@pytest.mark.parametrize("chosen", ["", "torch.backends.cuda.matmul.fp32_precision = 'tf32'"])
-def test_a_program_may_have_chosen_precisions_by_either_interface(chosen: str) -> None:
-    """Of which each raises an error once the other has been used."""
-    code = f"import torch; {chosen}\nfrom spmrl_bench.nn.kernels import rounded_rows\n"
-    code += "print(rounded_rows(1000, torch.float32), rounded_rows(1000, torch.bfloat16))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["1000", "1024"]

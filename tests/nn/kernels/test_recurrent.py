@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spmrl_bench.nn import kernels
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.charlstm import CharLSTM
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
@@ -36,13 +35,6 @@ def table(lengths: list[int]) -> Codes:
     return Codes(ids, torch.tensor(lengths), torch.arange(len(lengths)))
 
 
-def test_vectors_of_characters_are_those_of_the_lstm(monkeypatch: pytest.MonkeyPatch) -> None:
-    module, codes = char_lstm(), table(LENGTHS)
-    found = module.forms(codes)
-    monkeypatch.setattr(kernels, "usable", lambda rows, name: False)
-    torch.testing.assert_close(found, module.forms(codes), atol=1e-5, rtol=1e-5)
-
-
 def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
     module = char_lstm(char_dropout=0.5)
     with torch.no_grad():
@@ -65,19 +57,6 @@ def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
     assert len({tuple(row) for row in zero.tolist()}) > 25  # of 32 rows there can be
     module.eval()
     assert torch.equal(module.forms(table(lengths)), module.forms(table(lengths)))
-
-
-def test_steps_walk_both_ways_at_once() -> None:
-    steps = Steps(torch.tensor([2, 3, 1]))
-    assert steps.order.tolist() == [1, 0, 2]
-    assert steps.walk == [(0, 3, 2), (3, 2, 1), (5, 1, 0)]
-    # Sequence 1 is the longest; each item with its sequence and place.
-    items = list(zip(steps.sequence.tolist(), steps.step.tolist(), strict=True))
-    assert items == [(1, 0), (0, 0), (2, 0), (1, 1), (0, 1), (1, 2)]
-    mirrored = [items[k] for k in steps.backward.tolist()]
-    assert mirrored == [(1, 2), (0, 1), (2, 0), (1, 1), (0, 0), (1, 0)]
-    # The state after an item lies at the next item, or behind all of them.
-    assert steps.after.tolist() == [3, 4, 8, 5, 7, 6]
 
 
 # ---- both cells, all states and the last ones --------------------------------------------
@@ -126,23 +105,21 @@ all_or_last = pytest.mark.parametrize("every", [True, False], ids=["all", "last"
 @pytest.mark.usefixtures(rounded.__name__)
 @every_cell
 @all_or_last
-@pytest.mark.parametrize("size", [7, 16])
-@pytest.mark.parametrize("lengths", [LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]])
-def test_states_are_those_of_torch(
-    lengths: list[int], size: int, every: bool, cell: type[RecurrentLayer]
-) -> None:
-    layer = layer_of(cell, 5, size)
-    with torch_threads(2):
-        found = outcome(layer, lengths, every=every)
-    expected = outcome(layer.double(), lengths, every=every, fused=False)
-    assert_near(found, expected, 2e-5, zeros=max(lengths) == 1)
+def test_states_are_those_of_torch(every: bool, cell: type[RecurrentLayer]) -> None:
+    for lengths in (LENGTHS, [4], [1, 1, 1], LENGTHS * 20, [30, *[2] * 100]):
+        for size in (7, 16) if len(lengths) < 20 else (7 + 9 * every,):
+            layer = layer_of(cell, 5, size)
+            with torch_threads(2):
+                found = outcome(layer, lengths, every=every)
+            expected = outcome(layer.double(), lengths, every=every, fused=False)
+            assert_near(found, expected, 2e-5, zeros=max(lengths) == 1)
 
 
 @every_cell
 @all_or_last
 def test_all_short_lengths_and_narrow_layers(cell: type[RecurrentLayer], every: bool) -> None:
-    for size, count in itertools.product((1, 2, 3), repeat=2):
-        for lengths in itertools.product((1, 2, 3), repeat=count):
+    for size, count in itertools.product((1, 2, 3), (1, 2, 3)):
+        for lengths in itertools.product(range(1, 4 if count < 3 else 3), repeat=count):
             layer = layer_of(cell, size, size)
             found = outcome(layer, list(lengths), every=every)
             expected = outcome(layer.double(), list(lengths), every=every, fused=False)
