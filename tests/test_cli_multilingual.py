@@ -111,7 +111,7 @@ def test_plan_has_every_variant_and_seed_of_the_recipes_that_are_present(world: 
     [
         ("minni", None, RecipeError, r"unknown track 'minni'\. Did you mean mini"),
         ("mini", ["elfish"], RecipeError, r"unknown language 'elfish'\. Did you mean elvish"),
-        ("open", ["dwarvish"], RecipeError, r"dwarvish has no treebank of track open; .*: elvish$"),
+        ("open", ["dwarvish"], RecipeError, r"dwarvish has no treebank of track open$"),
         ("mini", ["orcish"], TreebankError, r"orcish-mini"),
         (
             "spmrl",
@@ -129,7 +129,7 @@ def test_mistakes_are_found_before_training(
 
 
 def test_what_no_variant_learns_from_is_no_treebank_of_a_track() -> None:
-    with pytest.raises(RecipeError, match=r"recipe basque has no treebank of track open; .*french"):
+    with pytest.raises(RecipeError, match="recipe basque has no treebank of track open"):
         plan_track("open", languages=["basque"])
 
 

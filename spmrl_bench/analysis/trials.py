@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from spmrl_bench.analysis.definition import AttentionLimits, Study, StudyRow
 from spmrl_bench.analysis.layers import layer_numbers
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import Run, fingerprints_of, make_runs
+from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, list_recipes, load_recipe
 from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
@@ -228,7 +228,7 @@ def _trial(
         recipe.resolve,
         treebank=bank.name,
         track=bank.track,
-        fingerprints=fingerprints_of(recipe, bank, [variant]),
+        fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
         variant=variant,
         size=size,
         settings=settings,

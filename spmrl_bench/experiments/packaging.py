@@ -21,7 +21,6 @@ import jinja2
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, remedy
-from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
@@ -34,10 +33,7 @@ from spmrl_bench.parsing.packages import (
     FORMAT,
     PACKAGE,
     PARSER,
-    Package,
-    Score,
     StoredFile,
-    Trained,
     is_model_file,
     read_package,
 )
@@ -138,8 +134,10 @@ def package_run(
         if best_weights(run) != record.weights:
             raise PackageError(f"{run}: is being trained; package it when training has ended")
         files = write_parser(parser, new)
-        package = _description(name, licence, config, record, manifest, files)
-        text = json.dumps(package.model_dump(mode="json"), ensure_ascii=False, indent=1)
+        package = _description(name, licence, record, manifest) | {
+            "files": {path: file.model_dump() for path, file in files.items()}
+        }
+        text = json.dumps(package, ensure_ascii=False, indent=1)
         write_new(new / PACKAGE, [f"{text}\n".encode()])
         parser = load_parser(new, "cpu")
         weights = record.training.parameters if record.training is not None else None
@@ -180,67 +178,51 @@ def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
                 "risk: only weights (safetensors) and text are packaged"
             )
         if path.suffix == ".json" and name != PARSER and path.stat().st_size < _LARGEST_NOTES:
-            _forget_places(path)
+            content = parse_json(read_regular(path), wide=True)
+            if isinstance(content, dict) and any(key in content for key in _PLACES):
+                kept = {key: value for key, value in content.items() if key not in _PLACES}
+                write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")
         found[name] = StoredFile(sha256=file_digest(path), size=path.stat().st_size)
     return found
 
 
-def _forget_places(path: Path) -> None:
-    """Leave out of a file of an encoder where it was read from."""
-    content = parse_json(read_regular(path), wide=True)
-    if isinstance(content, dict) and any(key in content for key in _PLACES):
-        kept = {key: value for key, value in content.items() if key not in _PLACES}
-        write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")
-
-
-def _description(
-    name: str,
-    licence: str,
-    config: RunConfig,
-    record: Record,
-    manifest: Manifest,
-    files: Mapping[str, StoredFile],
-) -> Package:
+def _description(name: str, licence: str, record: Record, manifest: Manifest) -> dict[str, Any]:
+    """What the package says of itself but for its files, as JSON has it."""
     day = record.finished.astimezone(datetime.UTC)
     results = {"dev": record.dev, "test": record.test}
     scored = {split: result for split, result in results.items() if result is not None}
     declared = {split: list(manifest.splits[split].sentences or ()) for split in SPLITS}
     as_declared = ("name", "title", "language", "track", "licence", "source", "citation", "commit")
-    return Package(
-        format=FORMAT,
-        name=name,
-        version=f"{day.year}.{day.month}.{day.day}",
-        license=licence,
-        program=__version__,
-        kind=config.kind,
-        variant=config.variant,
-        size=config.size,
-        seed=config.seed,
-        settings={  # no folder of this machine
+    as_recorded = {"kind", "variant", "size", "seed", "finished", "commit"}
+    return {
+        "format": FORMAT,
+        "name": name,
+        "version": f"{day.year}.{day.month}.{day.day}",
+        "license": licence,
+        "program": __version__,
+        **record.model_dump(mode="json", include=as_recorded),
+        "settings": {  # no folder of this machine
             key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-            for key, value in config.overrides.items()
+            for key, value in record.settings.items()
         },
-        finished=record.finished,
-        commit=record.commit,
-        treebank=Trained(
+        "treebank": {
             **{key: getattr(manifest, key) for key in as_declared},
-            fingerprints=record.treebank.fingerprints,
-            transforms=list(manifest.transforms),
-            sentences=declared | {split: [one.sentences] for split, one in scored.items()},
-            learnt=config.train.sentences,
-        ),
-        scores={
+            "fingerprints": record.treebank.fingerprints,
+            "transforms": list(manifest.transforms),
+            "sentences": declared | {split: [one.sentences] for split, one in scored.items()},
+            "learnt": record.recipe.get("train", {}).get("sentences"),
+        },
+        "scores": {
             split: {
-                metric: Score(
-                    figures={key: one.figures.get(key) for key in metric_named(metric).tabled},
-                    signature=one.signature_long,
-                )
+                metric: {
+                    "figures": {key: one.figures.get(key) for key in metric_named(metric).tabled},
+                    "signature": one.signature_long,
+                }
                 for metric, one in result.metrics.items()
             }
             for split, result in scored.items()
         },
-        files=dict(files),
-    )
+    }
 
 
 def _check_place(folder: Path) -> None:
@@ -282,8 +264,9 @@ def licence_identifier(text: str) -> str | None:
 # The card ------------------------------------------------------------------------------------
 
 
-def write_card(package: Package, parser: Any, weights: int | None) -> str:
-    """Return the card of a package: Markdown, with what the hub reads of it in front, as YAML."""
+def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> str:
+    """The card of a package, whose description is given: Markdown, with what the hub reads of it in
+    front, as YAML."""
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     forms = jinja2.Environment(
         loader=loader, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -293,59 +276,60 @@ def write_card(package: Package, parser: Any, weights: int | None) -> str:
     forms.filters["line"] = lambda text: " ".join(text.split())
     forms.filters["cell"] = lambda text: " ".join(text.split()).replace("|", "\\|")
     own = getattr(parser.config, "label_attention", None)
+    treebank, scores = package["treebank"], package["scores"]
     card = forms.get_template("card.md.jinja").render(
         package=package,
-        treebank=package.treebank,
+        treebank=treebank,
         parser=parser,
         weights=weights,
         longest=getattr(getattr(parser, "encoder", None), "max_tokens", None),
         front=_front(package),
-        layers=kind_named(package.kind).layers,
+        layers=kind_named(package["kind"]).layers,
         papers=[*parser.citations, *([_LABEL_ATTENTION] if own else [])],
-        software=SOFTWARE.format(version=package.program),
+        software=SOFTWARE.format(version=package["program"]),
         tasks={name: task.replace("-", " ").capitalize() for name, task in _TASKS.items()},
-        scored={name: metric_named(name) for one in package.scores.values() for name in one},
-        licensed=package.treebank.track in LICENSED,
+        scored={name: metric_named(name) for one in scores.values() for name in one},
+        licensed=treebank["track"] in LICENSED,
         sizes={
             name: " or ".join(map("{:,}".format, found)) or "not stated"
-            for name, found in package.treebank.sentences.items()
+            for name, found in treebank["sentences"].items()
         },
     )
     return f"{card}\n"
 
 
-def _front(package: Package) -> dict[str, Any]:
+def _front(package: Mapping[str, Any]) -> dict[str, Any]:
     """What the hub reads of a card; of the scores those on test, or on dev where there are none."""
-    identifier = licence_identifier(package.license)
-    language = LANGUAGES.get(package.treebank.language.lower())
-    tasks = [_TASKS[metric] for metric in kind_named(package.kind).metrics if metric in _TASKS]
-    split = "test" if "test" in package.scores else "dev"
-    dataset = {"type": package.treebank.name, "name": package.treebank.title, "split": split}
-
-    def figures(name: str, score: Score) -> list[dict[str, Any]]:
-        title = metric_named(name).title
-        return [
-            {"type": _FIGURES[key], "name": title(key), "value": round(value, 2)}
-            for key, value in score.figures.items()
-            if key in _FIGURES and value is not None
-        ]
-
+    treebank, scores, licence = package["treebank"], package["scores"], package["license"]
+    identifier = licence_identifier(licence)
+    language = LANGUAGES.get(treebank["language"].lower())
+    tasks = [_TASKS[name] for name in kind_named(package["kind"]).metrics if name in _TASKS]
+    split = "test" if "test" in scores else "dev"
+    dataset = {"type": treebank["name"], "name": treebank["title"], "split": split}
     results: list[dict[str, Any]] = [
         {
             "task": {"type": "token-classification", "name": _TASKS.get(name, name)},
-            "dataset": dataset | {"args": {"signature": score.signature}},
-            "metrics": figures(name, score),
+            "dataset": dataset | {"args": {"signature": score["signature"]}},
+            "metrics": [
+                {
+                    "type": _FIGURES[key],
+                    "name": metric_named(name).title(key),
+                    "value": round(value, 2),
+                }
+                for key, value in score["figures"].items()
+                if key in _FIGURES and value is not None
+            ],
         }
-        for name, score in package.scores.get(split, {}).items()
+        for name, score in scores.get(split, {}).items()
     ]
     front = {
         "language": [language] if language else None,
         "license": identifier or "other",
-        "license_name": None if identifier else " ".join(package.license.split()),
+        "license_name": None if identifier else " ".join(licence.split()),
         "library_name": "spmrl_bench",
-        "tags": ["spmrl_bench", *tasks, "parsing", "treebank", package.kind],
-        "datasets": [package.treebank.name],
+        "tags": ["spmrl_bench", *tasks, "parsing", "treebank", package["kind"]],
+        "datasets": [treebank["name"]],
         "metrics": sorted({each["type"] for one in results for each in one["metrics"]}) or None,
-        "model-index": [{"name": package.name, "results": results}],
+        "model-index": [{"name": package["name"], "results": results}],
     }
     return {key: value for key, value in front.items() if value is not None}

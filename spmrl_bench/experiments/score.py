@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,17 +21,19 @@ from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
-from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.experiments.search_document import searches_behind
+from spmrl_bench.experiments.run_folder import MINUTES, best_weights, ended
 from spmrl_bench.leaderboard.board import best_variant
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.identity import is_of
+from spmrl_bench.leaderboard.identity import is_of, resolved_settings
 from spmrl_bench.leaderboard.record import (
+    SEARCHES,
     Record,
+    Search,
     SplitResult,
     Training,
     TreebankInfo,
     read_record,
+    read_search,
     signature_parts,
     write_record,
 )
@@ -111,13 +113,12 @@ class AnyRun(Protocol):
 
 
 class KnownRecords:
-    """The records of a results folder, each read once however often it is looked at."""
+    """The records of a results folder, each read once however often it is looked at, and why
+    files cannot be read (``problems``). A RecordError where the folder cannot be read."""
 
     def __init__(self, results_dir: Path) -> None:
-        """Read what is there; a RecordError says that the folder cannot be read."""
         self.results_dir = results_dir
         self.problems: dict[Path, str] = {}
-        """Why files cannot be read."""
         self._found: dict[Path, Record] = {}
         self.look()
 
@@ -178,12 +179,14 @@ def evaluate_all(
                 (run, Scoring(results_dir, selected, save_parses))
                 for run, selected in _entries(group, ensemble)
             ]
-            left = [each for each in entries if each[0].recorded(records, each[1]) is None]
+            units += [
+                Unit(f"scoring {run.title}", run.score, (scoring,))
+                for run, scoring in entries
+                if run.recorded(records, scoring) is None
+            ]
+            asked += entries
         except SpmrlError as error:
             errors.append(error)
-        else:
-            asked += entries
-            units += [Unit(f"scoring {run.title}", run.score, (what,)) for run, what in left]
     if units:
         log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
         at_once = min(jobs, len(asked))
@@ -217,10 +220,8 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
         scores.setdefault(run.variant, []).append(run.dev_score())
     best = best_variant(scores)
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
-    if ensemble:
-        members: Any = [run for run in group if run.variant == best]
-        entries.append((Ensemble(members), True))
-    return entries
+    members: Any = [run for run in group if run.variant == best]
+    return [*entries, (Ensemble(members), True)] if ensemble else entries
 
 
 # Ours ----------------------------------------------------------------------------------------
@@ -237,24 +238,13 @@ class Ensemble:
         return f"{self.runs[0].config.treebank} {self.runs[0].variant} ensemble"
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        # One of the other role, from when other seeds or variants competed, is not enough: tables
-        # show the newest, and would say that another variant was selected.
         config, weights = self.runs[0].config, [best_weights(run.folder) for run in self.runs]
         recipe = config.model_dump(mode="json")
         rules = rules_of(self.runs[0].treebank, kind_named(config.kind).metrics)
-
-        def counted_alike(record: Record) -> bool:
-            for name, own in rules.items():
-                if record.dev is None or (result := record.dev.metrics.get(name)) is None:
-                    return False
-                parts = signature_parts(result.signature_long)
-                counting = metric_named(name).counting(own).items()
-                if any(parts.get(key) != value for key, value in counting if value is not None):
-                    return False
-            return True
-
         same = (one for one in reversed(records) if is_of(one, recipe, weights))
-        record = next(filter(counted_alike, same), None)
+        record = next((one for one in same if _counted_by(rules, one.dev)), None)
+        # One of the other role, from when other seeds or variants competed, is not enough: tables
+        # show the newest, and would say that another variant was selected.
         if record is None or record.selected != scoring.selected:
             return None
         if (saved := self._saved(scoring)) is not None:
@@ -317,6 +307,39 @@ class Ensemble:
         if not scoring.save_parses:
             return None
         return SavedParses.of(scoring.results_dir, self.runs[0].folder, len(self.runs))
+
+
+def _counted_by(rules: Mapping[str, Any], result: SplitResult | None) -> bool:
+    for name, own in rules.items():
+        if result is None or name not in result.metrics:
+            return False
+        parts = signature_parts(result.metrics[name].signature_long)
+        counting = metric_named(name).counting(own).items()
+        if any(parts.get(key) != value for key, value in counting if value is not None):
+            return False
+    return True
+
+
+def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
+    """The searches beside the runs of a treebank that resolved settings come from.
+
+    Where a trial had these settings, whatever its seed and its time, these are all searches for the
+    variant, since the later ones go on from what the earlier ones have shown. A CheckpointError
+    where the file of a search cannot be read.
+    """
+
+    def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = resolved_settings(settings).items()
+        return {key: value for key, value in found if key != MINUTES and value is not None}
+
+    own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
+    found = []
+    for place in sorted(folder.glob(f"{SEARCHES}*")):
+        document = read_search(place)
+        if document and all(document.base.get(name) == recipe.get(name) for name in names):
+            tried = (n for n, one in sorted(document.recipes.items()) if comparable(one) == own)
+            found.append(document.search.model_copy(update={"found": next(tried, None)}))
+    return found if any(search.found is not None for search in found) else []
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

@@ -33,10 +33,16 @@ from spmrl_bench.errors import (
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.experiments.run_folder import MINUTES, differences, run_lock, unwritable
-from spmrl_bench.experiments.search_document import NAME, PREFIX, SearchDocument, read_search
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.leaderboard.record import Search, SearchTrial
+from spmrl_bench.leaderboard.record import (
+    SEARCH,
+    SEARCHES,
+    Search,
+    SearchDocument,
+    SearchTrial,
+    read_search,
+)
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
@@ -68,11 +74,10 @@ Value = str | int | float
 
 
 def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the settings that all trials have, and what is searched, by key.
+    """The settings that all trials have, and what is searched, by key.
 
-    Raises:
-        RecipeError: a range or a list of values that is none, or nothing is searched.
-        SpmrlError: Optuna is not installed.
+    A RecipeError where a range or a list of values is none, or nothing is searched; a SpmrlError
+    where Optuna is not installed.
     """
     fixed, space = dict[str, str](), dict[str, Any]()
     for key, text in sorted(given.items()):
@@ -102,7 +107,7 @@ def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]
 
 
 def _distribution(text: str) -> Any:
-    """Return what a value says is searched; None for one value. A ValueError says it is neither."""
+    """What a value says is searched; None for one value. A ValueError says it is neither."""
     from optuna import distributions
 
     choices = [value.strip() for value in text.split("|")]
@@ -121,7 +126,7 @@ def _distribution(text: str) -> Any:
 
 
 def notation(distribution: Any) -> str:
-    """Return how the command line writes what is searched, the same for all ways to write it."""
+    """How the command line writes what is searched, the same for all ways to write it."""
     if hasattr(distribution, "choices"):
         return "|".join(distribution.choices)
     kind = "int:" if isinstance(distribution.low, int) else "log:" if distribution.log else ""
@@ -129,7 +134,7 @@ def notation(distribution: Any) -> str:
 
 
 def probes(distribution: Any) -> tuple[Value, ...]:
-    """Return all choices; or the ends, and a number between them that is not round."""
+    """All choices; or the ends, and a number between them that is not round."""
     if hasattr(distribution, "choices"):
         return tuple(distribution.choices)
     low, high = distribution.low, distribution.high
@@ -156,14 +161,14 @@ class SearchPlan:
     texts: dict[str, Value] = field(default_factory=dict)
 
     def run(self, values: Mapping[str, Value]) -> Run:
-        """Return the run of a trial; a RecipeError says that its values are refused together."""
+        """The run of a trial; a RecipeError says that its values are refused together."""
         settings = {**self.fixed, **{key: str(value) for key, value in values.items()}}
         (run,) = make_runs(**self.asked, settings=settings)
         return replace(run, treebank=self.first.treebank)
 
     def divided(self, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return settings as in JSON, those of the parser by dotted key, without what is searched;
-        and that."""
+        """Settings as in JSON, those of the parser by dotted key, without what is searched; and
+        that."""
         found, searched = config.model_dump(mode="json"), {}
         found["model"] = leaves(found["model"])
         for key in self.space:
@@ -179,18 +184,18 @@ class SearchPlan:
         return found, searched
 
     def values_of(self, trial: SearchTrial) -> dict[str, Value]:
-        """Return the values of a trial as they were drawn."""
+        """The values of a trial as they were drawn."""
         found = {key: trial.settings[key] for key in self.space}
         return {key: self.texts.get(f"{key}={value}", value) for key, value in found.items()}
 
     def folder(self, runs_dir: Path) -> Path:
-        """Return that of the search; its name has what makes it another."""
+        """The folder of the search; its name has what makes it another."""
         given: dict[str, Any] = dict(self.fixed)
         for key, searched in self.space.items():
             given[key] = notation(searched).replace("|", ":").split(":")
         first = self.first.config
         parts = (settings_folder(given), self.sampler, self.pruner, f"seed{first.seed}")
-        name = "-".join((PREFIX + first.size, first.variant, *parts))
+        name = "-".join((SEARCHES + first.size, first.variant, *parts))
         return runs_dir / first.treebank / name
 
 
@@ -207,13 +212,8 @@ def plan_search(
     """Try the recipe on both ends of every range, a number between them, and every choice, so that
     nothing is refused after hours.
 
-    Args:
-        settings: ``section.key`` to a value, or to several in the notation above.
-        variant: may be left out where the recipe has one only.
-        chosen: treebank, track and size, as of :func:`~spmrl_bench.experiments.plan.make_runs`.
-
-    Raises:
-        RecipeError, TreebankError: as of that function; several variants, or nothing to search.
+    ``chosen`` are treebank, track and size of :func:`~spmrl_bench.experiments.plan.make_runs`,
+    whose errors are raised; the variant may be left out where the recipe has one only.
     """
     fixed, space = read_space(settings)
     first = {key: probes(searched)[0] for key, searched in space.items()}
@@ -252,10 +252,8 @@ def run_search(
     device: str = "auto",
     log: Callable[[str], None],
 ) -> Search:
-    """Search until there are so many trials, those of earlier calls included.
-
-    Trials that were begun and have not ended go on first. With one of ``jobs`` at a time, the same
-    search has the same trials.
+    """Search until there are so many trials, those of earlier calls included; those that have begun
+    and not ended go on first. With one of ``jobs`` at a time, the same search has the same trials.
 
     Raises:
         SpmrlError: the folder holds another search or cannot be written, another process searches
@@ -278,15 +276,14 @@ def run_search(
                 values = draw(work, folder, begun) if len(begun) < trials else None
                 if values is None:
                     return None
-                trial = SearchTrial(number=len(begun) + 1, settings=values, state="running")
-                begun.append(trial)
+                begun.append(SearchTrial(number=len(begun) + 1, settings=values, state="running"))
                 try:
                     config = work.run(values).config
-                    trial.settings.update(work.divided(config)[1])
-                    document.recipes[trial.number] = config.model_dump(mode="json")
+                    begun[-1].settings.update(work.divided(config)[1])
+                    document.recipes[len(begun)] = config.model_dump(mode="json")
                     _write(folder, document)
                 except RecipeError as error:
-                    _write(folder, document, {trial.number: error})
+                    _write(folder, document, {len(begun): error})
                 trial = begun[-1]
             place = trial_folder(folder, trial.number)
             run = replace(work.run(work.values_of(trial)), folder=place)
@@ -316,7 +313,7 @@ def run_search(
 
 
 def trial_folder(folder: Path, number: int) -> Path:
-    """Return the run folder of a trial, numbered from 1, in that of its search."""
+    """The run folder of a trial, numbered from 1, in that of its search."""
     return folder / "trials" / f"{number:03}"
 
 
@@ -329,7 +326,7 @@ def train_trial(
 
 
 def _document(work: SearchPlan, folder: Path) -> SearchDocument:
-    """Return the document of the search that goes on, or of a new one."""
+    """The document of the search that goes on, or of a new one."""
     config, earlier = work.first.config, read_search(folder)
     base, _ = work.divided(config)
     if earlier is None:
@@ -354,8 +351,7 @@ def _document(work: SearchPlan, folder: Path) -> SearchDocument:
 def _write(
     folder: Path, document: SearchDocument, errors: Mapping[int, Exception | None] = {}
 ) -> None:
-    """Write the document; of trials that were running, with what their folders show and what their
-    errors say."""
+    """Write the document, with what the folders and errors of running trials say of them."""
     for number, trial in enumerate(document.search.trials, start=1):
         if trial.state != "running":
             continue
@@ -369,7 +365,7 @@ def _write(
             found |= {"state": "failed", "problem": str(error).partition("\n")[0]}
         document.search.trials[number - 1] = trial.model_copy(update=found)
     try:
-        write_text(folder / NAME, document.model_dump_json(indent=1) + "\n")
+        write_text(folder / SEARCH, document.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise unwritable(folder, error) from None
 
@@ -378,7 +374,7 @@ def _write(
 
 
 def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[str, Value] | None:
-    """Draw values that no trial has had yet, as a function of the seed and of what is known of the
+    """Values that no trial has had yet, as a function of the seed and of what is known of the
     trials so far; None if none could be drawn."""
     from optuna.samplers import RandomSampler, TPESampler
 
@@ -401,12 +397,9 @@ def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[
 
 
 def falls_behind(work: SearchPlan, folder: Path, number: int, point: int, score: float) -> bool:
-    """Return whether a trial is to end: after its first epoch, if its best score on dev is below
-    the median of those of the complete trials.
-
-    ``number`` is that of the trial; ``point`` says how far it is, see
-    :func:`~spmrl_bench.training.schedule.evaluation_point`; the score is in percent.
-    """
+    """Whether a trial, by its number, is to end: after its first epoch, if its best score on dev is
+    below the median of those of the complete trials at this
+    :func:`~spmrl_bench.training.schedule.evaluation_point`; scores are in percent."""
     from optuna.pruners import MedianPruner
 
     if work.pruner == "none" or (document := read_search(folder)) is None:
@@ -422,7 +415,7 @@ def falls_behind(work: SearchPlan, folder: Path, number: int, point: int, score:
 def _study(
     work: SearchPlan, folder: Path, trials: Sequence[SearchTrial], sampler: Any = None
 ) -> Study:
-    """Return the trials as Optuna has them, with their curves on dev."""
+    """The trials as Optuna has them, with their curves on dev."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

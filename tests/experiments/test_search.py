@@ -17,7 +17,7 @@ from typer.testing import Result
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments import search as search_module
 from spmrl_bench.experiments.search import plan_search
-from spmrl_bench.experiments.search_document import NAME, SearchDocument, read_search
+from spmrl_bench.leaderboard.record import SEARCH, SearchDocument, read_search
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.legacy import short
 from tests.builders import cli
@@ -49,7 +49,7 @@ main()
 def words(laboratory: Laboratory) -> tuple[str, ...]:
     """A search over a tiny parser, of two epochs with two evaluations each."""
     laboratory.write_recipe(["tiny-open"], train={"evaluations_per_epoch": 2, "max_epochs": 2})
-    return "search", str(laboratory.recipe), "--variant", "charlstm", *SPACE
+    return "study", "search", str(laboratory.recipe), "--variant", "charlstm", *SPACE
 
 
 def run(*arguments: str) -> Result:
@@ -92,7 +92,7 @@ def test_a_search_tells_its_trials_and_the_command_of_the_best(words: tuple[str,
     values = [f"{key}={value}" for key, value in search.best.settings.items()]
     assert [command[k + 1] for k, word in enumerate(command) if word == "--set"] == values
     # Nothing takes trials for runs that were trained for their own sake.
-    assert run("eval", words[1], "--variant", "charlstm").exit_code == 1
+    assert run("eval", words[2], "--variant", "charlstm").exit_code == 1
     assert [path.name for path in Path("runs/tiny-open").iterdir()] == [folder_of("runs").name]
 
 
@@ -104,7 +104,7 @@ def test_the_same_search_has_the_same_trials_and_more_are_added(words: tuple[str
     assert "started" not in again.stderr
     assert state_of("again") == first
     # As one that was begun when settings were flat.
-    path = folder_of("again") / NAME
+    path = folder_of("again") / SEARCH
     content = json.loads(path.read_text(encoding="utf-8"))
     content["base"]["model"] = short(content["base"]["model"])
     assert {"lexical", "d_ff"} <= content["base"]["model"].keys()
@@ -145,7 +145,7 @@ def test_a_trial_that_fails_counts_and_the_search_goes_on(
         return float("nan") if len(batch) > 8 else real(self, batch, *rest)
 
     monkeypatch.setattr(ChartParser, "gradients", diverging)
-    words = (*words[:4], "--set", "train.batch_size=8|20", "--trials", "3")
+    words = (*words[:5], "--set", "train.batch_size=8|20", "--trials", "3")
     result = run(*words)
     assert result.exit_code == 0, result.output
     search = found().search
@@ -182,7 +182,7 @@ def test_bad_trials_are_pruned(words: tuple[str, ...], monkeypatch: pytest.Monke
     monkeypatch.setattr(search_module, "FIRST_TRIALS", 1)
     monkeypatch.setattr(search_module, "draw", lambda *_: next(drawn))
     options = ("--trials", "2", "--set", "train.max_epochs=4")
-    result = run(*words[:4], "--set", f"{key}=0.02|1e-9", *options)
+    result = run(*words[:5], "--set", f"{key}=0.02|1e-9", *options)
     assert result.exit_code == 0, result.output
     assert [trial.state for trial in found().search.trials] == ["complete", "pruned"]
     assert found().search.best.settings == {key: 0.02}
@@ -195,7 +195,7 @@ def test_another_search_has_another_folder_or_is_refused(
 ) -> None:
     def folder(seed: int = 1, **options: Any) -> Path:
         given = dict(word.split("=") for word in SPACE[1::2]) | options.pop("settings", {})
-        work = plan_search(words[1], variant="charlstm", settings=given, seed=seed, **options)
+        work = plan_search(words[2], variant="charlstm", settings=given, seed=seed, **options)
         return pickle.loads(pickle.dumps(work)).folder(Path("runs"))
 
     others: list[dict[str, Any]] = [{"seed": 2}, {"pruner": "none"}, {"sampler": "random"}]
@@ -208,7 +208,7 @@ def test_another_search_has_another_folder_or_is_refused(
     result = run(*words, "--trials", "2")
     assert result.exit_code == 1
     assert "holds another search: base.train.max_epochs is 2 there, 3 now" in result.stderr
-    path = folder_of("runs") / NAME
+    path = folder_of("runs") / SEARCH
     path.write_text("{}", encoding="utf-8")
     result = run(*words, "--trials", "1")
     assert (result.exit_code, result.stdout) == (1, "")
@@ -232,7 +232,7 @@ def test_another_search_has_another_folder_or_is_refused(
 def test_mistakes_are_told_before_anything_is_trained(
     words: tuple[str, ...], options: str, message: str
 ) -> None:
-    result = run(*words[:4], *options.split())
+    result = run(*words[:5], *options.split())
     assert (result.exit_code, result.stdout) == (1, "")
     assert len(result.stderr.splitlines()) == 1
     assert message in result.stderr
@@ -242,7 +242,7 @@ def test_mistakes_are_told_before_anything_is_trained(
 def test_one_variant_is_searched_and_with_optuna(
     words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = run(*words[:2], *SPACE)
+    result = run(*words[:3], *SPACE)
     assert result.exit_code == 1
     assert "name it with --variant. The recipe has: charlstm, word-charlstm" in result.stderr
     monkeypatch.setitem(sys.modules, "optuna", None)

@@ -6,8 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from spmrl_bench.experiments.search_document import NAME
-from spmrl_bench.leaderboard.record import Record, read_records
+from spmrl_bench.leaderboard.record import SEARCH, Record, read_records
 from tests.experiments.test_search import folder_of, found, run
 from tests.laboratory import Laboratory
 
@@ -26,7 +25,7 @@ def untimed(text: str) -> str:
 
 def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
     recipe = str(laboratory.recipe)
-    searching = ("search", recipe, "--variant", "charlstm", "--trials", "2")
+    searching = ("study", "search", recipe, "--variant", "charlstm", "--trials", "2")
     result = run(*searching, "--set", "model.layers=1|2")
     command = shlex.split(result.stdout.splitlines()[-1])
     text, record = scored(*command[2:])
@@ -37,9 +36,9 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
     assert search.space == {"model.layers": "1|2"}
     said = "found by a search of 2 trials, N min"
     assert f"| {said} |" in text
-    assert f"| {said} |" in untimed(run("table").stdout)
+    assert f"| {said} |" in untimed(run("results", "table").stdout)
     assert f'"{said}"' in untimed(Path("results/table.csv").read_text(encoding="utf-8"))
-    assert run("site").exit_code == 0
+    assert run("results", "site").exit_code == 0
     pages = [path.read_text(encoding="utf-8") for path in Path("results/site").rglob("*.html")]
     assert sum(said in untimed(page) for page in pages) >= 3
     assert sum("Trials of a search by tpe, pruner median, seed 1" in page for page in pages) == 1
@@ -52,8 +51,8 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
     text, record = scored(*with_layers(other), "--seed", "7", "--minutes", "9")
     assert record.searches[0].found == 3 - best.number
     assert "| tried, not as the best, by a search of 2 trials, N min |" in text
-    assert run(*searching[:4], "--trials", "1", "--set", "model.layers=4|5").exit_code == 0
-    word = ("search", recipe, "--variant", "word-charlstm", "--trials", "1")
+    assert run(*searching[:5], "--trials", "1", "--set", "model.layers=4|5").exit_code == 0
+    word = ("study", "search", recipe, "--variant", "word-charlstm", "--trials", "1")
     assert run(*word, "--set", "model.layers=1|2").exit_code == 0
     text, record = scored(*with_layers(1), "--seed", "8")
     assert sorted(len(search.trials) for search in record.searches) == [1, 2]
@@ -64,8 +63,8 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
 
 def test_a_search_that_cannot_be_read_is_not_passed_over(laboratory: Laboratory) -> None:
     options = (str(laboratory.recipe), "--variant", "charlstm")
-    run("search", *options, "--trials", "1", "--set", "model.layers=1|2")
-    (folder_of("runs") / NAME).write_text("{", encoding="utf-8")
+    run("study", "search", *options, "--trials", "1", "--set", "model.layers=1|2")
+    (folder_of("runs") / SEARCH).write_text("{", encoding="utf-8")
     assert run("train", *options).exit_code == 0
     result = run("eval", *options)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -23,8 +23,7 @@ from spmrl_bench.experiments.search import (
     read_space,
     trial_folder,
 )
-from spmrl_bench.experiments.search_document import NAME, SearchDocument
-from spmrl_bench.leaderboard.record import Search, SearchTrial
+from spmrl_bench.leaderboard.record import SEARCH, Search, SearchDocument, SearchTrial
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress
 
@@ -115,7 +114,7 @@ class Made:
         place = trial_folder(self.folder, number) / LAST
         place.mkdir(parents=True)
         (place / "progress.json").write_text("{}")
-        (self.folder / NAME).write_text(document.model_dump_json())
+        (self.folder / SEARCH).write_text(document.model_dump_json())
         curve: list[tuple[float, float]] = []
         for point in range(1, POINTS + 1):
             score = height * (1 - 0.5**point)

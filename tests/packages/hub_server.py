@@ -1,14 +1,12 @@
 """A stand-in for the hub of Hugging Face: the part of its web interface that its library calls.
 
-A file is asked for by HEAD, answered with the commit, a tag and the size, then by GET; what a
-revision stands for is asked of the API.
+A file is asked for by HEAD, answered with the commit, a tag and the size, then by GET.
 """
 
 from __future__ import annotations
 
 import hashlib
 import http.server
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,19 +20,17 @@ class Hub:
     """Repositories by ``OWNER/NAME`` and commit: files by path.
 
     Attributes:
-        branches: commits by ``OWNER/NAME`` and branch.
         claims: sizes by path that are said in place of the true ones.
         asked: methods and paths of all requests.
     """
 
     url: str = ""
     repositories: dict[tuple[str, str], dict[str, bytes]] = field(default_factory=dict)
-    branches: dict[tuple[str, str], str] = field(default_factory=dict)
     claims: dict[str, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
     def push(self, name: str, folder: Path) -> str:
-        """Store a folder as a new commit of the branch ``main``; returns it."""
+        """Store a folder as a new commit; returns it."""
         files = {
             path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(folder.rglob("*"))
@@ -43,7 +39,6 @@ class Hub:
         content = b"".join(path.encode() + data for path, data in files.items())
         commit = hashlib.sha1(content).hexdigest()
         self.repositories[name, commit] = files
-        self.branches[name, "main"] = commit
         return commit
 
 
@@ -59,13 +54,6 @@ def serving() -> Iterator[Hub]:
         def do_GET(self) -> None:
             hub.asked.append(f"{self.command} {self.path}")
             match self.path.split("?")[0].strip("/").split("/"):
-                case ["api", "models", owner, name, "revision", revision]:
-                    commit = hub.branches.get((f"{owner}/{name}", revision))
-                    if commit is None:
-                        self.refuse("RevisionNotFound")
-                    else:
-                        found = {"id": f"{owner}/{name}", "sha": commit}
-                        self.answer(json.dumps(found).encode(), {})
                 case [owner, name, "resolve", commit, *file]:
                     self.resolve(f"{owner}/{name}", commit, "/".join(file))
                 case _:

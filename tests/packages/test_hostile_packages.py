@@ -118,8 +118,6 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
     "a size as text": (listing("a.txt", STORED | {"size": "1"}), "files.a.txt.size"),
     "a short hash": (listing("a.txt", STORED | {"sha256": "00"}), "files.a.txt.sha256"),
     "transforms: a text": (described(lambda c: c["treebank"].update(transforms="x")), "transforms"),
-    "scores: a list": (described(lambda c: c.update(scores=[1])), "scores: "),
-    "a name of a megabyte": (described(lambda c: c.update(name="a" * 900_000)), "name: "),
     "a file missing": (listing("a.txt"), "a.txt: missing"),
     "weights cut": (changed(WEIGHTS, lambda x: x[:-1]), f"where {PACKAGE} lists"),
     "a bit of the weights": (
