@@ -17,8 +17,6 @@ from rich.console import Console
 
 from spmrl_bench.errors import (
     CheckpointError,
-    ReadError,
-    RecipeError,
     RunOwnedError,
     SentenceTooLongError,
     SpmrlError,
@@ -75,8 +73,6 @@ def train_all(
             trained: a run failed, or what its folder holds cannot be read.
         Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
     """
-    if jobs is not None and jobs < 1:
-        raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
     runs = list({run.folder: run for run in reversed(shared(runs, on))}.values())[::-1]
     at_once = 1
     if on.is_local:
@@ -106,23 +102,22 @@ def train_all(
     if jobs is None and at_once > 1 and left:
         log(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     notes = {run.note: run for run in reversed(left)}  # each is said by the first run
+    # One after the other, they are trained in the order that the user knows.
+    in_turn = on.is_local and at_once == 1
     units = [
         Unit(
             title=run.title,
             function=run.train,
             arguments=(run.note if notes[run.note] is run else None,),
             folder=run.folder,
-            # One after the other, they are trained in the order that the user knows.
-            cost=1.0 if on.is_local and at_once == 1 else run.cost,
+            cost=1.0 if in_turn else run.cost,
         )
         for run in left
     ]
 
     def on_end(outcome: Outcome) -> None:
-        folder = outcome.unit.folder
-        elsewhere = folder if outcome.status == "done" and not on.is_local else None
-        if elsewhere and (said := last_line(elsewhere / LOG)):
-            log(said)
+        if outcome.status == "done" and not on.is_local and (folder := outcome.unit.folder):
+            log(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
         place = runs[0].folder.parents[1]
@@ -165,9 +160,7 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
     if len(errors) == 1:
         raise next(iter(errors.values()))
     if errors:
-        kinds = {type(error) for error in errors.values()} - {ReadError}
-        kind = kinds.pop() if len(kinds) == 1 else SpmrlError
-        raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
+        raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
 # One of ours ---------------------------------------------------------------------------------
@@ -181,10 +174,10 @@ def train_run(
     console: Console | None = None,
     prune: Prune | None = None,
 ) -> None:
-    """Train a run, or continue what its folder has.
+    """Train a run, or continue what its folder has; an error is noted there.
 
-    Before all input has been read, nothing of the folder is changed; an error is noted there.
-    Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
+    Before all input has been read, nothing of the folder is changed. Ctrl-C and SIGTERM raise
+    Interrupted after the batch was finished and saved.
 
     Args:
         note: which treebank was taken and why, to be said with the numbers of its sentences.
@@ -213,8 +206,7 @@ def train_run(
         sentences: list[Sized] = []
         # A sentence that is too long is found now, not after hours. (Test is not opened.)
         try:
-            for sentence in parser.index(examples):
-                sentences.append(sentence)
+            sentences.extend(parser.index(examples))
         except (SentenceTooLongError, TreeError) as error:
             place = f"{bank.name}, split train, sentence {numbers[len(sentences)] + 1}"
             raise type(error)(f"{place}: {error}") from None

@@ -55,7 +55,7 @@ def test_what_is_there_needs_no_network(
 def test_what_may_change_is_refused(hub: Hub, package: Path) -> None:
     hub.push(MODEL, package)
     for revision in ("main", ""):
-        with pytest.raises(PackageError, match="is no commit.* Give the 40 hexadecimal digits"):
+        with pytest.raises(PackageError, match=r"is no commit.* Give the 40 hexadecimal digits"):
             located(f"{MODEL}@{revision}")
     assert hub.asked == []
     with pytest.raises(PackageError, match=r"package\.json cannot be had .*Check name, commit"):
