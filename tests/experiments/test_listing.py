@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, SpmrlError, TrainingError
 from spmrl_bench.experiments import listing
 from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, run_named, state_of
 from spmrl_bench.experiments.run_folder import recording_failure, run_lock
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.living import this_machine
 from spmrl_bench.storage.locks import SILENCE
 from tests.builders import cli

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import PackageError
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.packages import PACKAGE
 from tests.reliability.tally import Tally
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, PackageError
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.packages import PACKAGE, located
 from tests.packages.hub_server import Hub
 

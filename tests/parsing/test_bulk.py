@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, ReadError, SentenceTooLongError, SpmrlError
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsing.bulk import (
@@ -29,6 +28,7 @@ from spmrl_bench.parsing.bulk import (
     open_workers,
     parse_input,
 )
+from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.trees.escapes import write_brackets

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from spmrl_bench import load_parser
 from spmrl_bench.errors import CheckpointError, PackageError, RecipeError
-from spmrl_bench.parsing.models import identity
+from spmrl_bench.parsing.models import identity, load_parser
 from tests.builders import LEXICAL, TREES, tiny
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
