@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.recipe import RunConfig
@@ -25,19 +25,13 @@ from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Parse
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """Counts of a parser's parses against gold, by metric, and how fast it parsed.
-
-    Attributes:
-        parses: as they were counted, with the treebank's tags.
-        tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
-    """
+class Evaluated(NamedTuple):
+    """Counts of a parser's parses against gold, by metric, and how fast it parsed."""
 
     counts: Mapping[str, Counts]
-    parses: Sequence[Parse]
+    parses: Sequence[Parse]  # as they were counted, with the treebank's tags
     tokens_per_second: float
-    tag_accuracy: float | None = None
+    tag_accuracy: float | None = None  # in percent; None if the parser does not tag
 
     def score(self, criterion: SelectionMetric) -> float:
         """What a criterion makes of it; 0 for figures of nothing."""
@@ -116,14 +110,18 @@ def score_split(
     if saved is not None:
         saved.write(split, gold, found.parses)
     source = Provenance(
-        tags=bank.manifest.tags if parser.reads_tags else "none",
-        variant=config.variant if config else parser.kind,
-        settings=config.overrides if config else {},
-        ensemble=len(seeds) or None,
-        size=config.size if config else None,
-        precision=config.model.precision if config else None,
-        seed="+".join(map(str, seeds)) or (config.seed if config else None),
+        tags=bank.manifest.tags if parser.reads_tags else "none", variant=parser.kind
     )
+    if config is not None:
+        source = replace(
+            source,
+            variant=config.variant,
+            settings=config.overrides,
+            ensemble=len(seeds) or None,
+            size=config.size,
+            precision=config.model.precision,
+            seed="+".join(map(str, seeds)) or config.seed,
+        )
     return SplitResult(
         sentences=len(gold),
         metrics={
@@ -152,9 +150,10 @@ def metric_result(
 
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:
     """The scores of all baselines for these metrics, by the name of their kind."""
-    found = {}
-    for name, kind in baselines_for(metrics).items():
-        examples = bank.examples("train", kind.layers)
-        baseline = kind.parser_class.build(kind.parser_class.Config(), examples)
-        found[name] = score_split(baseline, bank, split)
-    return found
+    return {
+        name: score_split(
+            made.build(made.Config(), bank.examples("train", kind.layers)), bank, split
+        )
+        for name, kind in baselines_for(metrics).items()
+        for made in [kind.parser_class]
+    }

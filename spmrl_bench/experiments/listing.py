@@ -138,9 +138,6 @@ def state_of(folder: Path) -> RunState:
     return run
 
 
-# As rows of a table ------------------------------------------------------------------------------
-
-
 def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
     """A run as a row of the columns :data:`HEADINGS`."""
     epoch = "" if run.epoch is None else f"{run.epoch}"
@@ -174,9 +171,6 @@ def log_of(folder: Path) -> Iterator[str]:
                 yield line.decode(errors="replace")
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-# Room on the disk --------------------------------------------------------------------------------
 
 
 class Cleaned(NamedTuple):

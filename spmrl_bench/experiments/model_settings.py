@@ -7,7 +7,7 @@ short name a setting concerns all parts that read it (:mod:`spmrl_bench.parsers.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,21 +136,19 @@ def _over(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, An
 
 
 class MergedSettings(NamedTuple):
-    """Settings of a parser and of its training, in the recipe (``before``) and with those over them
-    that the command line has ``given``, and mistakes of these."""
+    """Settings by section, those of the parser in tables: in the recipe (``before``) and with those
+    over them that the command line has ``given``, and mistakes of these."""
 
-    before: dict[str, Any]
-    before_train: dict[str, Any]
-    model: dict[str, Any]
-    train: dict[str, Any]
-    given: set[str]
-    given_train: set[str]
+    before: dict[str, dict[str, Any]]
+    now: dict[str, dict[str, Any]]
+    given: dict[str, set[str]]
     mistakes: list[str]
 
     @property
-    def parser(self) -> dict[str, Any]:
-        """The settings of the parser, with those of the parts that it has."""
-        return chosen(self.model) if "inputs" in self.model else self.model
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """As a run has them: of the parser, those of the parts that it has."""
+        model = self.now["model"]
+        return {**self.now, "model": chosen(model) if "inputs" in model else model}
 
     def overrides(self, run: RunConfig) -> dict[str, Any]:
         """What the command line changed of the recipe, by dotted key, sorted, as JSON has it.
@@ -163,9 +161,9 @@ class MergedSettings(NamedTuple):
         for name, part in parts(config).items():
             defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
         of_parser = leaves(run.model.model_dump(mode="json"))
-        before = dotted(_over(defaults, self.before))
-        now = dotted(_over(defaults, self.model)) | of_parser
-        changed = {key for key in self.given if now.get(key) != before.get(key)}
+        before = dotted(_over(defaults, self.before["model"]))
+        now = dotted(_over(defaults, self.now["model"])) | of_parser
+        changed = {key for key in self.given["model"] if now.get(key) != before.get(key)}
         found: dict[str, Any] = {}
         for short, places in FLAT.items():
             there = [key for key in places if key in of_parser]
@@ -176,8 +174,8 @@ class MergedSettings(NamedTuple):
                 found[f"model.{short}"] = values[0]
         found |= {f"model.{key}": now[key] for key in changed & of_parser.keys()}
         train = run.train.model_dump(mode="json")  # without what does not change the weights
-        for key in self.given_train & train.keys():
-            if train[key] != self.before_train.get(key):
+        for key in self.given["train"] & train.keys():
+            if train[key] != self.before["train"].get(key):
                 found[f"train.{key}"] = train[key]
         return dict(sorted(found.items()))
 
@@ -185,32 +183,30 @@ class MergedSettings(NamedTuple):
 def merge_settings(
     config: type[ParserConfig],
     inputs: Sequence[str],
-    shared: Iterable[SettingsLayer | None],
-    own: Iterable[SettingsLayer | None],
+    shared: Sequence[SettingsLayer | None],
+    own: Sequence[SettingsLayer | None],
     command_line: Mapping[str, str],
 ) -> MergedSettings:
     """Merge layers of settings, the later ones winning: those shared by all variants, which may
-    hold settings of parsers of other kinds, those of the variant, and those of the command line.
-    """
+    hold settings of parsers of other kinds, those of the variant, and those of the command line."""
     tables = parts(config)
     known = config.model_fields.keys() | tables
     before: dict[str, Any] = {}
     train = {**defaults_of(TrainConfig)}
-    for layers, keys in ((shared, known), (own, None)):
-        for layer in filter(None, layers):
+    for number, layer in enumerate([*shared, *own]):
+        if layer is not None:
             found = in_tables(layer.model, tables)
-            before = _over(before, {k: v for k, v in found.items() if keys is None or k in keys})
+            if number < len(shared):
+                found = {key: value for key, value in found.items() if key in known}
+            before = _over(before, found)
             train |= layer.train.model_dump(mode="json", exclude_unset=True)
     if "inputs" in config.model_fields:
         before["inputs"] = inputs
-    model, given_train, mistakes = read_overrides(command_line)
-    given = [in_tables(layer, tables) for layer in model]
+    layers, given_train, mistakes = read_overrides(command_line)
+    given = [in_tables(layer, tables) for layer in layers]
     return MergedSettings(
-        before=before,
-        before_train=train,
-        model=reduce(_over, given, before),
-        train=train | given_train,
-        given={key for layer in given for key in dotted(layer)},
-        given_train={*given_train},
-        mistakes=mistakes,
+        {"model": before, "train": train},
+        {"model": reduce(_over, given, before), "train": train | given_train},
+        {"model": {key for layer in given for key in dotted(layer)}, "train": {*given_train}},
+        mistakes,
     )

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from spmrl_bench.parsing.packages import (
     PARSER,
     StoredFile,
     is_model_file,
-    read_package,
 )
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
@@ -69,14 +68,13 @@ _LICENCE = re.compile(
     r"|bsd-[23]-clause|lgpl-lr|odc-by|odbl|pddl|etalab-2\.0|unlicense|isc"
 )
 # Beside the listed files; large files of a repository are kept apart by git.
-_ATTRIBUTES = ".gitattributes"
-_LARGE_FILES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
+_ATTRIBUTES = ".gitattributes", b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 # Where an encoder's settings and tokenizer were read from, as its library notes it.
 _PLACES = ("_name_or_path", "name_or_path")
 _LARGEST_NOTES = 1 << 20  # bytes; a whole vocabulary is larger, and has no notes
 _TASKS = {"brackets": "constituency-parsing", "attachment": "dependency-parsing"}
 # What the hub calls figures; others are left out there, and stand in the table all the same.
-_FIGURES = {"f1": "f1", "precision": "precision", "recall": "recall"}
+_FIGURES = {name: name for name in ("f1", "precision", "recall")}
 _FIGURES |= {"las": "accuracy", "uas": "accuracy"}
 _LABEL_ATTENTION = (
     "Mrini, Dernoncourt, Tran, Bui, Chang & Nakashole (2020). Rethinking Self-Attention: Towards "
@@ -95,7 +93,7 @@ def package_run(
     """Package the best parser of a run; its version is the day on which it was scored.
 
     Args:
-        to: gets the package as a folder of its name, in place of what an earlier call has written.
+        to: gets the package as a folder of its name, which must not be there.
         results: folder of the results, with the record of the run.
         name: by default ``spmrl_bench_`` and the treebank.
         licence: under which the model is shared. By default that of the treebank, if it is an
@@ -126,7 +124,8 @@ def package_run(
             "Only a parser whose weights are all its own can be shared: one that fine-tunes an "
             "encoder, has one of the hub, or begins with word vectors (model.word_vectors)"
         )
-    _check_place(to / name)
+    if os.path.lexists(to / name):
+        raise PackageError(f"{to / name}: is there; move it away, or choose another --to or --name")
     warnings: list[str] = []
 
     def fill(new: Path) -> None:
@@ -142,7 +141,7 @@ def package_run(
         parser = load_parser(new, "cpu")
         weights = record.training.parameters if record.training is not None else None
         write_new(new / CARD, [write_card(package, parser, weights).encode()])
-        write_new(new / _ATTRIBUTES, [_LARGE_FILES])
+        write_new(new / _ATTRIBUTES[0], [_ATTRIBUTES[1]])
         if manifest.track in LICENSED:
             words = len(parser.vocabulary.words)
             warnings.append(
@@ -225,43 +224,23 @@ def _description(name: str, licence: str, record: Record, manifest: Manifest) ->
     }
 
 
-def _check_place(folder: Path) -> None:
-    """Make sure that nothing is replaced but a package."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise PackageError(f"{folder}: is no folder; move it away, or choose another --to")
-    own = {CARD, PACKAGE, _ATTRIBUTES}
-    with suppress(PackageError):
-        if (package := read_package(folder)) is not None:
-            own |= package.files.keys()
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    if other := sorted(found - own):
-        raise PackageError(
-            f"{folder}: has {other[0]}, which is not of a package that was written here. Move it "
-            "away, or choose another --to or --name"
-        )
-
-
 def _own_licence(manifest: Manifest) -> str:
     """The licence of a model of which nobody has said one."""
     if manifest.track == "mini":
         return "MIT"
-    found = licence_identifier(manifest.licence)
-    if found is None or manifest.track in LICENSED:
-        raise PackageError(
-            f"{manifest.name} is under '{manifest.licence}': whether, and under which licence, a "
-            "model with its words may be shared is yours to find out. Say it with --license: an "
-            "identifier such as cc-by-nc-4.0, or a sentence"
-        )
-    return found
+    if manifest.track not in LICENSED and (found := licence_identifier(manifest.licence)):
+        return found
+    raise PackageError(
+        f"{manifest.name} is under '{manifest.licence}': whether, and under which licence, a "
+        "model with its words may be shared is yours to find out. Say it with --license: an "
+        "identifier such as cc-by-nc-4.0, or a sentence"
+    )
 
 
 def licence_identifier(text: str) -> str | None:
     """Return what the hub calls a licence, such as ``cc-by-4.0`` for ``CC BY 4.0``."""
     found = "-".join(text.lower().split())
     return found if _LICENCE.fullmatch(found) else None
-
-
-# The card ------------------------------------------------------------------------------------
 
 
 def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> str:

@@ -192,17 +192,12 @@ def choose_treebank(
         raise TreebankError(f"no treebank of recipe {recipe.name} is present{places}")
     # If none has the layers, the first one is said to lack them; an absent one, how to get it.
     able = [one for one in present if set(wanted) <= set(one.layers)] or present or statuses
+    lacking = f"without {' or '.join(sorted(wanted))}"
     passed = statuses[: statuses.index(able[0])]
-    absent = ", ".join(each.manifest.name for each in passed if not each.present)
-    without = ", ".join(each.manifest.name for each in passed if each.present)
-    reasons = [f"{absent} not present"] if absent else []
-    reasons += [f"{without} without {' or '.join(sorted(wanted))}"] if without else []
+    reasons = [f"{one.manifest.name} {lacking if one.present else 'not present'}" for one in passed]
     why = f" ({'; '.join(reasons)})" if reasons else ""
     manifest = able[0].manifest
     return open_treebank(manifest.name), f"using {manifest.name}, track {manifest.track}{why}"
-
-
-# Many treebanks ------------------------------------------------------------------------------
 
 
 def _recipes(

@@ -3,7 +3,7 @@
 A language is one short TOML file over the shared ``base.toml``. A run's settings come from these
 layers, the later winning: the size's section of the base, the track's, the ``model`` and ``train``
 sections of the language, its section for the size, the variant, and the command line. Resolved,
-they are a :class:`RunConfig`, which is stored with the run; nothing else decides what is trained.
+they are a :class:`RunConfig`, which is stored with the run and decides alone what is trained.
 """
 
 from __future__ import annotations
@@ -52,14 +52,13 @@ from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
 
-# What recipe files may say --------------------------------------------------------------
 
-
-def _check(check: Callable[[Any], Any], *, needs_torch: bool = False) -> AfterValidator:
-    """What a check refuses is a mistake of the value's key; what it returns is the value."""
+def _check(check: Callable[[Any], Any]) -> AfterValidator:
+    """What a check refuses is a mistake of the value's key; what it returns is the value. In a
+    light context nothing is checked, since that needs torch."""
 
     def checked(value: Any, info: ValidationInfo) -> Any:
-        if needs_torch and (not value or (info.context or {}).get("light")):
+        if (info.context or {}).get("light"):
             return value
         try:
             return check(value)
@@ -93,7 +92,7 @@ def _trainable(kind: str) -> str:
     return kind
 
 
-Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, needs_torch=True)]
+Inputs = Annotated[tuple[str, ...], _check(_inputs_checked)]
 KindName = Annotated[str, _check(_trainable)]
 Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
 TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
@@ -104,7 +103,7 @@ class SettingsLayer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: Annotated[dict[str, Any], _check(_model_checked, needs_torch=True)] = {}
+    model: Annotated[dict[str, Any], _check(_model_checked)] = {}
     """Settings of the parser, in a table for each part, or by the short names of settings."""
     train: TrainLayer = TrainLayer()
     """Settings of its training, by key."""
@@ -187,9 +186,6 @@ class LanguageRecipe(SettingsLayer):
         if theirs and language not in theirs:
             raise ValueError(f"the language of its treebanks is {' or '.join(sorted(theirs))}")
         return language
-
-
-# What comes of them ---------------------------------------------------------------------
 
 
 class RunConfig(BaseModel):
@@ -324,15 +320,14 @@ class Recipe(BaseModel):
                 "select": str(SelectionMetric.parse(criterion)),
                 "size": of_size,
                 "seed": seed,
-                "model": merged.parser,
-                "train": merged.train,
+                **merged.sections,
             },
             f"recipe {self.name} ({variant}, {of_size})",
             RecipeError,
             also=merged.mistakes,
         )
         files = config.model.files()
-        for key in sorted(files.keys() - merged.given):
+        for key in sorted(files.keys() - merged.given["model"]):
             self._check_file(key, files[key])
         update = {"overrides": merged.overrides(config), "files": digests(short(files))}
         return config.model_copy(update=update)
@@ -386,9 +381,6 @@ class Recipe(BaseModel):
         return validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
 
 
-# Files of recipes ------------------------------------------------------------------------
-
-
 def list_recipes() -> list[str]:
     """Names of the shipped recipes, and of the user's own."""
     return sorted(_recipe_paths())
@@ -405,8 +397,7 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file.
 
     A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
-    all mistakes of a file, one per line. ``light``: settings of parsers, whose check needs torch,
-    are left unchecked.
+    all mistakes of a file, one per line; ``light`` leaves unchecked what needs torch.
     """
     path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
     if path is None:

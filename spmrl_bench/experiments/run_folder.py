@@ -45,9 +45,6 @@ class UntrainedError(CheckpointError):
     """Nothing was trained in the folder, or not to its end."""
 
 
-# Who works there -----------------------------------------------------------------------------
-
-
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does.
@@ -88,9 +85,6 @@ def unwritable(folder: Path, error: OSError) -> CheckpointError:
         f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
         "choose another --runs folder"
     )
-
-
-# What ended it -------------------------------------------------------------------------------
 
 
 class Failed(BaseModel):
@@ -141,9 +135,6 @@ def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
         with suppress(OSError):  # the user is told by the error itself
             write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
         raise
-
-
-# With what it was trained --------------------------------------------------------------------
 
 
 def write_settings(folder: Path, settings: BaseModel) -> None:
@@ -212,9 +203,6 @@ def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = 
         elif before != now:
             found.append(f"{at}{key} is {before} there, {now} now")
     return found
-
-
-# What it has come to -------------------------------------------------------------------------
 
 
 def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:

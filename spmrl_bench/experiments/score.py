@@ -1,9 +1,8 @@
 """Scoring: select variants on dev, score them on test, and keep what comes of it as records.
 
-What competes is what is trained on the same treebank and selected by the same figure. Where a
-variant was trained from several seeds, selection looks at the mean of their dev scores, because the
-best of several seeds says more about luck than about the variant. A parser of somebody else
-competes with nobody.
+What competes is what is trained on the same treebank and selected by the same figure. Selection
+looks at the mean of the dev scores over the seeds of a variant, because the best of several says
+more about luck than about the variant. A parser of somebody else competes with nobody.
 """
 
 from __future__ import annotations
@@ -54,17 +53,11 @@ if TYPE_CHECKING:
 
 
 class Scoring(NamedTuple):
-    """What becomes of a run that is scored.
+    """What becomes of a run that is scored."""
 
-    Attributes:
-        results_dir: records are written to its folder ``runs``.
-        selected: whether its variant is, so that test is scored too.
-        save_parses: keep what is scored and the gold trees in ``results_dir/parses``.
-    """
-
-    results_dir: Path
-    selected: bool = True
-    save_parses: bool = False
+    results_dir: Path  # records are written to its folder ``runs``
+    selected: bool = True  # whether its variant is, so that test is scored too
+    save_parses: bool = False  # keep what is scored and the gold trees in its folder ``parses``
 
 
 class AnyRun(Protocol):
@@ -105,8 +98,7 @@ class AnyRun(Protocol):
         """What it has reached on dev in training; a CheckpointError where that has not ended."""
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """The newest record of it, if it says what would be scored, and its parses are kept where
-        they are to be."""
+        """The newest record that says what would be scored, if its parses are kept as asked."""
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         """Score it and write its record."""
@@ -143,19 +135,18 @@ def evaluate_all(
     on: Backend = LOCAL,
     save_parses: bool = False,
 ) -> tuple[list[Record], list[SpmrlError]]:
-    """Score trained runs on dev and those of the best variants on test.
+    """Score trained runs on dev and those of the best variants on test; ties go to the first.
 
-    Of the variants that compete, the one with the highest mean dev score over its seeds is best;
-    ties go to the first. A run that was scored before with the same weights, trees and parameters
-    is not scored again, unless it has been selected since, or another variant instead of it, or its
-    record cannot be read.
+    A run that was scored before with the same weights, trees and parameters is not scored again,
+    unless it has been selected since, or another variant instead of it, or its record cannot be
+    read.
 
     Args:
         known: records of the results folder, to which others are added.
         ensemble: also score the runs of each best variant as one parser, after them.
         jobs: runs scored at once on this machine, each with its share of the threads.
-        save_parses: keep what is scored and the gold trees (:class:`Scoring`); a run that has a
-            record but not its parses is scored again.
+        save_parses: keep what is scored and the gold trees; a run that has a record but not its
+            parses is scored again.
 
     Returns:
         The records in the order of the runs, and what kept other runs from having one. Where a run
@@ -224,9 +215,6 @@ def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ens
     return [*entries, (Ensemble(members), True)] if ensemble else entries
 
 
-# Ours ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Ensemble:
     """Runs of ours that parse as one parser; of one alone, the run."""
@@ -283,18 +271,13 @@ class Ensemble:
                 language=bank.language,
                 fingerprints={layer: bank.fingerprint_of(layer) for layer in kind.layers},
             ),
-            kind=config.kind,
-            variant=config.variant,
-            size=config.size,
-            seed=config.seed,
+            **config.model_dump(include={"kind", "variant", "size", "seed", "select"}),
             selected=selected,
-            select=config.select,
             weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
             ensemble=[] if alone else weights,
             recipe=recipe,
             searches=searches_behind(runs[0].folder.parent, recipe),
-            dev=results["dev"],
-            test=results.get("test"),
+            **results,
             baselines=baseline_results(bank, "test", kind.metrics) if selected and alone else {},
             training=_training([ended(run.folder) for run in runs], parsers),
             hardware=find_hardware(getattr(parsers[0], "device", None)),

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -68,9 +67,6 @@ _RANGE = re.compile(r"\s*(log|int|[-+.\d][-+.\de]*)\s*:", re.IGNORECASE)
 
 Value = str | int | float
 """A value of a trial: a number of a range, or the text of a choice."""
-
-
-# What is searched --------------------------------------------------------------------------------
 
 
 def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -239,9 +235,6 @@ def plan_search(
     return work
 
 
-# Trials ------------------------------------------------------------------------------------------
-
-
 def run_search(
     work: SearchPlan,
     *,
@@ -288,7 +281,8 @@ def run_search(
             place = trial_folder(folder, trial.number)
             run = replace(work.run(work.values_of(trial)), folder=place)
             title = f"trial {trial.number} of {trials}: {run.title}"
-            unit = Unit(title, train_trial, (run, work, trial.number), folder=place)
+            train = partial(train_run, prune=partial(falls_behind, work, folder, trial.number))
+            unit = Unit(title, train, (run, None), folder=place)
             in_work[unit] = trial.number
             return unit
 
@@ -315,14 +309,6 @@ def run_search(
 def trial_folder(folder: Path, number: int) -> Path:
     """The run folder of a trial, numbered from 1, in that of its search."""
     return folder / "trials" / f"{number:03}"
-
-
-def train_trial(
-    run: Run, work: SearchPlan, number: int, *, device: str, console: Console | None = None
-) -> None:
-    """Train a trial, by its number, to its end or to that of the pruner; or go on with it."""
-    prune = partial(falls_behind, work, run.folder.parents[1], number)
-    train_run(run, None, device=device, console=console, prune=prune)
 
 
 def _document(work: SearchPlan, folder: Path) -> SearchDocument:
@@ -368,9 +354,6 @@ def _write(
         write_text(folder / SEARCH, document.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise unwritable(folder, error) from None
-
-
-# Which settings come next, and which trial ends --------------------------------------------------
 
 
 def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[str, Value] | None:

@@ -163,9 +163,6 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
         raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
-# One of ours ---------------------------------------------------------------------------------
-
-
 def train_run(
     run: Run,
     note: str | None,
