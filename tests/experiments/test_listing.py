@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, run
 from spmrl_bench.experiments.run_folder import recording_failure, run_lock
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.living import this_machine
-from spmrl_bench.storage.locks import SILENCE
 from tests.builders import cli
 from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
 from tests.laboratory import Laboratory
@@ -48,13 +46,12 @@ def fail(folder: Path, error: Exception) -> None:
         raise error
 
 
-def leave_a_lock(**values: Any) -> Path:
+def leave_a_lock(**values: Any) -> None:
     """The lock of a process that has not removed it."""
     lock = RUN.with_name(f".{RUN.name}.lock")
     with run_lock(RUN):
         text = lock.read_text(encoding="utf-8")
     lock.write_text(json.dumps(json.loads(text) | values), encoding="utf-8")
-    return lock
 
 
 def test_the_state_of_a_run_is_what_its_files_say() -> None:
@@ -84,15 +81,10 @@ def test_the_state_of_a_run_is_what_its_files_say() -> None:
     assert (state_of(theirs).state, state_of(theirs).broken) == ("done", "")
 
 
-def test_who_died_left_the_lock_and_a_silent_machine_is_gone() -> None:
+def test_who_died_left_the_lock() -> None:
     begin()
-    lock = leave_a_lock(birth="0")
+    leave_a_lock(birth="0")
     assert (state_of(RUN).state, state_of(RUN).message) == ("interrupted", "its process died")
-    leave_a_lock(machine="elsewhere boot space")
-    for silent, state in ((-60, "running"), (60, "interrupted")):
-        then = time.time() - SILENCE - silent
-        os.utime(lock, (then, then))
-        assert state_of(RUN).state == state
 
 
 def test_a_broken_file_is_named_and_stops_no_listing() -> None:
