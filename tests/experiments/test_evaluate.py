@@ -26,7 +26,7 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Parse
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, score, train
-from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
+from tests.laboratory import SIZES, Laboratory
 
 
 def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:
@@ -181,15 +181,6 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
     with pytest.raises(CheckpointError, match="best: no weights"):
         evaluate(trained, variants=["charlstm"])
     assert not RESULTS.exists()
-
-
-def test_trained_anew_is_scored_anew(trained: Laboratory, splits_parsed: list[int]) -> None:
-    evaluate(trained, variants=["charlstm"])
-    trained.write_base(size__small__train=TRAIN | QUICK | {"max_epochs": 3})
-    train(trained, fresh=True, variants=["charlstm"])
-    evaluate(trained, variants=["charlstm"])
-    assert splits_parsed == [SIZES["dev"], SIZES["test"]] * 2
-    assert len(read_records(RESULTS / "runs")) == 2
 
 
 def test_record_says_what_was_done(laboratory: Laboratory) -> None:

@@ -24,7 +24,7 @@ from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsing.models import load_parser
 from tests.builders import cli, works
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
-from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory
+from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
@@ -67,12 +67,12 @@ def test_no_treebank_at_all_lists_every_place(
     monkeypatch.delenv("TREEBANKS")
     with pytest.raises(TreebankError) as caught:
         plan(laboratory)
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "no treebank of recipe elvish is present"
-    assert [line.split(":")[0].strip() for line in lines[1:]] == [
-        "tiny-licensed", "tiny-open", "tiny-mini"
-    ]  # fmt: skip
-    assert all("TREEBANKS is not set" in line for line in lines[1:])
+    first, *places = str(caught.value).splitlines()
+    assert first == "no treebank of recipe elvish is present"
+    names = ("tiny-licensed", "tiny-open", "tiny-mini")
+    for name, line in zip(names, places, strict=True):
+        assert line.startswith(f"  {name}: looked in")
+        assert "TREEBANKS is not set" in line
 
 
 def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
@@ -271,31 +271,24 @@ def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> N
 # A part of the training sentences ---------------------------------------------------------
 
 
-def test_more_sentences_are_the_same_and_others(laboratory: Laboratory) -> None:
+def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:
+    """More are the same and others; a row says how many there were."""
     drawn = {}
-    for seed in (1, 2):
-        for number in (5, 20):
-            run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
-            drawn[seed, number] = chosen_sentences(run, 40)
-    assert [len(found) for found in drawn.values()] == [5, 20, 5, 20]
-    for seed in (1, 2):
-        assert set(drawn[seed, 5]) < set(drawn[seed, 20])
-        assert drawn[seed, 20] == sorted(drawn[seed, 20])
+    for seed, number in ((1, 5), (1, 20), (2, 5)):
+        run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
+        drawn[seed, number] = chosen_sentences(run, 40)
+        assert drawn[seed, number] == sorted(drawn[seed, number])
+        assert len(drawn[seed, number]) == number
+    assert set(drawn[1, 5]) < set(drawn[1, 20])
     assert drawn[1, 5] != drawn[2, 5]
     assert chosen_sentences(plan(laboratory)[0], 40) == list(range(40))
-    with pytest.raises(TrainingError, match=r"train\.sentences = 20, but tiny-open has 10"):
-        chosen_sentences(run, 10)
+    with pytest.raises(TrainingError, match=r"train\.sentences = 5, but tiny-open has 4"):
+        chosen_sentences(run, 4)
 
-
-def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:
-    """Its words are those of the sentences that were drawn, and a row says how many there were."""
-    settings = {"train.sentences": "6"}
-    (folder, *_) = train(laboratory, variants=["charlstm"], settings=settings)
-    (run,) = plan(laboratory, variants=["charlstm"], settings=settings)
-    sentences = [each.words for each in run.treebank.examples("train", ("constituents",))]
-    numbers = chosen_sentences(run, SIZES["train"])
-    drawn = {word for number in numbers for word in sentences[number]}
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": {"train.sentences": "5"}}
+    (folder,) = train(laboratory, **options)
+    sentences = run.treebank.examples("train", ("constituents",))
+    words = {word for number in drawn[1, 5] for word in sentences[number].words}
     description = json.loads((folder / "best" / "parser.json").read_text())
-    assert {word for word, _ in description["vocabulary"]["words"]} == drawn
-    records = evaluate(laboratory, variants=["charlstm"], settings=settings)
-    assert "charlstm (sentences=6)" in results_markdown(records, [])
+    assert {word for word, _ in description["vocabulary"]["words"]} == words
+    assert "charlstm (sentences=5)" in results_markdown(evaluate(laboratory, **options), [])

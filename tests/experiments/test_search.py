@@ -20,7 +20,7 @@ from spmrl_bench.experiments.search import plan_search
 from spmrl_bench.leaderboard.record import SEARCH, SearchDocument, read_search
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.legacy import short
-from tests.builders import cli
+from tests.builders import cli, refused
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
@@ -215,9 +215,10 @@ def test_another_search_has_another_folder_or_is_refused(
     assert f"{path}: not the document of a search: " in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_mistakes_are_told_before_anything_is_trained(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for options, message in (
         ("--set model.layers=1:3", "of whole numbers int:LOW:HIGH"),
         ("--set train.batch_size=8|0", "--set train.batch_size=8|0: 0 is refused: "),
         ("--set model.lexical=word|tag", "the variant decides it"),
@@ -227,25 +228,10 @@ def test_another_search_has_another_folder_or_is_refused(
         ("--set train.checkpoint_minutes=1:2", "it does not change what is learnt"),
         ("--set model.layers=1|2 --pruner medium", "Did you mean median"),
         ("--set model.layers=1", "nothing to search"),
-    ],
-)
-def test_mistakes_are_told_before_anything_is_trained(
-    words: tuple[str, ...], options: str, message: str
-) -> None:
-    result = run(*words[:5], *options.split())
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert len(result.stderr.splitlines()) == 1
-    assert message in result.stderr
-    assert not Path("runs").exists()
-
-
-def test_one_variant_is_searched_and_with_optuna(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = run(*words[:3], *SPACE)
-    assert result.exit_code == 1
-    assert "name it with --variant. The recipe has: charlstm, word-charlstm" in result.stderr
+    ):
+        assert message in refused(*words[:5], *options.split())
+    wanted = "name it with --variant. The recipe has: charlstm, word-charlstm"
+    assert wanted in refused(*words[:3], *SPACE)
     monkeypatch.setitem(sys.modules, "optuna", None)
-    result = run(*words)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "pip install 'spmrl-bench[search]'" in result.stderr
+    assert "pip install 'spmrl-bench[search]'" in refused(*words)
+    assert not Path("runs").exists()
