@@ -59,13 +59,11 @@ def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence
 
 
 def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
-    """Parse the words of gold parses and count, and count right tags if the parser tags.
+    """Parse the words of gold parses and count by the rules of each metric (:func:`rules_of`), and
+    count right tags if the parser tags.
 
     The treebank's tags are copied into the parses, whether or not the parser reads them:
     parameter sets delete punctuation by tag, and tags that differ would hide sentences.
-
-    Args:
-        rules: by the name of each metric to score with, see :func:`rules_of`.
     """
     tags = [parse.tags for parse in gold]
     begun = time.perf_counter()
@@ -92,15 +90,9 @@ def score_split(
 ) -> SplitResult:
     """The scores of a parser on a split, with their signatures, as a record keeps them.
 
-    Args:
-        config: of the run that parses; None for a baseline, whose signature then names its kind
-            as the variant.
-        seeds: of the runs of which the parser is an ensemble; none for a parser of its own.
-        saved: where to write the parses, if they are to be kept.
-
-    Raises:
-        SentenceTooLongError: before anything is parsed: the parser has no room for a sentence.
-        SpmrlError: the parses cannot be written.
+    ``config`` is that of the run that parses, None for a baseline, whose signature names its kind
+    as the variant; ``seeds`` are those of the members of an ensemble. A SpmrlError says that the
+    parses cannot be ``saved``; before anything is parsed, that the parser has no room for one.
     """
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)

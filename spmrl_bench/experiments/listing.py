@@ -50,14 +50,8 @@ Value = TypeVar("Value")
 
 @dataclasses.dataclass
 class RunState:
-    """How a run stands.
-
-    Attributes:
-        host: that it runs or failed on.
-        epoch, dev: of its last checkpoint: epochs done, the best dev score in percent.
-        message: what is to be known of its state, such as what it failed of.
-        broken: what of its files cannot be read; empty where all can.
-    """
+    """How a run stands: where it runs or failed, the epochs done and the best dev score in percent
+    of its last checkpoint, what is to be known of its state, and what of its files is broken."""
 
     folder: Path
     state: State = "interrupted"
@@ -185,8 +179,7 @@ def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
     """Drop the last checkpoints of finished runs below a folder; an answer for each that has one.
 
     They are there to go on from, and take three times the room of the best parser. Their state
-    (``progress.json``), which says that the run has ended, stays. A ``dry_run`` drops nothing. A
-    SpmrlError says that there is no such folder, or it cannot be written.
+    (``progress.json``), which says that the run has ended, stays. A ``dry_run`` drops nothing.
     """
     for folder in find_runs(place):
         if not (folder / SETTINGS).exists():

@@ -72,9 +72,6 @@ def check_model(values: Mapping[str, Any]) -> None:
             for place in places_of(key, tables)
         }
 
-        def key_at(location: tuple[Any, ...]) -> str | None:
-            return typed.get(".".join(map(str, location[:2])))
-
         wrong = {".".join(map(str, mistake["loc"][:2])) for mistake in error.errors()}
         # What one part refuses may be right for another, which the parser may have.
         if all(
@@ -82,12 +79,12 @@ def check_model(values: Mapping[str, Any]) -> None:
             for place in wrong
         ):
             return
-        raise moved(
-            error,
-            model,
-            lambda at: at if (key := key_at(at)) is None else (key, *at[2:]),
-            FLAT.keys() - {"lexical"},
-        ) from None
+
+        def as_typed(at: tuple[Any, ...]) -> tuple[Any, ...]:
+            place = ".".join(map(str, at[:2]))
+            return (typed[place], *at[2:]) if place in typed else at
+
+        raise moved(error, model, as_typed, FLAT.keys() - {"lexical"}) from None
 
 
 def read_overrides(

@@ -103,9 +103,8 @@ def package_run(
         The folder of the package, and what whoever shares it has to know, a sentence each.
 
     Raises:
-        CheckpointError: the folder holds no run, its parser cannot be loaded or read by others,
-            the name will not do, the licence is missing, or the package cannot be written.
-        RecordError, TreebankError: the run was not scored, or its treebank is not known here.
+        SpmrlError: the run was not scored, its parser cannot be loaded or read by others, the name
+            will not do, the licence is missing, or the package cannot be written.
     """
     config = read_config(run / "run.json")
     record = find_record(str(run), results)

@@ -8,7 +8,9 @@ which parsers of others compete too (:func:`plan_board`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -127,24 +129,19 @@ def make_runs(
             f"recipe {recipe.name} for the size {chosen_size} learns ("
             f"{', '.join(recipe.variants)}). Choose another treebank with --treebank"
         )
-    configs = [
-        recipe.resolve(
-            treebank=bank.name,
-            track=bank.track,
-            fingerprints=dict.fromkeys(bank.layers, ""),
-            variant=variant,
-            size=chosen_size,
-            seed=seed,
-            settings=settings,
-        )
+    learnt = [layer for layer in bank.layers if layer in _needed(recipe, names)]
+    resolve = partial(
+        recipe.resolve,
+        treebank=bank.name,
+        track=bank.track,
+        fingerprints={layer: bank.fingerprint_of(layer) for layer in learnt},
+        size=chosen_size,
+        settings=settings,
+    )
+    return [
+        Run.of(bank, resolve(variant=variant, seed=seed), runs_dir, note)
         for variant in names
         for seed in dict.fromkeys(seeds)
-    ]
-    # Files are read when all mistakes have been told.
-    return [
-        Run.of(bank, config.model_copy(update={"fingerprint": prints}), runs_dir, note)
-        for config in configs
-        for prints in ["+".join(map(bank.fingerprint_of, kind_named(config.kind).layers))]
     ]
 
 
@@ -219,21 +216,15 @@ def plan_track(
     variants: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[list[Run], dict[str, str]]:
-    """The runs of every language of a track, each on the first of its treebanks that is present.
+    """The runs of every language of a track, each on the first of its treebanks that is present;
+    and for each recipe without one the places that were looked in.
 
     Args:
         languages: names of recipes; by default all that have a treebank of the track.
-        variants: of each recipe; by default all of it. Treebanks from which only an optional one
-            can learn do not count then.
-        options: those of :func:`make_runs`.
-
-    Returns:
-        The runs, and for each recipe without a treebank the places that were looked in.
-
-    Raises:
-        RecipeError: as of :func:`make_runs`, or a language that was named has no treebank.
-        TreebankError: no treebank of the track is present, or that of a language that was named
-            is not.
+        variants: of each recipe; by default all of it, and then treebanks from which only an
+            optional one can learn do not count.
+        options: those of :func:`make_runs`, whose errors are raised. A TreebankError, too, where no
+            treebank of the track is present, or that of a language that was named is not.
     """
     runs: list[Run] = []
     absent: dict[str, str] = {}
@@ -271,7 +262,8 @@ def plan_board(
     settings: Mapping[str, str] | None = None,
     **options: Any,
 ) -> list[AnyRun]:
-    """The runs of all that compete on the treebanks of a track that are present.
+    """The runs of all that compete on the treebanks of a track that are present; a TreebankError
+    where there is nothing to compete on.
 
     Args:
         languages: names of recipes; by default all.
@@ -280,10 +272,6 @@ def plan_board(
             learn it alone and are trained without being named, or the first one that there is.
         others: what makes the runs of parsers of others, as :func:`make_runs`, by their layer.
         settings, options: those of :func:`make_runs`; the settings are those of our variants.
-
-    Raises:
-        RecipeError: as of :func:`make_runs`.
-        TreebankError: there is nothing to compete on.
     """
     runs: list[AnyRun] = []
     there = set()
@@ -310,27 +298,24 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
     has, of each split, the number of words of the longest sentence, and its number."""
     problems = []
     for name in list_recipes():
-        try:
+        with suppress(SpmrlError):  # whatever is wrong there, it is not with this treebank
             if treebank not in load_recipe(name).language.treebanks:
                 continue
-        except SpmrlError:
-            continue  # whatever is wrong there, it is not with this treebank
-        try:
-            configs = [run.config for run in make_runs(name, treebank=treebank)]
-        except SpmrlError as error:
-            problems.append(f"recipe {name}: {error}")
-            continue
-        for split, (words, number) in longest.items():
-            short = [
-                config.variant
-                for config in configs
-                for part in config.model.tables().values()
-                if words + 2 > (getattr(part, "max_positions", None) or words + 2)
-            ]
-            if short:
-                problems.append(
-                    f"recipe {name}, variant {', '.join(short)}: sentence {number} of {split} has "
-                    f"{words} words, for which model.max_positions must be {words + 2} at least; "
-                    "set it in the recipe"
-                )
+            try:
+                configs = [run.config for run in make_runs(name, treebank=treebank)]
+            except SpmrlError as error:
+                problems.append(f"recipe {name}: {error}")
+                continue
+            for split, (words, number) in longest.items():
+                if short := [
+                    config.variant
+                    for config in configs
+                    for part in config.model.tables().values()
+                    if words + 2 > (getattr(part, "max_positions", None) or words + 2)
+                ]:
+                    problems.append(
+                        f"recipe {name}, variant {', '.join(short)}: sentence {number} of {split} "
+                        f"has {words} words, for which model.max_positions must be {words + 2} at "
+                        "least; set it in the recipe"
+                    )
     return problems

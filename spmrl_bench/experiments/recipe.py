@@ -47,7 +47,7 @@ from spmrl_bench.storage.toml import (
     validated,
 )
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
+from spmrl_bench.treebanks.catalogue import is_known, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
@@ -178,14 +178,6 @@ class LanguageRecipe(SettingsLayer):
             if not is_known(name):
                 raise ValueError(unknown_name("treebank", name, manifest_names()))
         return names
-
-    @field_validator("language")
-    @classmethod
-    def _of_its_treebanks(cls, language: str, info: ValidationInfo) -> str:
-        theirs = {*filter(None, map(language_of, info.data.get("treebanks", ())))}
-        if theirs and language not in theirs:
-            raise ValueError(f"the language of its treebanks is {' or '.join(sorted(theirs))}")
-        return language
 
 
 class RunConfig(BaseModel):
@@ -337,10 +329,8 @@ class Recipe(BaseModel):
         try:
             check_path(place)
         except ValueError as error:
-            raise RecipeError(
-                f"{self.path}: model.{key}: {error}; the command line can name any other: "
-                f"--set model.{key}=PATH"
-            ) from None
+            option = f"the command line can name any other: --set model.{key}=PATH"
+            raise RecipeError(f"{self.path}: model.{key}: {error}; {option}") from None
         require_inside(Path.cwd(), Path(place), RecipeError)
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
@@ -361,10 +351,10 @@ class Recipe(BaseModel):
 
     def size_of(self, track: Track, size: str | None = None) -> Size:
         """The size asked for, or that of treebanks of a track; a RecipeError if there is none."""
-        for known in get_args(Size):
-            if known == (size or self.base.default_size[track]):
-                return known
-        raise RecipeError(unknown_name("size", size or "", self.base.size))
+        wanted: Any = size or self.base.default_size[track]
+        if wanted not in get_args(Size):
+            raise RecipeError(unknown_name("size", wanted, self.base.size))
+        return wanted
 
     def variant(self, name: str) -> Variant:
         """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name."""
@@ -416,9 +406,8 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
     """Path and text of a recipe below a folder, for a treebank that none names yet.
 
-    It is called as the language, or as the treebank. The variants of the base are those that fit
-    the treebank; nothing but positions for its ``longest`` sentence may have to be said.
-    """
+    It is called as the language, or as the treebank. Nothing but positions for its ``longest``
+    sentence may have to be said."""
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
     needed = longest + 2  # the ends of a sentence have positions too

@@ -110,11 +110,8 @@ def read_failed(folder: Path) -> Failed | None:
 
 @contextmanager
 def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
-    """Note an error that ends the training of a run in its folder and in its log, if it can be.
-
-    A note of an earlier attempt goes. Of a folder that holds a run with other settings nothing is
-    noted.
-    """
+    """Note an error that ends the training of a run in its folder and in its log, if it can be; a
+    note of an earlier attempt goes. Of a run with other settings nothing is noted."""
     with suppress(OSError):
         (folder / FAILED).unlink()
     try:

@@ -63,13 +63,9 @@ class Scoring(NamedTuple):
 class AnyRun(Protocol):
     """A run of ours or of a parser of somebody else, frozen so that any process may have it.
 
-    Attributes:
-        title: what it is called while it works.
-        note: which treebank was taken and why.
-        cost: how long its training takes, compared with others.
-        is_small: whether a second thread gains its training little.
-        group: the same of all that it competes with for the test split.
-        variant: the same of runs that differ in their seeds only.
+    ``cost`` compares how long trainings take; where one ``is_small``, a second thread gains it
+    little. The ``group`` is the same of all that it competes with for the test split, and the
+    ``variant`` of runs that differ in their seeds only.
     """
 
     @property
@@ -138,15 +134,13 @@ def evaluate_all(
     """Score trained runs on dev and those of the best variants on test; ties go to the first.
 
     A run that was scored before with the same weights, trees and parameters is not scored again,
-    unless it has been selected since, or another variant instead of it, or its record cannot be
-    read.
+    unless another variant than then is selected, or its record or the parses to be kept are gone.
 
     Args:
         known: records of the results folder, to which others are added.
         ensemble: also score the runs of each best variant as one parser, after them.
         jobs: runs scored at once on this machine, each with its share of the threads.
-        save_parses: keep what is scored and the gold trees; a run that has a record but not its
-            parses is scored again.
+        save_parses: keep what is scored and the gold trees.
 
     Returns:
         The records in the order of the runs, and what kept other runs from having one. Where a run
@@ -242,8 +236,7 @@ class Ensemble:
         return record
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        """Score dev always, test only if dev selected the variant, with the baselines for a single
-        run; write the record. Searches beside the runs that have tried the settings are noted."""
+        """Score dev, and test with the baselines if dev selected the variant; write the record."""
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
         config, bank = runs[0].config, runs[0].treebank
         bank = bank.with_test() if selected else bank
@@ -307,8 +300,7 @@ def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
     """The searches beside the runs of a treebank that resolved settings come from.
 
     Where a trial had these settings, whatever its seed and its time, these are all searches for the
-    variant, since the later ones go on from what the earlier ones have shown. A CheckpointError
-    where the file of a search cannot be read.
+    variant, since the later ones go on from what the earlier ones have shown.
     """
 
     def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:

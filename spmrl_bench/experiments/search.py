@@ -139,21 +139,15 @@ def probes(distribution: Any) -> tuple[Value, ...]:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search over one variant of a recipe on one treebank.
+    """A search over one variant of a recipe on one treebank."""
 
-    Attributes:
-        asked: what :func:`make_runs` is given for each trial, but for settings.
-        first: the run with the first value of all that is searched.
-        fixed, space: what all trials have and what is searched, by key.
-        texts: a choice as it was given, by key and what the recipe makes of it: 1e-3 of 0.001.
-    """
-
-    asked: Mapping[str, Any]
-    first: Run
-    fixed: Mapping[str, str]
-    space: Mapping[str, Any]
+    asked: Mapping[str, Any]  # what make_runs is given for each trial, but for settings
+    first: Run  # with the first value of all that is searched
+    fixed: Mapping[str, str]  # what all trials have
+    space: Mapping[str, Any]  # what is searched, by key
     sampler: str
     pruner: str
+    #: A choice as it was given, by key and what the recipe makes of it: 1e-3 of 0.001.
     texts: dict[str, Value] = field(default_factory=dict)
 
     def run(self, values: Mapping[str, Value]) -> Run:
@@ -163,8 +157,7 @@ class SearchPlan:
         return replace(run, treebank=self.first.treebank)
 
     def divided(self, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Settings as in JSON, those of the parser by dotted key, without what is searched; and
-        that."""
+        """Settings as in JSON, those of the parser by dotted key, without what is searched."""
         found, searched = config.model_dump(mode="json"), {}
         found["model"] = leaves(found["model"])
         for key in self.space:
@@ -248,10 +241,9 @@ def run_search(
     """Search until there are so many trials, those of earlier calls included; those that have begun
     and not ended go on first. With one of ``jobs`` at a time, the same search has the same trials.
 
-    Raises:
-        SpmrlError: the folder holds another search or cannot be written, another process searches
-            there, or a trial cannot go on for no fault of its own, such as a full disk.
-        Interrupted: Ctrl-C or SIGTERM; every trial has saved where it is.
+    A SpmrlError says that the folder holds another search or cannot be written, another process
+    searches there, or a trial cannot go on for no fault of its own, such as a full disk. On Ctrl-C
+    and SIGTERM every trial has saved where it is.
     """
     if on.is_local:
         choose_device(device)
@@ -357,8 +349,7 @@ def _write(
 
 
 def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[str, Value] | None:
-    """Values that no trial has had yet, as a function of the seed and of what is known of the
-    trials so far; None if none could be drawn."""
+    """Values that no trial has had yet, as a function of the seed and of the trials so far."""
     from optuna.samplers import RandomSampler, TPESampler
 
     known = [work.values_of(trial) for trial in trials]

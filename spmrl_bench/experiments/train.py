@@ -1,8 +1,7 @@
 """Training many runs, of one treebank or of several, in turn, side by side or elsewhere.
 
 A run that fails stops no other; what failed is said when the rest is done. Runs that are finished
-are left alone and interrupted ones continue, so the same call again does what is left, however the
-one before it ended. A parser of somebody else is trained like one of ours.
+are left alone and interrupted ones continue, so the same call again does what is left.
 """
 
 from __future__ import annotations
@@ -144,10 +143,10 @@ def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
     second thread, as there are threads; else one, but on each graphics card if none was named."""
     most = 1
     if device.type == "cuda" and device.index is None:
-        most = cards()
+        most = max(1, cards())
     elif device.type == "cpu" and all(run.is_small for run in runs):
         most = available_threads()
-    return max(1, min(len(runs), most))
+    return min(len(runs), most)
 
 
 def _raise(failures: Sequence[Exception], of: int) -> None:
@@ -173,13 +172,9 @@ def train_run(
 ) -> None:
     """Train a run, or continue what its folder has; an error is noted there.
 
-    Before all input has been read, nothing of the folder is changed. Ctrl-C and SIGTERM raise
-    Interrupted after the batch was finished and saved.
-
-    Args:
-        note: which treebank was taken and why, to be said with the numbers of its sentences.
-        console: where to report; by default standard error.
-        prune: whether to end at a dev evaluation, for what it has come to.
+    The note on its treebank is said with the numbers of sentences, by default on standard error;
+    ``prune`` may end it at a dev evaluation. Before all input has been read, nothing of the folder
+    is changed. Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
@@ -238,7 +233,7 @@ def chosen_sentences(run: Run, sentences: int) -> list[int]:
     """The numbers, from 0, of the sentences to be trained on, of so many, in their order."""
     wanted = run.config.train.sentences
     if wanted is None:
-        return list(range(sentences))
+        wanted = sentences
     if wanted > sentences:
         raise TrainingError(
             f"train.sentences = {wanted}, but {run.treebank.name} has {sentences:,} to train on"

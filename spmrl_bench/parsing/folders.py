@@ -2,12 +2,11 @@
 
 Several equal workers, here or on other machines that see the folders, take the next file that has
 no parses yet and that nobody else has in work, stream it, and put the whole of its parses in their
-place at once. A worker that dies loses the file it was at, which another takes; the same command
-again does what is left. So outputs are what they would be without interruption, byte for byte.
+place at once. A worker that dies loses the file it was at; the same command again does what is
+left. So outputs are what they would be without interruption, byte for byte.
 
 Of a file in work, ``.NAME.lock`` beside its output names the owner; ``.NAME.failed`` says why it
-cannot be parsed, until the command that asked for the work has said it. A file of 10 GB is parsed
-by one worker: split it beforehand.
+cannot be parsed, until the command that asked for the work has said it.
 """
 
 from __future__ import annotations
@@ -105,11 +104,8 @@ def parse_folder(
     """Parse what is not parsed yet of a folder, and return what was done, in words.
 
     ``model`` is the folder of a parser; ``form`` is what the files hold, None what their names say.
-
-    Raises:
-        SpmrlError: there is nothing to parse, the folders do not fit each other, or files cannot
-            be parsed; then all others are, as far as the workers came.
-        Interrupted: what is done is kept.
+    A SpmrlError says that there is nothing to parse, that the folders do not fit each other, or
+    which files cannot be parsed; all others are then.
     """
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
     parser, transforms = identity(model), trained_transforms(model)
@@ -151,11 +147,8 @@ def parse_folder(
 def find_inputs(
     folder: Path, outputs: Path, form: Form | None, log: Callable[[str], None]
 ) -> list[Input]:
-    """The files of a folder, in the order of their names; ``log`` is told what is left out.
-
-    Hidden files are not looked at, folders that are links not followed. A SpmrlError says that
-    there is nothing to parse, a folder cannot be read, or one of the two lies in the other.
-    """
+    """The files of a folder, in the order of their names; ``log`` is told what is left out. Hidden
+    files are not looked at, folders that are links not followed."""
 
     def unreadable(error: OSError) -> None:
         raise ReadError(f"cannot be read: {error.strerror}", path=error.filename or folder)
@@ -222,11 +215,8 @@ def _tidy(files: Sequence[Input]) -> None:
 
 
 def parse_files(job: Job, number: int, workers: int, *, device: str, console: Any = None) -> None:
-    """Parse what nobody else has in work of a job until all of it is done.
-
-    Of so many workers this has a number, from 0; they begin in different places. A SpmrlError says
-    that the parser cannot be loaded, or a file cannot be written.
-    """
+    """Parse what nobody else has in work of a job until all of it is done; of so many workers this
+    has a number, from 0, and they begin in different places."""
     worker = own_worker(job.model, device, available_threads(), job.options)
     if identity(job.model).sha256 != job.sha256:
         raise CheckpointError(f"{job.model}: another parser has come into its place meanwhile")

@@ -210,7 +210,7 @@ def test_licensed_treebanks_need_a_licence_and_warn(
         assert f"but the {words} words of its training split" in result.stderr
         card = (tmp_path / NAME / CARD).read_text()
         assert "**The treebank is licensed:** Ask the elves." in card
-        assert f"has the {words} words that occur in the training" in card
+        assert f"the {words} words that occur in the training" in card
         assert 'license: "cc-by-4.0"\n' in card
     finally:
         manifest.write_text(text)
