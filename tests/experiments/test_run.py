@@ -167,20 +167,6 @@ def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
         train(trained, variants=["charlstm"])
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "\0"])
-def test_broken_run_settings_are_named(trained: Laboratory, text: str) -> None:
-    (FIRST / "run.json").write_text(text, encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"run\.json: not .*Start anew with --fresh"):
-        train(trained, variants=["charlstm"])
-    train(trained, variants=["charlstm"], fresh=True)
-
-
-def test_runs_folder_that_cannot_be_written(laboratory: Laboratory) -> None:
-    RUNS.write_text("a file", encoding="utf-8")
-    with pytest.raises(CheckpointError, match="cannot be written: Not a directory"):
-        train(laboratory)
-
-
 @pytest.mark.parametrize("split", ["train", "dev"])
 def test_sentences_that_are_too_long_or_no_trees_are_found_before_training(
     laboratory: Laboratory, split: str

@@ -174,26 +174,8 @@ def test_what_failed_is_tried_again_and_nothing_else(
     assert results(outputs) == expected(neighbours, TEXTS | mended | {"a.txt": tokens(12)})
 
 
-def test_other_settings_are_refused_and_change_nothing(
-    parse: Callable[..., Result], model: Path, outputs: Path
-) -> None:
-    assert parse().exit_code == 0
-    before = results(outputs)
-    for options, said in (
-        (("--on-long", "flat"), "on_long error there, flat now"),
-        (("--input", "conllu"), "input None there, conllu now"),
-    ):
-        done = parse(*options)
-        assert done.exit_code == 1
-        assert said in done.stderr
-    done = parse("--output", "json", model=model)
-    assert done.exit_code == 1
-    assert "kind attach-neighbour there, chart now; sha256 " in done.stderr
-    assert results(outputs) == before
-
-
-def test_folders_that_do_not_fit_are_refused(
-    parse: Callable[..., Result], inputs: Path, outputs: Path, tmp_path: Path
+def test_other_settings_and_folders_that_do_not_fit_are_refused(
+    parse: Callable[..., Result], model: Path, inputs: Path, outputs: Path, tmp_path: Path
 ) -> None:
     other, empty = tmp_path / "other", tmp_path / "empty"
     other.mkdir()
@@ -212,6 +194,18 @@ def test_folders_that_do_not_fit_are_refused(
         assert done.exit_code == 1
         assert said in done.stderr
     assert not outputs.exists()
+    assert parse().exit_code == 0
+    before = results(outputs)
+    for options, said in (
+        (("--on-long", "flat"), "on_long error there, flat now"),
+        (("--input", "conllu"), "input None there, conllu now"),
+    ):
+        done = parse(*options)
+        assert done.exit_code == 1
+        assert said in done.stderr
+    done = parse("--output", "json", model=model)
+    assert "kind attach-neighbour there, chart now; sha256 " in done.stderr
+    assert results(outputs) == before
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.campaign)])
@@ -280,28 +274,23 @@ def test_what_another_has_in_work_is_left_to_it(
     assert left_over(outputs) == []
 
 
-def test_an_input_that_changes_under_work_fails(
+def test_an_input_or_a_parser_that_changes_under_work_fails(
     neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = folders.parse_input
 
-    def changing(*arguments: object) -> object:
+    def changing(*arguments: Any) -> object:
         write(inputs, {"a.txt": tokens(26)})
-        return real(*arguments)  # type: ignore[arg-type]
+        return real(*arguments)
 
-    monkeypatch.setattr(folders, "parse_input", changing)
     job = job_of(neighbours, inputs, outputs)
+    with pytest.raises(CheckpointError, match="another parser has come into its place"):
+        do(job._replace(sha256="another"))
+    assert results(outputs) == {}
+    monkeypatch.setattr(folders, "parse_input", changing)
     do(job)
     assert "a.txt" not in results(outputs)
     assert job.files[0].failed.read_text() == "a.txt: has changed while it was parsed"
-
-
-def test_a_parser_that_changes_under_work_is_refused(
-    model: Path, inputs: Path, outputs: Path
-) -> None:
-    with pytest.raises(CheckpointError, match="another parser has come into its place"):
-        do(job_of(model, inputs, outputs)._replace(sha256="another"))
-    assert results(outputs) == {}
 
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
