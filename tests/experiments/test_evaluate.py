@@ -184,8 +184,9 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
 
 
 def test_record_says_what_was_done(laboratory: Laboratory) -> None:
-    (folder,) = train(laboratory, variants=["charlstm"], settings={"train.max_epochs": "8"})
-    (record,) = evaluate(laboratory, variants=["charlstm"], settings={"train.max_epochs": "8"})
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": {"train.max_epochs": "8"}}
+    (folder,) = train(laboratory, **options)
+    (record,) = evaluate(laboratory, **options)
     bank = open_treebank("tiny-open")
     progress = json.loads((folder / "last" / "progress.json").read_text(encoding="utf-8"))
     weights = (folder / "best" / "weights.safetensors").read_bytes()
@@ -210,14 +211,11 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
     for split, result in (("dev", record.dev), ("test", record.test)):
         for part in ("treebank:tiny-open", f"split:{split}", "variant:charlstm", "prm:spmrl"):
             assert part in long_signature(result)
-        assert result.tokens_per_second is not None
         assert result.tokens_per_second > 0
-    assert record.training.updates == progress["steps"] == 8 * 2
-    assert record.training.epochs == 8
-    assert record.training.parameters == sum(p.numel() for p in parser.parameters())
-    assert record.training.tokens_per_second > 0
-    assert record.training.peak_memory_bytes is not None
-    assert record.hardware.device == "cpu"
+    training = record.training
+    assert (training.updates, training.epochs) == (progress["steps"], 8) == (8 * 2, 8)
+    assert training.parameters == sum(p.numel() for p in parser.parameters())
+    assert training.tokens_per_second > 0
     assert record.baselines == baseline_results(bank, "test", ["brackets"])
 
 

@@ -212,26 +212,6 @@ def test_a_setting_has_its_short_name_where_that_says_the_same(laboratory: Labor
         assert found == {f"model.{key}": value for key, value in sorted(expected.items())}, given
 
 
-def test_layers_are_put_together_table_by_table(laboratory: Laboratory) -> None:
-    recipe = recipe_with(
-        laboratory,
-        "model = { layers = 5, attention = { heads = 1 } }",
-        "[variants]",
-        """a.inputs = ["word", "charlstm"]
-        a.model = { attention = { layers = 3, d_kv = 4 }, encoder = "attention", tagger = true }
-        b.like = "a"
-        b.model = { encoder = "gru", gru.dropout = 0.3, tagger.use = false }""",
-    )
-    settings = resolve(recipe, variant="a").model
-    assert list(settings.inputs) == ["charlstm", "word"]  # as they are summed
-    attention = settings.encoder["attention"]
-    assert (attention.layers, attention.heads, attention.d_kv) == (3, 1, 4)
-    assert (attention.d_ff, settings.tagger.d_hidden) == (MODEL["d_ff"], 250)
-    other = resolve(recipe, variant="b").model
-    assert other.encoder["gru"].model_dump() == {"layers": 5, "dropout": 0.3, "masks": "sentence"}
-    assert other.tagger is None
-
-
 def test_files_of_a_recipe_lie_in_the_working_directory(laboratory: Laboratory) -> None:
     recipe = recipe_with(
         laboratory, "[model]", 'vectors = "/etc/passwd"', "[variants]", 'v = ["vectors"]'

@@ -17,21 +17,16 @@ from spmrl_bench.errors import (
     TrainingError,
     TreebankError,
 )
-from spmrl_bench.experiments.recipe import Recipe
 from spmrl_bench.experiments.train import chosen_sentences
-from spmrl_bench.leaderboard import store
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsing.models import load_parser
-from tests.builders import cli, works
+from tests.builders import cli
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
 from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-# The treebank ---------------------------------------------------------------------------
 
 
 def test_the_first_present_treebank_is_used_unless_one_is_named(laboratory: Laboratory) -> None:
@@ -48,22 +43,15 @@ def test_the_first_present_treebank_is_used_unless_one_is_named(laboratory: Labo
     assert plan(laboratory)[0].note == "using tiny-licensed, track spmrl"
 
 
-@pytest.mark.parametrize("options", [{"track": "spmrl"}, {"treebank": "tiny-licensed"}])
-def test_absent_licensed_treebank_says_where_and_how(
-    laboratory: Laboratory, options: dict[str, str]
-) -> None:
-    with pytest.raises(TreebankError) as caught:
-        plan(laboratory, **options)
-    message = str(caught.value)
-    assert message.startswith("treebank tiny-licensed is not present\n")
-    assert f"looked in: {laboratory.treebanks}/tiny-licensed" in message
-    assert "how to get it: Ask the elves." in message
-    assert "present for elvish: tiny-mini, tiny-open" in message
-
-
-def test_no_treebank_at_all_lists_every_place(
+def test_absent_treebanks_are_named_with_their_places(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for options in ({"track": "spmrl"}, {"treebank": "tiny-licensed"}):
+        with pytest.raises(
+            TreebankError, match="treebank tiny-licensed is not present\n"
+        ) as caught:
+            plan(laboratory, **options)
+        assert "how to get it: Ask the elves." in str(caught.value)
     monkeypatch.delenv("TREEBANKS")
     with pytest.raises(TreebankError) as caught:
         plan(laboratory)
@@ -87,9 +75,6 @@ def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
         RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'. Did you m"
     ):
         plan(laboratory)
-
-
-# Training -------------------------------------------------------------------------------
 
 
 def test_every_variant_has_a_folder_that_says_how_it_was_trained(laboratory: Laboratory) -> None:
@@ -203,30 +188,6 @@ def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Labor
     assert len(list(folder.parent.iterdir())) == 1
 
 
-def test_a_command_reads_each_record_once_and_resolves_each_run_once(
-    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluate(trained)
-    calls: list[str] = []
-
-    def noted(owner: Any, name: str) -> None:
-        real = getattr(owner, name)
-
-        def call(*arguments: Any, **options: Any) -> Any:
-            calls.append(name)
-            return real(*arguments, **options)
-
-        monkeypatch.setattr(owner, name, call)
-
-    noted(store, "file_bytes")
-    noted(Recipe, "resolve")
-    works("eval", str(trained.recipe))
-    assert sorted(calls) == ["file_bytes"] * 2 + ["resolve"] * 2
-
-
-# More time --------------------------------------------------------------------------------
-
-
 def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> None:
     def run(command: str, *options: str) -> Result:
         return cli(command, str(laboratory.recipe), "--variant", "charlstm", *options)
@@ -252,9 +213,6 @@ def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> N
     assert run("eval", *more).exit_code == 0
     assert run("eval").exit_code == 0, "a limit that was not reached has decided nothing"
     assert run("eval", *few).exit_code == 1
-
-
-# A part of the training sentences ---------------------------------------------------------
 
 
 def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -294,20 +293,6 @@ def test_an_input_or_a_parser_that_changes_under_work_fails(
 
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-
-
-@pytest.mark.parametrize("count", [6000, pytest.param(120_000, marks=pytest.mark.campaign)])
-def test_memory_does_not_grow_with_the_folder(neighbours: Path, tmp_path: Path, count: int) -> None:
-    """From a size of some windows on; as Python counts it, since a process has holes."""
-    peaks = []
-    for size in (3000, count):
-        write(tmp_path / f"{size}", {"a.txt": tokens(size), "b.txt.gz": tokens(size)})
-        job = job_of(neighbours, tmp_path / f"{size}", tmp_path / f"{size}-out")
-        tracemalloc.start()
-        do(job)
-        peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 0.2
 
 
 def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
