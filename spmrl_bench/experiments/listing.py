@@ -27,7 +27,7 @@ from spmrl_bench.experiments.run_folder import (
 )
 from spmrl_bench.storage.files import (
     last_complete_version,
-    open_regular_file,
+    read_bounded,
     read_folder,
     write_folder,
     write_new,
@@ -154,17 +154,12 @@ def counts(runs: Sequence[RunState]) -> str:
     return f"{len(runs):,} run{'s' * (len(runs) != 1)}" + (f": {parts}" if parts else "")
 
 
-def log_of(folder: Path) -> Iterator[str]:
-    """The lines of the log of a run: ours, or what the commands of another parser have said."""
+def log_of(folder: Path) -> str:
+    """The log of a run: ours, or what the commands of another parser have said."""
     path = next((folder / name for name in (LOG, "train.log") if (folder / name).exists()), None)
     if path is None:
         raise CheckpointError(f"{folder}: has no log: nothing was said there")
-    try:
-        with open_regular_file(path) as file:
-            for line in file:
-                yield line.decode(errors="replace")
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
+    return read_bounded(path, CheckpointError).decode(errors="replace")
 
 
 class Cleaned(NamedTuple):

@@ -1,9 +1,5 @@
 """Search for settings: trials with values that are drawn, until there are as many as wanted.
 
-``KEY=VALUE`` is a setting of all trials, ``KEY=LOW:HIGH`` any number between two ends,
-``KEY=log:LOW:HIGH`` one whose logarithm is drawn, ``KEY=int:LOW:HIGH`` a whole number, and
-``KEY=A|B|C`` one of some values.
-
 A search is a folder beside the runs of its treebank: ``search.json``, and a run folder for each
 trial, so that nothing takes a trial for a run that was trained for its own sake. The file is the
 one store: Optuna draws from a study in memory that is made of it, with a seed of its own for each
@@ -70,11 +66,9 @@ Value = str | int | float
 
 
 def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """The settings that all trials have, and what is searched, by key.
-
-    A RecipeError where a range or a list of values is none, or nothing is searched; a SpmrlError
-    where Optuna is not installed.
-    """
+    """The settings that all trials have, and what is searched, by key: any number between two ends
+    (``LOW:HIGH``), one whose logarithm is drawn (``log:LOW:HIGH``), a whole number
+    (``int:LOW:HIGH``), or one of some values (``A|B|C``)."""
     fixed, space = dict[str, str](), dict[str, Any]()
     for key, text in sorted(given.items()):
         try:

@@ -78,7 +78,14 @@ def train_all(
         at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
     log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
     if fresh:
-        _empty(runs)
+        with ExitStack() as locks:  # none of them is another process's
+            for run in runs:
+                locks.enter_context(run_lock(run.folder))
+            for run in runs:
+                try:
+                    remove_folder(run.folder)
+                except OSError as error:
+                    raise unwritable(run.folder, error) from None
     left: list[AnyRun] = []
     errors: list[Exception] = []
     for run in runs:
@@ -126,18 +133,6 @@ def train_all(
     _raise(errors, tried)
 
 
-def _empty(runs: Sequence[AnyRun]) -> None:
-    """Delete what the folders hold, if none of them is another process's."""
-    with ExitStack() as locks:
-        for run in runs:
-            locks.enter_context(run_lock(run.folder))
-        for run in runs:
-            try:
-                remove_folder(run.folder)
-            except OSError as error:
-                raise unwritable(run.folder, error) from None
-
-
 def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
     """How many runs train fastest at once: on a CPU as many small models, which gain little from a
     second thread, as there are threads; else one, but on each graphics card if none was named."""
@@ -151,13 +146,10 @@ def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
 
 def _raise(failures: Sequence[Exception], of: int) -> None:
     """Raise what failed, if anything did: each message once, a defect of the program first."""
-    errors: dict[str, Exception] = {}
+    errors = {str(error): error for error in failures}
     for error in failures:
-        if not isinstance(error, SpmrlError):
+        if not isinstance(error, SpmrlError) or len(errors) == 1:
             raise error
-        errors.setdefault(str(error), error)
-    if len(errors) == 1:
-        raise next(iter(errors.values()))
     if errors:
         raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 

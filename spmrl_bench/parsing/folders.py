@@ -1,11 +1,9 @@
 """Parse a folder of text into another one of the same layout: a file is a piece of work.
 
 Several equal workers, here or on other machines that see the folders, take the next file that has
-no parses yet and that nobody else has in work, stream it, and put the whole of its parses in their
-place at once. A worker that dies loses the file it was at; the same command again does what is
-left. So outputs are what they would be without interruption, byte for byte.
-
-Of a file in work, ``.NAME.lock`` beside its output names the owner; ``.NAME.failed`` says why it
+no parses yet and that nobody else has in work (``.NAME.lock`` beside its output), stream it, and
+put the whole of its parses in their place at once. The same command again does what is left, so
+outputs are what they would be without interruption, byte for byte. ``.NAME.failed`` says why a file
 cannot be parsed, until the command that asked for the work has said it.
 """
 

@@ -2,12 +2,9 @@
 
 A package is a folder with the files of a saved parser, a card for people and ``package.json``. That
 lists each file that a parser is loaded from, with its size and SHA-256; what is not as listed is
-found before anything is believed, and of a repository nothing else is taken. Only weights
-(safetensors) and text can be listed, so nothing that came with a model is ever run.
-
-A package on the Hugging Face hub is named with its commit, a hash of what is in it, since
-repositories, branches and tags may change. The library ``huggingface_hub`` downloads and keeps
-files; its settings (``HF_HOME``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``) are its own.
+found before anything is believed. Only weights (safetensors) and text can be listed, so nothing
+that came with a model is ever run. On the Hugging Face hub a package is named with its commit, a
+hash of what is in it; ``huggingface_hub`` downloads and keeps its files.
 """
 
 from __future__ import annotations

@@ -47,11 +47,8 @@ def test_absent_treebanks_are_named_with_their_places(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for options in ({"track": "spmrl"}, {"treebank": "tiny-licensed"}):
-        with pytest.raises(
-            TreebankError, match="treebank tiny-licensed is not present\n"
-        ) as caught:
+        with pytest.raises(TreebankError, match=r"(?s)tiny-licensed is not.*: Ask the elves\."):
             plan(laboratory, **options)
-        assert "how to get it: Ask the elves." in str(caught.value)
     monkeypatch.delenv("TREEBANKS")
     with pytest.raises(TreebankError) as caught:
         plan(laboratory)
