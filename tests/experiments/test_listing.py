@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import CheckpointError, SpmrlError, TrainingError
-from spmrl_bench.experiments import listing
+from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, run_named, state_of
 from spmrl_bench.experiments.run_folder import recording_failure, run_lock
 from spmrl_bench.parsing.models import load_parser
@@ -249,16 +248,3 @@ def test_what_can_go_on_is_broken_or_in_use_is_kept(trained: Laboratory) -> None
     said = cli("runs", "clean").stdout.splitlines()
     assert f"{FOLDERS[1]}: kept, it has no whole parser in best/" in said
     assert said[-1].endswith("freed in 0 runs, 3 runs kept")
-
-
-def test_where_it_cannot_be_written_all_stays(
-    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(listing, "write_folder", full)
-    before = files()
-    with pytest.raises(CheckpointError, match=r"last: cannot be written: No space.*Make room"):
-        list(clean_runs(RUNS))
-    assert files() == before

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import CheckpointError, ReadError, SentenceTooLongError, SpmrlError
+from spmrl_bench.errors import ReadError, SentenceTooLongError, SpmrlError
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsing.bulk import (
     Counts,
@@ -209,12 +209,3 @@ def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: 
     assert len(lines) % 4 == 0
     assert 12 <= len(lines) < 32
     assert {*active_children()} == before, "no process is left"
-
-
-def test_a_folder_without_a_parser_is_one_error(tmp_path: Path) -> None:
-    for workers in (1, 2):
-        with (
-            pytest.raises(CheckpointError, match="no trained parser here"),
-            open_workers(tmp_path, "cpu", ParseOptions(), workers) as parse_windows,
-        ):
-            list(parse_input(make([1]), parse_windows, Counts()))
