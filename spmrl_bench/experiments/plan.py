@@ -129,19 +129,21 @@ def make_runs(
             f"recipe {recipe.name} for the size {chosen_size} learns ("
             f"{', '.join(recipe.variants)}). Choose another treebank with --treebank"
         )
-    learnt = [layer for layer in bank.layers if layer in _needed(recipe, names)]
     resolve = partial(
         recipe.resolve,
         treebank=bank.name,
         track=bank.track,
-        fingerprints={layer: bank.fingerprint_of(layer) for layer in learnt},
+        fingerprints=dict.fromkeys(bank.layers, ""),
         size=chosen_size,
         settings=settings,
     )
+    seeds = list(dict.fromkeys(seeds))
+    configs = [resolve(variant=name, seed=seed) for name in names for seed in seeds]
+    # Files are read when all mistakes have been told.
     return [
-        Run.of(bank, resolve(variant=variant, seed=seed), runs_dir, note)
-        for variant in names
-        for seed in dict.fromkeys(seeds)
+        Run.of(bank, config.model_copy(update={"fingerprint": prints}), runs_dir, note)
+        for config in configs
+        for prints in ["+".join(map(bank.fingerprint_of, kind_named(config.kind).layers))]
     ]
 
 

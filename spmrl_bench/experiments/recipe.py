@@ -47,7 +47,7 @@ from spmrl_bench.storage.toml import (
     validated,
 )
 from spmrl_bench.training.config import TrainConfig
-from spmrl_bench.treebanks.catalogue import is_known, manifest_names
+from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
@@ -178,6 +178,14 @@ class LanguageRecipe(SettingsLayer):
             if not is_known(name):
                 raise ValueError(unknown_name("treebank", name, manifest_names()))
         return names
+
+    @field_validator("language")
+    @classmethod
+    def _of_its_treebanks(cls, language: str, info: ValidationInfo) -> str:
+        theirs = {*filter(None, map(language_of, info.data.get("treebanks", ())))}
+        if theirs and language not in theirs:
+            raise ValueError(f"the language of its treebanks is {' or '.join(sorted(theirs))}")
+        return language
 
 
 class RunConfig(BaseModel):
