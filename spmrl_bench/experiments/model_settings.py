@@ -126,9 +126,9 @@ def _over(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, An
     """Settings with those of a layer over them, table by table."""
     found = dict(settings)
     for key, value in layer.items():
-        below = found.get(key)
-        both = isinstance(value, Mapping) and isinstance(below, Mapping)
-        found[key] = _over(below, value) if both else value
+        if isinstance(value, Mapping) and isinstance(below := found.get(key), Mapping):
+            value = _over(below, value)
+        found[key] = value
     return found
 
 

@@ -124,11 +124,11 @@ def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
             message = f"a defect of the program: {type(error).__name__}: {error}"
             trace = "".join(traceback.format_exception(error))
         write_log(folder / log, "\n".join(filter(None, (f"FAILED: {message}", trace))))
-        message, trace = (
-            text and text.encode(errors="backslashreplace").decode() for text in (message, trace)
+        text, trace = (
+            (part or "").encode(errors="backslashreplace").decode() for part in (message, trace)
         )
         now, host = datetime.datetime.now(datetime.UTC), this_machine().partition(" ")[0]
-        note = Failed(time=now, host=host, message=message or "", traceback=trace)
+        note = Failed(time=now, host=host, message=text, traceback=trace or None)
         with suppress(OSError):  # the user is told by the error itself
             write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
         raise
