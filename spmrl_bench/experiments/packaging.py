@@ -90,21 +90,13 @@ def package_run(
     name: str | None = None,
     licence: str | None = None,
 ) -> tuple[Path, list[str]]:
-    """Package the best parser of a run; its version is the day on which it was scored.
+    """Package the best parser of a run as a folder of the package's name, which must not be there.
 
-    Args:
-        to: gets the package as a folder of its name, which must not be there.
-        results: folder of the results, with the record of the run.
-        name: by default ``spmrl_bench_`` and the treebank.
-        licence: under which the model is shared. By default that of the treebank, if it is an
-            open one under a licence that everybody knows.
-
-    Returns:
-        The folder of the package, and what whoever shares it has to know, a sentence each.
-
-    Raises:
-        SpmrlError: the run was not scored, its parser cannot be loaded or read by others, the name
-            will not do, the licence is missing, or the package cannot be written.
+    Its version is the day on which it was scored. By default it is called ``spmrl_bench_`` and the
+    treebank, and has the licence of the treebank, if that is an open one that everybody knows.
+    Returned are the folder and what whoever shares it has to know, a sentence each. A SpmrlError
+    says that the run was not scored, its parser cannot be loaded or read by others, the name will
+    not do, the licence is missing, or the package cannot be written.
     """
     config = read_config(run / "run.json")
     record = find_record(str(run), results)

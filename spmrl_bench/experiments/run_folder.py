@@ -47,10 +47,8 @@ class UntrainedError(CheckpointError):
 
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does.
-
-    What processes that are gone have left half written there is removed.
-    """
+    """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does. What
+    processes that are gone have left half written there is removed."""
     lock = lock_of(folder)
     with ExitStack() as held:
         try:

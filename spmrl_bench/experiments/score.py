@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,19 +19,16 @@ from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
-from spmrl_bench.experiments.run_folder import MINUTES, best_weights, ended
+from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.leaderboard.board import best_variant
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.identity import is_of, resolved_settings
+from spmrl_bench.leaderboard.identity import is_of, searches_behind
 from spmrl_bench.leaderboard.record import (
-    SEARCHES,
     Record,
-    Search,
     SplitResult,
     Training,
     TreebankInfo,
     read_record,
-    read_search,
     signature_parts,
     write_record,
 )
@@ -195,17 +191,17 @@ def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
 
 def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ensemble, bool]]:
     """Runs that compete, whether the variant of each is the best, and the ensemble of the best."""
-    if ensemble and max(Counter(run.variant for run in group).values()) < 2:
-        raise RecipeError(
-            "an ensemble needs two runs of a variant at least: train and score several seeds, "
-            "for instance with --seeds 5"
-        )
     scores: dict[str, list[float]] = {}
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
     best = best_variant(scores)
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
     members: Any = [run for run in group if run.variant == best]
+    if ensemble and max(map(len, scores.values())) < 2:
+        raise RecipeError(
+            "an ensemble needs two runs of a variant at least: train and score several seeds, "
+            "for instance with --seeds 5"
+        )
     return [*entries, (Ensemble(members), True)] if ensemble else entries
 
 
@@ -294,27 +290,6 @@ def _counted_by(rules: Mapping[str, Any], result: SplitResult | None) -> bool:
         if any(parts.get(key) != value for key, value in counting if value is not None):
             return False
     return True
-
-
-def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
-    """The searches beside the runs of a treebank that resolved settings come from.
-
-    Where a trial had these settings, whatever its seed and its time, these are all searches for the
-    variant, since the later ones go on from what the earlier ones have shown.
-    """
-
-    def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
-        found = resolved_settings(settings).items()
-        return {key: value for key, value in found if key != MINUTES and value is not None}
-
-    own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
-    found = []
-    for place in sorted(folder.glob(f"{SEARCHES}*")):
-        document = read_search(place)
-        if document and all(document.base.get(name) == recipe.get(name) for name in names):
-            tried = (n for n, one in sorted(document.recipes.items()) if comparable(one) == own)
-            found.append(document.search.model_copy(update={"found": next(tried, None)}))
-    return found if any(search.found is not None for search in found) else []
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

@@ -67,9 +67,9 @@ def train_all(
         fresh: delete what the folders hold first.
 
     Raises:
-        SpmrlError: before anything is trained: a run folder was trained with other settings, is
-            to be emptied and another process's, or the device is not there. After all else is
-            trained: a run failed, or what its folder holds cannot be read.
+        SpmrlError: before anything is trained: a folder holds a run with other settings, is to be
+            emptied and another process's, or the device is not there. After all else is trained:
+            a run failed, or what its folder holds cannot be read.
         Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
     """
     runs = list({run.folder: run for run in reversed(shared(runs, on))}.values())[::-1]

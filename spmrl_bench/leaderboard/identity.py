@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.record import SEARCHES, Record, Search, read_search
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.legacy import (
     OPTIONAL,
@@ -23,6 +24,9 @@ from spmrl_bench.parsers.legacy import (
 )
 from spmrl_bench.parsers.registry import KINDS, kind_named
 from spmrl_bench.training.config import TrainConfig
+
+# A setting that is no part of what a search has found.
+_MINUTES = "train.max_minutes"
 
 Resolved = Mapping[str, Any]
 """``section.key`` and value as in JSON."""
@@ -69,6 +73,27 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
         and all(record.recipe.get(name) == recipe.get(name) for name in names)
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )
+
+
+def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
+    """The searches beside the runs of a treebank that resolved settings come from.
+
+    Where a trial had these settings, whatever its seed and its time, these are all searches for the
+    variant, since the later ones go on from what the earlier ones have shown.
+    """
+
+    def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = resolved_settings(settings).items()
+        return {key: value for key, value in found if key != _MINUTES and value is not None}
+
+    own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
+    found = []
+    for place in sorted(folder.glob(f"{SEARCHES}*")):
+        document = read_search(place)
+        if document and all(document.base.get(name) == recipe.get(name) for name in names):
+            tried = (n for n, one in sorted(document.recipes.items()) if comparable(one) == own)
+            found.append(document.search.model_copy(update={"found": next(tried, None)}))
+    return found if any(search.found is not None for search in found) else []
 
 
 def digest(settings: Resolved) -> str:
