@@ -41,11 +41,8 @@ def all_parts() -> dict[str, type[Settings]]:
 
 @cache
 def _model_layer() -> type[BaseModel]:
-    """The model of a layer's settings of a parser, of whatever kind.
-
-    Of a key that several kinds have, the check is that of the first; a run's own model checks the
-    value again.
-    """
+    """The model of a layer's settings of a parser, of whatever kind. Of a key of several kinds, the
+    check is that of the first; a run's own model checks the value again."""
     fields: dict[str, Any] = {}
     for kind in trained_kinds().values():
         fields = optional_fields(kind.parser_class.Config) | fields

@@ -36,9 +36,8 @@ _SMALL = 1e6
 
 @dataclass(frozen=True)
 class Run:
-    """One variant on one treebank with one size, seed and settings: an
-    :class:`~spmrl_bench.experiments.score.AnyRun`. The evaluation alone opens the test split.
-    """
+    """One variant on one treebank with one size, seed and settings (an
+    :class:`~spmrl_bench.experiments.score.AnyRun`); the evaluation alone opens the test split."""
 
     treebank: Treebank
     config: RunConfig

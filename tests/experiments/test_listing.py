@@ -164,11 +164,10 @@ def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
 
 def test_the_log_of_a_run() -> None:
     begin()
-    (RUN / "log.txt").write_bytes("Elfen\nÄpfel\n".encode() * 100_000 + b"\xff")
-    assert cli("runs", "log", str(RUN)).stdout == "Elfen\nÄpfel\n" * 100_000 + "\ufffd"
-    (RUN / "log.txt").rename(RUN / "train.log")  # of a parser of somebody else
-    assert cli("runs", "log", str(RUN)).stdout.endswith("\ufffd")
-    (RUN / "train.log").unlink()
+    for name in ("log.txt", "train.log"):  # the second of a parser of somebody else
+        (RUN / name).write_bytes("Elfen\nÄpfel\n".encode() * 1000 + b"\xff")
+        assert cli("runs", "log", str(RUN)).stdout == "Elfen\nÄpfel\n" * 1000 + "\ufffd"
+        (RUN / name).unlink()
     result = cli("runs", "log", str(RUN))
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{RUN}: has no log: nothing was said there" in result.stderr

@@ -289,17 +289,11 @@ def test_a_variant_has_a_kind_and_settings_of_its_own(
     config = resolve(recipe, variant="joint", fingerprints=BOTH)
     assert (config.kind, config.variant, config.fingerprint) == ("joined", "joint", "f+d")
     model = flat(config.model)
-    assert model["lexical"] == ["word", "tag"]
     assert (model["heads"], model["layers"], model["tag_dropout"]) == (2, 3, 0.1)
     assert (config.train.learning_rate, config.overrides) == (0.5, {})  # all is the recipe's own
     plain = resolve(recipe, variant="plain", fingerprints=BOTH)
     assert (plain.kind, plain.fingerprint, flat(plain.model)["layers"]) == ("chart", "f", 5)
     assert plain.train.learning_rate == TRAIN["learning_rate"]
-
-    given = {"model.layers": "4", "train.learning_rate": "0.50"}
-    changed = resolve(recipe, variant="joint", fingerprints=BOTH, settings=given)
-    assert changed.overrides == {"model.layers": 4}
-    assert RunConfig.model_validate_json(changed.model_dump_json()) == changed
 
 
 def test_the_headlines_of_a_kind_select_unless_the_recipe_says_otherwise(

@@ -12,7 +12,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.search import (
     FIRST_TRIALS,
-    SAMPLERS,
     SearchPlan,
     Value,
     draw,
@@ -110,23 +109,6 @@ def test_a_curve_below_the_others_is_ended_after_the_first_epoch(tmp_path: Path)
     assert search.follow(20.0) == EVALUATIONS
     unpruned = Made(tmp_path / "none")
     assert [unpruned.follow(height) for height in (80.0,) * 6 + (1.0,)] == [0] * 7
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_settings_are_a_function_of_the_seed_and_of_what_is_known(
-    tmp_path: Path, sampler: str
-) -> None:
-    def drawn(folder: Path, seed: int) -> list[object]:
-        search = Made(folder, "none", sampler, seed)
-        for number in range(9):
-            search.follow(50.0 + number)
-        return [trial.settings for trial in search.trials]
-
-    once = drawn(tmp_path / "a", 1)
-    assert drawn(tmp_path / "b", 1) == once
-    assert drawn(tmp_path / "c", 2) != once
-    # They can be read and repeated.
-    assert all(len(str(settings["train.learning_rate"])) <= 9 for settings in once)  # type: ignore[index]
 
 
 def test_no_settings_are_tried_twice_and_failed_ones_teach_nothing(tmp_path: Path) -> None:
