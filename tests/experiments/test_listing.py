@@ -43,14 +43,6 @@ def fail(folder: Path, error: Exception) -> None:
         raise error
 
 
-def leave_a_lock(**values: Any) -> None:
-    """The lock of a process that has not removed it."""
-    lock = RUN.with_name(f".{RUN.name}.lock")
-    with run_lock(RUN):
-        text = lock.read_text(encoding="utf-8")
-    lock.write_text(json.dumps(json.loads(text) | values), encoding="utf-8")
-
-
 def test_the_state_of_a_run_is_what_its_files_say() -> None:
     here = this_machine().split()[0]
     begin()
@@ -59,11 +51,7 @@ def test_the_state_of_a_run_is_what_its_files_say() -> None:
     idle = state_of(RUN)
     assert (idle.state, idle.epoch, idle.max_epochs, idle.dev) == ("interrupted", 2, 10, 81.25)
     with run_lock(RUN):
-        assert (state_of(RUN).state, state_of(RUN).host, state_of(RUN).epoch) == (
-            "running",
-            here,
-            2,
-        )
+        assert state_of(RUN) == RunState(RUN, "running", here, 2, 10, 81.25)
     fail(RUN, TrainingError("diverged"))
     failed = state_of(RUN)
     assert (failed.state, failed.host, failed.message) == ("failed", here, "diverged")
@@ -80,7 +68,10 @@ def test_the_state_of_a_run_is_what_its_files_say() -> None:
 
 def test_who_died_left_the_lock() -> None:
     begin()
-    leave_a_lock(birth="0")
+    lock = RUN.with_name(f".{RUN.name}.lock")
+    with run_lock(RUN):
+        owner = json.loads(lock.read_text(encoding="utf-8"))
+    lock.write_text(json.dumps(owner | {"birth": "0"}), encoding="utf-8")
     assert (state_of(RUN).state, state_of(RUN).message) == ("interrupted", "its process died")
 
 

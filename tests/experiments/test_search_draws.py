@@ -56,13 +56,11 @@ def test_what_is_no_range_and_no_list_is_refused() -> None:
 class Made:
     """A search whose trials are not trained: their curves are made up."""
 
-    def __init__(
-        self, folder: Path, pruner: str = "none", sampler: str = "tpe", seed: int = 1, **space: str
-    ) -> None:
+    def __init__(self, folder: Path, pruner: str = "none", **space: str) -> None:
         train = SimpleNamespace(evaluations_per_epoch=EVALUATIONS)
-        first: Any = SimpleNamespace(config=SimpleNamespace(seed=seed, train=train))
+        first: Any = SimpleNamespace(config=SimpleNamespace(seed=1, train=train))
         self.folder = folder
-        self.work = SearchPlan({}, first, {}, read_space(space or SPACE)[1], sampler, pruner)
+        self.work = SearchPlan({}, first, {}, read_space(space or SPACE)[1], "tpe", pruner)
         self.trials: list[SearchTrial] = []
 
     def begin(self) -> dict[str, Value] | None:
