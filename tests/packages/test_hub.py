@@ -47,7 +47,9 @@ def test_the_library_is_called_as_it_wants_to_be() -> None:
             assert inspect.signature(function).parameters.keys() - {"self"} <= parameters.keys()
 
 
-def test_what_may_change_or_is_not_there_is_refused(hub: Hub, package: Path) -> None:
+def test_what_may_change_or_is_not_there_is_refused(
+    hub: Hub, package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hub.push(MODEL, package)
     for revision in ("main", ""):
         with pytest.raises(PackageError, match=r"is no commit.* Give the 40 hexadecimal digits"):
@@ -57,15 +59,13 @@ def test_what_may_change_or_is_not_there_is_refused(hub: Hub, package: Path) -> 
     assert hub.asked == []
     with pytest.raises(PackageError, match=r"package\.json cannot be had .*Check name, commit"):
         located(f"{MODEL}@{'0' * 40}")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "huggingface_hub", None)
+        with pytest.raises(PackageError, match=r"pip install 'spmrl-bench\[hub\]'"):
+            located(f"{MODEL}@{'0' * 40}")
     (package / PACKAGE).write_text(json.dumps({"format": 1, "files": {"../x.json": {}}}))
     with pytest.raises(PackageError, match=r"has the part '\.\.'"):
         located(hub.push(MODEL, package))
-
-
-def test_nobody_is_asked_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(PackageError, match=r"pip install 'spmrl-bench\[hub\]'"):
-        located(f"{MODEL}@{'0' * 40}")
 
 
 def test_a_file_that_is_not_the_listed_one_is_refused(hub: Hub, package: Path) -> None:

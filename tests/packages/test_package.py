@@ -240,12 +240,14 @@ def test_weights_that_lie_elsewhere_are_not_packaged(
 
 def test_what_an_encoder_brings_along_is_listed_and_names_no_folder(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "package").mkdir()
     encoder = make("bert", tmp_path / "elsewhere" / "bert")
     settings = config(lexical=["transformer"], transformer=str(encoder))
     trees = [Parse.of(tree) for tree in make_trees(10, 1)]
-    ChartParser.build(settings, trees).save(made(tmp_path / "run"))
+    ChartParser.build(settings, trees).save(tmp_path / "run")
     expected = parses(tmp_path / "run")
-    files = write_parser(load_parser(tmp_path / "run", "cpu"), made(tmp_path / "package"))
+    files = write_parser(load_parser(tmp_path / "run", "cpu"), tmp_path / "package")
     assert {"parser.json", "weights.safetensors", "transformer/config.json"} <= files.keys()
     for name, stored in files.items():
         data = (tmp_path / "package" / name).read_bytes()
@@ -253,8 +255,3 @@ def test_what_an_encoder_brings_along_is_listed_and_names_no_folder(tmp_path: Pa
         assert str(tmp_path).encode() not in data, name
     shutil.rmtree(tmp_path / "elsewhere")
     assert parses(tmp_path / "package") == expected
-
-
-def made(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
