@@ -73,15 +73,11 @@ def pretend_dev_score(folder: Path, f1: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("f1", "selected"),
+    ("f1", "selected"),  # a tie goes to the first
     [((50.0, 60.0), "word-charlstm"), ((60.0, 50.0), "charlstm"), ((50.0, 50.0), "charlstm")],
-    ids=["second better", "first better", "tie goes to the first"],
 )
 def test_dev_selects_and_only_the_selected_variant_sees_test(
-    trained: Laboratory,
-    splits_parsed: list[int],
-    f1: tuple[float, float],
-    selected: str,
+    trained: Laboratory, splits_parsed: list[int], f1: tuple[float, float], selected: str
 ) -> None:
     for folder, value in zip(FOLDERS, f1, strict=True):
         pretend_dev_score(folder, value)

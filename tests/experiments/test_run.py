@@ -68,9 +68,7 @@ def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
     with pytest.raises(TreebankError, match=r"tiny-opne.*tiny-open"):
         plan(laboratory, treebank="tiny-opne")
     laboratory.write_recipe(["tiny-opne"])
-    with pytest.raises(
-        RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'. Did you m"
-    ):
+    with pytest.raises(RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'"):
         plan(laboratory)
 
 

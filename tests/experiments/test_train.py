@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -208,16 +209,14 @@ FOLDER = RUNS / "tiny" / "small-charlstm-seed1"
 LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
 
 
-@pytest.mark.usefixtures("laboratory")
-def test_who_owns_it_is_told() -> None:
+def test_who_owns_it_is_told(laboratory: Laboratory) -> None:
     with run_lock(FOLDER):
         assert not FOLDER.exists()  # since nothing was written to it
         with pytest.raises(RunOwnedError) as caught:
             run_lock(FOLDER).__enter__()
         text = LOCK.read_text(encoding="utf-8")
     message = str(caught.value)
-    assert f": process {os.getpid()} on " in message
-    assert " has been training here since 2" in message
+    assert re.search(rf": process {os.getpid()} on .* has been training here since 2", message)
     assert f"end it ('kill {os.getpid()}' lets it save)" in message
     LOCK.write_text(json.dumps(json.loads(text) | {"machine": "elsewhere boot space"}))
     silent = time.time() - SILENCE + 60
@@ -231,7 +230,6 @@ def test_who_owns_it_is_told() -> None:
 
 
 def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory) -> None:
-    """And empties no other, of those that it was to empty."""
     (run,) = plan(laboratory)
     places = [FOLDER.with_name("other"), FOLDER]
     for folder in places:
