@@ -110,8 +110,9 @@ def test_runs_that_fail_stop_no_other_and_are_told_in_the_end(
     assert sorted(path.name for path in failed.iterdir()) == ["failed.json", "log.txt"]
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
     lengthen(laboratory, "tiny-mini")
+    again = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
     with pytest.raises(SpmrlError, match=r"^3 of 3 runs failed:\ntiny-open, .*\ntiny-mini, "):
-        train_all(elsewhere(runs), jobs=jobs)
+        train_all(elsewhere(again), jobs=jobs)
 
 
 @pytest.mark.parametrize(("jobs", "file"), [(2, "last/progress.json"), (1, "run.json")])
