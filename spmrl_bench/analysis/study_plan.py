@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from spmrl_bench.analysis.study import AttentionLimits, Study, StudyRow, layer_numbers
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.experiments.plan import Run, fingerprints_of, make_runs
+from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
 from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
@@ -177,7 +177,7 @@ def _study_run(
         recipe.resolve,
         treebank=bank.name,
         track=bank.track,
-        fingerprints=fingerprints_of(recipe, bank, [variant]),
+        fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
         variant=variant,
         size=size,
         settings=settings,

@@ -95,8 +95,7 @@ def log(
     """
     from spmrl_bench.experiments.listing import log_of, run_named
 
-    for piece in log_of(run_named(name, runs)):
-        typer.echo(piece, nl=False)
+    typer.echo(log_of(run_named(name, runs)), nl=False)
 
 
 @group.command()

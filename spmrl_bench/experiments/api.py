@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
@@ -20,30 +20,19 @@ if TYPE_CHECKING:
 def train(
     lang: str,
     *,
-    treebank: str | None = None,
-    variants: Sequence[str] | None = None,
-    seeds: Sequence[int] = (1,),
-    settings: Mapping[str, str] | None = None,
     device: str = "auto",
     jobs: int | None = None,
     runs: str | Path = "runs",
+    **options: Any,
 ) -> list[Run]:
-    """Train the variants of a recipe, as ``spmrl-bench train`` does, and return their runs.
+    """Train the variants of a recipe, as ``spmrl-bench train`` does, and return their runs, each of
+    which has its ``folder``, which :func:`spmrl_bench.load` takes.
 
-    What is finished is left alone and what was interrupted goes on. A run has its ``folder``, which
-    :func:`spmrl_bench.load` takes.
-
-    Raises:
-        SpmrlError: a name or setting is unknown, the treebank is absent, or a run failed.
+    What is finished is left alone and what was interrupted goes on. The options are those of
+    :func:`~spmrl_bench.experiments.plan.make_runs`: ``treebank``, ``variants``, ``seeds``,
+    ``settings`` and others. A SpmrlError says what is wrong with them, or which run failed.
     """
-    made = make_runs(
-        lang,
-        treebank=treebank,
-        variants=variants,
-        seeds=seeds,
-        settings=settings,
-        runs_dir=Path(runs),
-    )
+    made = make_runs(lang, runs_dir=Path(runs), **options)
     train_all(made, device=device, jobs=jobs)
     return made
 
@@ -51,11 +40,8 @@ def train(
 def evaluate(
     runs: Sequence[Run], *, device: str = "auto", results: str | Path = "results"
 ) -> list[Record]:
-    """Select on dev, score the selected variant on test, and return the records of the runs.
-
-    Raises:
-        SpmrlError: a run is not trained to its end, or cannot be scored.
-    """
+    """Select on dev, score the selected variant on test, and return the records of the runs; a
+    SpmrlError where one is not trained to its end, or cannot be scored."""
     records, errors = evaluate_all(runs, KnownRecords(Path(results)), device=device)
     if errors:
         raise errors[0]
@@ -63,11 +49,8 @@ def evaluate(
 
 
 def results_frame(results: str | Path = "results") -> pd.DataFrame:
-    """All numbers of a folder of results, one row for each record, split, metric and figure.
-
-    Raises:
-        RecordError: the folder cannot be read. Files in it that cannot be read are left out.
-    """
+    """All numbers of a folder of results, one row for each record, split, metric and figure. Files
+    in it that cannot be read are left out; a RecordError where the folder cannot be."""
     stored = load_results([Path(results)]).stored
     own = [one.record for one in stored if not one.shipped]
     return records_frame(own, [one.record for one in stored if one.shipped])

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.recipe import RunConfig
@@ -25,19 +24,13 @@ from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Parse
 
 
-@dataclass(frozen=True)
-class Evaluated:
-    """Counts of a parser's parses against gold, by metric, and how fast it parsed.
-
-    Attributes:
-        parses: as they were counted, with the treebank's tags.
-        tag_accuracy: words with the treebank's tag, in percent; None if the parser does not tag.
-    """
+class Evaluated(NamedTuple):
+    """Counts of a parser's parses against gold, by metric, and how fast it parsed."""
 
     counts: Mapping[str, Counts]
-    parses: Sequence[Parse]
+    parses: Sequence[Parse]  # as they were counted, with the treebank's tags
     tokens_per_second: float
-    tag_accuracy: float | None = None
+    tag_accuracy: float | None = None  # in percent; None if the parser does not tag
 
     def score(self, criterion: SelectionMetric) -> float:
         """What a criterion makes of it; 0 for figures of nothing."""
@@ -65,13 +58,11 @@ def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence
 
 
 def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
-    """Parse the words of gold parses and count, and count right tags if the parser tags.
+    """Parse the words of gold parses and count by the rules of each metric (:func:`rules_of`), and
+    count right tags if the parser tags.
 
     The treebank's tags are copied into the parses, whether or not the parser reads them:
     parameter sets delete punctuation by tag, and tags that differ would hide sentences.
-
-    Args:
-        rules: by the name of each metric to score with, see :func:`rules_of`.
     """
     tags = [parse.tags for parse in gold]
     begun = time.perf_counter()
@@ -98,15 +89,9 @@ def score_split(
 ) -> SplitResult:
     """The scores of a parser on a split, with their signatures, as a record keeps them.
 
-    Args:
-        config: of the run that parses; None for a baseline, whose signature then names its kind
-            as the variant.
-        seeds: of the runs of which the parser is an ensemble; none for a parser of its own.
-        saved: where to write the parses, if they are to be kept.
-
-    Raises:
-        SentenceTooLongError: before anything is parsed: the parser has no room for a sentence.
-        SpmrlError: the parses cannot be written.
+    ``config`` is that of the run that parses, None for a baseline, whose signature names its kind
+    as the variant; ``seeds`` are those of the members of an ensemble. A SpmrlError says that the
+    parses cannot be ``saved``; before anything is parsed, that the parser has no room for one.
     """
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
@@ -167,9 +152,10 @@ def metric_result(
 
 def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:
     """The scores of all baselines for these metrics, by the name of their kind."""
-    found = {}
-    for name, kind in baselines_for(metrics).items():
-        examples = bank.examples("train", kind.layers)
-        baseline = kind.parser_class.build(kind.parser_class.Config(), examples)
-        found[name] = score_split(baseline, bank, split)
-    return found
+    return {
+        name: score_split(
+            made.build(made.Config(), bank.examples("train", kind.layers)), bank, split
+        )
+        for name, kind in baselines_for(metrics).items()
+        for made in [kind.parser_class]
+    }

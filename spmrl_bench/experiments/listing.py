@@ -10,7 +10,7 @@ import dataclasses
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
@@ -27,7 +27,7 @@ from spmrl_bench.experiments.run_folder import (
 )
 from spmrl_bench.storage.files import (
     last_complete_version,
-    open_regular_file,
+    read_bounded,
     read_folder,
     write_folder,
     write_new,
@@ -43,7 +43,6 @@ STATES: tuple[State, ...] = get_args(State)
 #: What the columns of :func:`row` are called.
 HEADINGS = ("run", "state", "host", "epoch", "dev", "")
 
-_MANY = 20  # names, more than are listed in a message
 _LONGEST = 60  # characters of a message in a row; `runs log` has it all
 
 Value = TypeVar("Value")
@@ -51,14 +50,8 @@ Value = TypeVar("Value")
 
 @dataclasses.dataclass
 class RunState:
-    """How a run stands.
-
-    Attributes:
-        host: that it runs or failed on.
-        epoch, dev: of its last checkpoint: epochs done, the best dev score in percent.
-        message: what is to be known of its state, such as what it failed of.
-        broken: what of its files cannot be read; empty where all can.
-    """
+    """How a run stands: where it runs or failed, the epochs done and the best dev score in percent
+    of its last checkpoint, what is to be known of its state, and what of its files is broken."""
 
     folder: Path
     state: State = "interrupted"
@@ -89,7 +82,7 @@ def run_named(name: str, runs_dir: Path) -> Path:
         if folder.name and any((folder / file).exists() for file in (SETTINGS, FAILED)):
             return folder
     known = [shown(folder, runs_dir) for folder in find_runs(runs_dir)]
-    raise SpmrlError(unknown_name("run", name, get_close_matches(name, known) or known[:_MANY]))
+    raise SpmrlError(unknown_name("run", name, get_close_matches(name, known) or known[:20]))
 
 
 def shown(folder: Path, runs_dir: Path) -> str:
@@ -120,9 +113,8 @@ def state_of(folder: Path) -> RunState:
         elif not broken:
             broken.append(f"{folder / SETTINGS}: not the settings of a run")
     owner = tried(lambda: holder(lock_of(folder)))
-    progress = tried(lambda: read_progress(folder / LAST))
     failed = tried(lambda: read_failed(folder))
-    if progress is not None:
+    if (progress := tried(lambda: read_progress(folder / LAST))) is not None:
         run.epoch, run.dev = progress.epoch, progress.best_score
     if owner is not None:
         run.state, run.host = "running", owner.host
@@ -140,9 +132,6 @@ def state_of(folder: Path) -> RunState:
     return run
 
 
-# As rows of a table ------------------------------------------------------------------------------
-
-
 def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
     """A run as a row of the columns :data:`HEADINGS`."""
     epoch = "" if run.epoch is None else f"{run.epoch}"
@@ -158,28 +147,19 @@ def json_line(run: RunState, runs_dir: Path) -> str:
     return json.dumps({"run": shown(run.folder, runs_dir), **vars(run)}, default=str)
 
 
-def counts(runs: Iterable[RunState]) -> str:
+def counts(runs: Sequence[RunState]) -> str:
     """How many runs there are in each state, in words."""
     found = Counter(run.state for run in runs)
     parts = ", ".join(f"{found[state]:,} {state}" for state in STATES if found[state])
-    total = found.total()
-    return f"{total:,} run{'' if total == 1 else 's'}" + (f": {parts}" if parts else "")
+    return f"{len(runs):,} run{'s' * (len(runs) != 1)}" + (f": {parts}" if parts else "")
 
 
-def log_of(folder: Path) -> Iterator[str]:
-    """The lines of the log of a run: ours, or what the commands of another parser have said."""
+def log_of(folder: Path) -> str:
+    """The log of a run: ours, or what the commands of another parser have said."""
     path = next((folder / name for name in (LOG, "train.log") if (folder / name).exists()), None)
     if path is None:
         raise CheckpointError(f"{folder}: has no log: nothing was said there")
-    try:
-        with open_regular_file(path) as file:
-            for line in file:
-                yield line.decode(errors="replace")
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-# Room on the disk --------------------------------------------------------------------------------
+    return read_bounded(path, CheckpointError).decode(errors="replace")
 
 
 class Cleaned(NamedTuple):
@@ -194,29 +174,21 @@ def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
     """Drop the last checkpoints of finished runs below a folder; an answer for each that has one.
 
     They are there to go on from, and take three times the room of the best parser. Their state
-    (``progress.json``), which says that the run has ended, stays. A run that ran out of its minutes
-    would go on with more, so it counts as unfinished.
-
-    Args:
-        dry_run: say what would be done, and drop nothing.
-
-    Raises:
-        SpmrlError: there is no such folder, or it cannot be written.
+    (``progress.json``), which says that the run has ended, stays. A ``dry_run`` drops nothing.
     """
     for folder in find_runs(place):
         if not (folder / SETTINGS).exists():
             continue
-        last = folder / LAST
+        last, freed = folder / LAST, 0
         try:
             with run_lock(folder):
-                kept, freed = _why_kept(folder), 0
-                if not kept:
+                if not (kept := _why_kept(folder)):
                     freed = read_folder(last, _size)
                 if freed and not dry_run:
                     state = read_folder(last, lambda at: (at / PROGRESS).read_bytes())
                     write_folder(last, lambda new: write_new(new / PROGRESS, [state]))  # noqa: B023
         except (RunOwnedError, CheckpointError) as error:
-            kept, freed = str(error), 0
+            kept = str(error)
         except OSError as error:
             raise CheckpointError(
                 f"{last}: cannot be written: {error.strerror}; it is as it was. {remedy(error)}"
@@ -228,8 +200,7 @@ def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
 def _why_kept(folder: Path) -> str:
     if (folder / TRAINED).exists():
         return "a parser of somebody else, of which nothing is known to be idle"
-    state = final_progress(folder)
-    if state is None:
+    if (state := final_progress(folder)) is None:
         return "training has not ended"
     if state.stopped_by == OUT_OF_TIME:
         return "its time was over; with more --minutes it goes on"
@@ -239,5 +210,6 @@ def _why_kept(folder: Path) -> str:
 
 
 def _size(last: Path) -> int:
+    """The bytes of all files but that of the state."""
     files = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
     return sum(path.stat().st_size for path in files)

@@ -1,4 +1,4 @@
-"""Settings of a parser, put together from layers: a recipe's and those of the command line.
+"""Settings of a run, put together from the layers of its recipe and from the command line.
 
 A layer has a table for each part that a parser may have; the variant chooses among them. Under its
 short name a setting concerns all parts that read it (:mod:`spmrl_bench.parsers.legacy`).
@@ -7,9 +7,9 @@ short name a setting concerns all parts that read it (:mod:`spmrl_bench.parsers.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,7 +17,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.settings import Settings
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
-from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables, leaves, places_of
+from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
 from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.storage.toml import (
     describe_mistake,
@@ -26,6 +26,10 @@ from spmrl_bench.storage.toml import (
     parsed_toml,
     strict_model,
 )
+from spmrl_bench.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from spmrl_bench.experiments.recipe import RunConfig, SettingsLayer
 
 
 @cache
@@ -36,12 +40,9 @@ def all_parts() -> dict[str, type[Settings]]:
 
 
 @cache
-def model_layer() -> type[BaseModel]:
-    """The model of a layer's settings of a parser, of whatever kind.
-
-    Of a key that several kinds have, the check is that of the first; a run's own model checks the
-    value again.
-    """
+def _model_layer() -> type[BaseModel]:
+    """The model of a layer's settings of a parser, of whatever kind. Of a key of several kinds, the
+    check is that of the first; a run's own model checks the value again."""
     fields: dict[str, Any] = {}
     for kind in trained_kinds().values():
         fields = optional_fields(kind.parser_class.Config) | fields
@@ -57,7 +58,7 @@ def model_layer() -> type[BaseModel]:
 def check_model(values: Mapping[str, Any]) -> None:
     """Check settings of a parser, in tables or under short names; a ValidationError names those
     that are wrong as they were typed."""
-    model, tables = model_layer(), all_parts()
+    model, tables = _model_layer(), all_parts()
     try:
         model.model_validate(in_tables(values, tables))
     except ValidationError as error:
@@ -67,7 +68,8 @@ def check_model(values: Mapping[str, Any]) -> None:
             if not isinstance(value, Mapping)
             for place in places_of(key, tables)
         }
-        wrong = {_place(mistake["loc"]) for mistake in error.errors()}
+
+        wrong = {".".join(map(str, mistake["loc"][:2])) for mistake in error.errors()}
         # What one part refuses may be right for another, which the parser may have.
         if all(
             place in typed and not wrong.issuperset(places_of(typed[place], tables))
@@ -76,13 +78,10 @@ def check_model(values: Mapping[str, Any]) -> None:
             return
 
         def as_typed(at: tuple[Any, ...]) -> tuple[Any, ...]:
-            return (typed[_place(at)], *at[2:]) if _place(at) in typed else at
+            place = ".".join(map(str, at[:2]))
+            return (typed[place], *at[2:]) if place in typed else at
 
         raise moved(error, model, as_typed, FLAT.keys() - {"lexical"}) from None
-
-
-def _place(location: tuple[Any, ...]) -> str:
-    return ".".join(map(str, location[:2]))
 
 
 def read_overrides(
@@ -113,72 +112,95 @@ def read_overrides(
             value = {table: value}
         try:
             check_model(value)
+            model.append(value)
         except ValidationError as error:
             told = (describe_mistake(BaseModel, mistake) for mistake in error.errors())
             mistakes += [f"model.{mistake}" for mistake in told]
-        else:
-            model.append(value)
     return model, train, mistakes
 
 
-def _merged(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
+def _over(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
     """Settings with those of a layer over them, table by table."""
     found = dict(settings)
     for key, value in layer.items():
-        below = found.get(key)
-        if isinstance(value, Mapping) and isinstance(below, Mapping):
-            value = _merged(below, value)
+        if isinstance(value, Mapping) and isinstance(below := found.get(key), Mapping):
+            value = _over(below, value)
         found[key] = value
     return found
 
 
-def merge_model(
+class MergedSettings(NamedTuple):
+    """Settings by section, those of the parser in tables: in the recipe (``before``) and with those
+    over them that the command line has ``given``, and mistakes of these."""
+
+    before: dict[str, dict[str, Any]]
+    now: dict[str, dict[str, Any]]
+    given: dict[str, set[str]]
+    mistakes: list[str]
+
+    @property
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """As a run has them: of the parser, those of the parts that it has."""
+        model = self.now["model"]
+        return {**self.now, "model": chosen(model) if "inputs" in model else model}
+
+    def overrides(self, run: RunConfig) -> dict[str, Any]:
+        """What the command line changed of the recipe, by dotted key, sorted, as JSON has it.
+
+        Keys are short where that says the same; under its short name a setting is there even if no
+        part of the parser reads it.
+        """
+        config = type(run.model)
+        defaults = {**defaults_of(config), "encoder": "attention"}
+        for name, part in parts(config).items():
+            defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
+        of_parser = leaves(run.model.model_dump(mode="json"))
+        before = dotted(_over(defaults, self.before["model"]))
+        now = dotted(_over(defaults, self.now["model"])) | of_parser
+        changed = {key for key in self.given["model"] if now.get(key) != before.get(key)}
+        found: dict[str, Any] = {}
+        for short, places in FLAT.items():
+            there = [key for key in places if key in of_parser]
+            there = there or [key for key in places if key in now]
+            values = [now.get(key) for key in there]
+            if not changed.isdisjoint(there) and all(value == values[0] for value in values):
+                changed -= {*there}
+                found[f"model.{short}"] = values[0]
+        found |= {f"model.{key}": now[key] for key in changed & of_parser.keys()}
+        train = run.train.model_dump(mode="json")  # without what does not change the weights
+        for key in self.given["train"] & train.keys():
+            if train[key] != self.before["train"].get(key):
+                found[f"train.{key}"] = train[key]
+        return dict(sorted(found.items()))
+
+
+def merge_settings(
     config: type[ParserConfig],
     inputs: Sequence[str],
-    shared: Iterable[Mapping[str, Any]],
-    own: Iterable[Mapping[str, Any]],
-    command_line: Iterable[Mapping[str, Any]],
-) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
-    """Merge layers of settings of a parser, the later ones winning: those shared by all variants,
-    which may hold settings of other kinds, those of the variant, and those of the command line.
-
-    Returns:
-        The settings of the recipe, those with the command line, and the dotted keys that this
-        gives; settings of parts that the parser may not have are among them.
-    """
+    shared: Sequence[SettingsLayer | None],
+    own: Sequence[SettingsLayer | None],
+    command_line: Mapping[str, str],
+) -> MergedSettings:
+    """Merge layers of settings, the later ones winning: those shared by all variants, which may
+    hold settings of parsers of other kinds, those of the variant, and those of the command line."""
     tables = parts(config)
     known = config.model_fields.keys() | tables
-    layers = [
-        {key: value for key, value in in_tables(layer, tables).items() if key in known}
-        for layer in shared
-    ]
-    layers += [in_tables(layer, tables) for layer in own]
-    layers.append({"inputs": inputs} if "inputs" in config.model_fields else {})
-    given = [in_tables(layer, tables) for layer in command_line]
-    recipe: dict[str, Any] = reduce(_merged, layers, {})
-    return recipe, reduce(_merged, given, recipe), {key for layer in given for key in dotted(layer)}
-
-
-def model_overrides(
-    config: ParserConfig, recipe: Mapping[str, Any], merged: Mapping[str, Any], given: set[str]
-) -> dict[str, Any]:
-    """What the command line changed of the recipe, by dotted key, as JSON has it.
-
-    Keys are short where that says the same; under its short name a setting is there even if no part
-    of the parser reads it.
-    """
-    defaults = {**defaults_of(type(config)), "encoder": "attention"}
-    for name, part in parts(type(config)).items():
-        defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
-    of_parser = leaves(config.model_dump(mode="json"))
-    before, now = dotted(_merged(defaults, recipe)), dotted(_merged(defaults, merged)) | of_parser
-    changed = {key for key in given if now.get(key) != before.get(key)}
-    found: dict[str, Any] = {}
-    for short, places in FLAT.items():
-        there = [key for key in places if key in of_parser]
-        there = there or [key for key in places if key in now]
-        values = [now.get(key) for key in there]
-        if not changed.isdisjoint(there) and all(value == values[0] for value in values):
-            changed -= {*there}
-            found[short] = values[0]
-    return found | {key: now[key] for key in changed & of_parser.keys()}
+    before: dict[str, Any] = {}
+    train = {**defaults_of(TrainConfig)}
+    for number, layer in enumerate([*shared, *own]):
+        if layer is not None:
+            found = in_tables(layer.model, tables)
+            if number < len(shared):
+                found = {key: value for key, value in found.items() if key in known}
+            before = _over(before, found)
+            train |= layer.train.model_dump(mode="json", exclude_unset=True)
+    if "inputs" in config.model_fields:
+        before["inputs"] = inputs
+    layers, given_train, mistakes = read_overrides(command_line)
+    given = [in_tables(layer, tables) for layer in layers]
+    return MergedSettings(
+        {"model": before, "train": train},
+        {"model": reduce(_over, given, before), "train": train | given_train},
+        {"model": {key for layer in given for key in dotted(layer)}, "train": {*given_train}},
+        mistakes,
+    )

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,6 @@ import jinja2
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, remedy
-from spmrl_bench.experiments.recipe import RunConfig
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
@@ -34,12 +33,8 @@ from spmrl_bench.parsing.packages import (
     FORMAT,
     PACKAGE,
     PARSER,
-    Package,
-    Score,
     StoredFile,
-    Trained,
     is_model_file,
-    read_package,
 )
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
@@ -73,14 +68,13 @@ _LICENCE = re.compile(
     r"|bsd-[23]-clause|lgpl-lr|odc-by|odbl|pddl|etalab-2\.0|unlicense|isc"
 )
 # Beside the listed files; large files of a repository are kept apart by git.
-_ATTRIBUTES = ".gitattributes"
-_LARGE_FILES = b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
+_ATTRIBUTES = ".gitattributes", b"*.safetensors filter=lfs diff=lfs merge=lfs -text\n"
 # Where an encoder's settings and tokenizer were read from, as its library notes it.
 _PLACES = ("_name_or_path", "name_or_path")
 _LARGEST_NOTES = 1 << 20  # bytes; a whole vocabulary is larger, and has no notes
 _TASKS = {"brackets": "constituency-parsing", "attachment": "dependency-parsing"}
 # What the hub calls figures; others are left out there, and stand in the table all the same.
-_FIGURES = {"f1": "f1", "precision": "precision", "recall": "recall"}
+_FIGURES = {name: name for name in ("f1", "precision", "recall")}
 _FIGURES |= {"las": "accuracy", "uas": "accuracy"}
 _LABEL_ATTENTION = (
     "Mrini, Dernoncourt, Tran, Bui, Chang & Nakashole (2020). Rethinking Self-Attention: Towards "
@@ -96,22 +90,13 @@ def package_run(
     name: str | None = None,
     licence: str | None = None,
 ) -> tuple[Path, list[str]]:
-    """Package the best parser of a run; its version is the day on which it was scored.
+    """Package the best parser of a run as a folder of the package's name, which must not be there.
 
-    Args:
-        to: gets the package as a folder of its name, in place of what an earlier call has written.
-        results: folder of the results, with the record of the run.
-        name: by default ``spmrl_bench_`` and the treebank.
-        licence: under which the model is shared. By default that of the treebank, if it is an
-            open one under a licence that everybody knows.
-
-    Returns:
-        The folder of the package, and what whoever shares it has to know, a sentence each.
-
-    Raises:
-        CheckpointError: the folder holds no run, its parser cannot be loaded or read by others,
-            the name will not do, the licence is missing, or the package cannot be written.
-        RecordError, TreebankError: the run was not scored, or its treebank is not known here.
+    Its version is the day on which it was scored. By default it is called ``spmrl_bench_`` and the
+    treebank, and has the licence of the treebank, if that is an open one that everybody knows.
+    Returned are the folder and what whoever shares it has to know, a sentence each. A SpmrlError
+    says that the run was not scored, its parser cannot be loaded or read by others, the name will
+    not do, the licence is missing, or the package cannot be written.
     """
     config = read_config(run / "run.json")
     record = find_record(str(run), results)
@@ -130,7 +115,8 @@ def package_run(
             "Only a parser whose weights are all its own can be shared: one that fine-tunes an "
             "encoder, has one of the hub, or begins with word vectors (model.word_vectors)"
         )
-    _check_place(to / name)
+    if os.path.lexists(to / name):
+        raise PackageError(f"{to / name}: is there; move it away, or choose another --to or --name")
     warnings: list[str] = []
 
     def fill(new: Path) -> None:
@@ -138,13 +124,15 @@ def package_run(
         if best_weights(run) != record.weights:
             raise PackageError(f"{run}: is being trained; package it when training has ended")
         files = write_parser(parser, new)
-        package = _description(name, licence, config, record, manifest, files)
-        text = json.dumps(package.model_dump(mode="json"), ensure_ascii=False, indent=1)
+        package = _description(name, licence, record, manifest) | {
+            "files": {path: file.model_dump() for path, file in files.items()}
+        }
+        text = json.dumps(package, ensure_ascii=False, indent=1)
         write_new(new / PACKAGE, [f"{text}\n".encode()])
         parser = load_parser(new, "cpu")
         weights = record.training.parameters if record.training is not None else None
         write_new(new / CARD, [write_card(package, parser, weights).encode()])
-        write_new(new / _ATTRIBUTES, [_LARGE_FILES])
+        write_new(new / _ATTRIBUTES[0], [_ATTRIBUTES[1]])
         if manifest.track in LICENSED:
             words = len(parser.vocabulary.words)
             warnings.append(
@@ -180,97 +168,64 @@ def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
                 "risk: only weights (safetensors) and text are packaged"
             )
         if path.suffix == ".json" and name != PARSER and path.stat().st_size < _LARGEST_NOTES:
-            _forget_places(path)
+            content = parse_json(read_regular(path), wide=True)
+            if isinstance(content, dict) and any(key in content for key in _PLACES):
+                kept = {key: value for key, value in content.items() if key not in _PLACES}
+                write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")
         found[name] = StoredFile(sha256=file_digest(path), size=path.stat().st_size)
     return found
 
 
-def _forget_places(path: Path) -> None:
-    """Leave out of a file of an encoder where it was read from."""
-    content = parse_json(read_regular(path), wide=True)
-    if isinstance(content, dict) and any(key in content for key in _PLACES):
-        kept = {key: value for key, value in content.items() if key not in _PLACES}
-        write_text(path, json.dumps(kept, ensure_ascii=False, indent=2) + "\n")
-
-
-def _description(
-    name: str,
-    licence: str,
-    config: RunConfig,
-    record: Record,
-    manifest: Manifest,
-    files: Mapping[str, StoredFile],
-) -> Package:
+def _description(name: str, licence: str, record: Record, manifest: Manifest) -> dict[str, Any]:
+    """What the package says of itself but for its files, as JSON has it."""
     day = record.finished.astimezone(datetime.UTC)
     results = {"dev": record.dev, "test": record.test}
     scored = {split: result for split, result in results.items() if result is not None}
     declared = {split: list(manifest.splits[split].sentences or ()) for split in SPLITS}
     as_declared = ("name", "title", "language", "track", "licence", "source", "citation", "commit")
-    return Package(
-        format=FORMAT,
-        name=name,
-        version=f"{day.year}.{day.month}.{day.day}",
-        license=licence,
-        program=__version__,
-        kind=config.kind,
-        variant=config.variant,
-        size=config.size,
-        seed=config.seed,
-        settings={  # no folder of this machine
+    as_recorded = {"kind", "variant", "size", "seed", "finished", "commit"}
+    return {
+        "format": FORMAT,
+        "name": name,
+        "version": f"{day.year}.{day.month}.{day.day}",
+        "license": licence,
+        "program": __version__,
+        **record.model_dump(mode="json", include=as_recorded),
+        "settings": {  # no folder of this machine
             key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
-            for key, value in config.overrides.items()
+            for key, value in record.settings.items()
         },
-        finished=record.finished,
-        commit=record.commit,
-        treebank=Trained(
+        "treebank": {
             **{key: getattr(manifest, key) for key in as_declared},
-            fingerprints=record.treebank.fingerprints,
-            transforms=list(manifest.transforms),
-            sentences=declared | {split: [one.sentences] for split, one in scored.items()},
-            learnt=config.train.sentences,
-        ),
-        scores={
+            "fingerprints": record.treebank.fingerprints,
+            "transforms": list(manifest.transforms),
+            "sentences": declared | {split: [one.sentences] for split, one in scored.items()},
+            "learnt": record.recipe.get("train", {}).get("sentences"),
+        },
+        "scores": {
             split: {
-                metric: Score(
-                    figures={key: one.figures.get(key) for key in metric_named(metric).tabled},
-                    signature=one.signature_long,
-                )
+                metric: {
+                    "figures": {key: one.figures.get(key) for key in metric_named(metric).tabled},
+                    "signature": one.signature_long,
+                }
                 for metric, one in result.metrics.items()
             }
             for split, result in scored.items()
         },
-        files=dict(files),
-    )
-
-
-def _check_place(folder: Path) -> None:
-    """Make sure that nothing is replaced but a package."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise PackageError(f"{folder}: is no folder; move it away, or choose another --to")
-    own = {CARD, PACKAGE, _ATTRIBUTES}
-    with suppress(PackageError):
-        if (package := read_package(folder)) is not None:
-            own |= package.files.keys()
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    if other := sorted(found - own):
-        raise PackageError(
-            f"{folder}: has {other[0]}, which is not of a package that was written here. Move it "
-            "away, or choose another --to or --name"
-        )
+    }
 
 
 def _own_licence(manifest: Manifest) -> str:
     """The licence of a model of which nobody has said one."""
     if manifest.track == "mini":
         return "MIT"
-    found = licence_identifier(manifest.licence)
-    if found is None or manifest.track in LICENSED:
-        raise PackageError(
-            f"{manifest.name} is under '{manifest.licence}': whether, and under which licence, a "
-            "model with its words may be shared is yours to find out. Say it with --license: an "
-            "identifier such as cc-by-nc-4.0, or a sentence"
-        )
-    return found
+    if manifest.track not in LICENSED and (found := licence_identifier(manifest.licence)):
+        return found
+    raise PackageError(
+        f"{manifest.name} is under '{manifest.licence}': whether, and under which licence, a "
+        "model with its words may be shared is yours to find out. Say it with --license: an "
+        "identifier such as cc-by-nc-4.0, or a sentence"
+    )
 
 
 def licence_identifier(text: str) -> str | None:
@@ -279,11 +234,9 @@ def licence_identifier(text: str) -> str | None:
     return found if _LICENCE.fullmatch(found) else None
 
 
-# The card ------------------------------------------------------------------------------------
-
-
-def write_card(package: Package, parser: Any, weights: int | None) -> str:
-    """Return the card of a package: Markdown, with what the hub reads of it in front, as YAML."""
+def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> str:
+    """The card of a package, whose description is given: Markdown, with what the hub reads of it in
+    front, as YAML."""
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
     forms = jinja2.Environment(
         loader=loader, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -293,59 +246,60 @@ def write_card(package: Package, parser: Any, weights: int | None) -> str:
     forms.filters["line"] = lambda text: " ".join(text.split())
     forms.filters["cell"] = lambda text: " ".join(text.split()).replace("|", "\\|")
     own = getattr(parser.config, "label_attention", None)
+    treebank, scores = package["treebank"], package["scores"]
     card = forms.get_template("card.md.jinja").render(
         package=package,
-        treebank=package.treebank,
+        treebank=treebank,
         parser=parser,
         weights=weights,
         longest=getattr(getattr(parser, "encoder", None), "max_tokens", None),
         front=_front(package),
-        layers=kind_named(package.kind).layers,
+        layers=kind_named(package["kind"]).layers,
         papers=[*parser.citations, *([_LABEL_ATTENTION] if own else [])],
-        software=SOFTWARE.format(version=package.program),
+        software=SOFTWARE.format(version=package["program"]),
         tasks={name: task.replace("-", " ").capitalize() for name, task in _TASKS.items()},
-        scored={name: metric_named(name) for one in package.scores.values() for name in one},
-        licensed=package.treebank.track in LICENSED,
+        scored={name: metric_named(name) for one in scores.values() for name in one},
+        licensed=treebank["track"] in LICENSED,
         sizes={
             name: " or ".join(map("{:,}".format, found)) or "not stated"
-            for name, found in package.treebank.sentences.items()
+            for name, found in treebank["sentences"].items()
         },
     )
     return f"{card}\n"
 
 
-def _front(package: Package) -> dict[str, Any]:
+def _front(package: Mapping[str, Any]) -> dict[str, Any]:
     """What the hub reads of a card; of the scores those on test, or on dev where there are none."""
-    identifier = licence_identifier(package.license)
-    language = LANGUAGES.get(package.treebank.language.lower())
-    tasks = [_TASKS[metric] for metric in kind_named(package.kind).metrics if metric in _TASKS]
-    split = "test" if "test" in package.scores else "dev"
-    dataset = {"type": package.treebank.name, "name": package.treebank.title, "split": split}
-
-    def figures(name: str, score: Score) -> list[dict[str, Any]]:
-        title = metric_named(name).title
-        return [
-            {"type": _FIGURES[key], "name": title(key), "value": round(value, 2)}
-            for key, value in score.figures.items()
-            if key in _FIGURES and value is not None
-        ]
-
+    treebank, scores, licence = package["treebank"], package["scores"], package["license"]
+    identifier = licence_identifier(licence)
+    language = LANGUAGES.get(treebank["language"].lower())
+    tasks = [_TASKS[name] for name in kind_named(package["kind"]).metrics if name in _TASKS]
+    split = "test" if "test" in scores else "dev"
+    dataset = {"type": treebank["name"], "name": treebank["title"], "split": split}
     results: list[dict[str, Any]] = [
         {
             "task": {"type": "token-classification", "name": _TASKS.get(name, name)},
-            "dataset": dataset | {"args": {"signature": score.signature}},
-            "metrics": figures(name, score),
+            "dataset": dataset | {"args": {"signature": score["signature"]}},
+            "metrics": [
+                {
+                    "type": _FIGURES[key],
+                    "name": metric_named(name).title(key),
+                    "value": round(value, 2),
+                }
+                for key, value in score["figures"].items()
+                if key in _FIGURES and value is not None
+            ],
         }
-        for name, score in package.scores.get(split, {}).items()
+        for name, score in scores.get(split, {}).items()
     ]
     front = {
         "language": [language] if language else None,
         "license": identifier or "other",
-        "license_name": None if identifier else " ".join(package.license.split()),
+        "license_name": None if identifier else " ".join(licence.split()),
         "library_name": "spmrl_bench",
-        "tags": ["spmrl_bench", *tasks, "parsing", "treebank", package.kind],
-        "datasets": [package.treebank.name],
+        "tags": ["spmrl_bench", *tasks, "parsing", "treebank", package["kind"]],
+        "datasets": [treebank["name"]],
         "metrics": sorted({each["type"] for one in results for each in one["metrics"]}) or None,
-        "model-index": [{"name": package.name, "results": results}],
+        "model-index": [{"name": package["name"], "results": results}],
     }
     return {key: value for key, value in front.items() if value is not None}

@@ -1,14 +1,16 @@
 """The runs of one command: the treebanks that are there, and the settings of each run.
 
-Training and scoring are given the same words by the user and must understand them alike, so
-both start from the same runs, for one language (:func:`make_runs`), for the languages of a track
-(:func:`plan_track`), or for a board on which parsers of others compete too (:func:`plan_board`).
+Training and scoring are given the same words by the user, so both start from the same runs: for one
+language (:func:`make_runs`), for the languages of a track (:func:`plan_track`), or for a board on
+which parsers of others compete too (:func:`plan_board`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -34,18 +36,13 @@ _SMALL = 1e6
 
 @dataclass(frozen=True)
 class Run:
-    """One variant on one treebank with one size, seed and settings, trained or not: an
-    :class:`~spmrl_bench.experiments.score.AnyRun`.
-
-    The test split of the treebank is closed (:meth:`Treebank.without_test`), whatever the run was
-    made with: the evaluation alone opens it.
-    """
+    """One variant on one treebank with one size, seed and settings (an
+    :class:`~spmrl_bench.experiments.score.AnyRun`); the evaluation alone opens the test split."""
 
     treebank: Treebank
     config: RunConfig
     folder: Path
     note: str = ""
-    """Which treebank was taken and why, for the user."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "treebank", self.treebank.without_test())
@@ -122,31 +119,25 @@ def make_runs(
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
-    wanted = {layer for name in variants or () for layer in layers_of(recipe, name)}
-    bank, note = choose_treebank(recipe, treebank, track, wanted)
+    bank, note = choose_treebank(recipe, treebank, track, _needed(recipe, variants))
     chosen_size = recipe.size_of(bank.track, size)
     names = list(dict.fromkeys(variants or learnable(recipe, bank.layers, chosen_size)))
     if not names:
         raise RecipeError(
             f"treebank {bank.name} has {' and '.join(bank.layers)}, from which no variant of "
-            f"recipe {recipe.name} for the size {chosen_size} learns "
-            f"({', '.join(recipe.variants)}); 'spmrl-bench treebanks check {bank.name}' and "
-            "'spmrl-bench score' work on it, or choose another treebank with "
-            "--treebank"
+            f"recipe {recipe.name} for the size {chosen_size} learns ("
+            f"{', '.join(recipe.variants)}). Choose another treebank with --treebank"
         )
-    configs = [
-        recipe.resolve(
-            treebank=bank.name,
-            track=bank.track,
-            fingerprints=dict.fromkeys(bank.layers, ""),
-            variant=variant,
-            size=chosen_size,
-            seed=seed,
-            settings=settings,
-        )
-        for variant in names
-        for seed in dict.fromkeys(seeds)
-    ]
+    resolve = partial(
+        recipe.resolve,
+        treebank=bank.name,
+        track=bank.track,
+        fingerprints=dict.fromkeys(bank.layers, ""),
+        size=chosen_size,
+        settings=settings,
+    )
+    seeds = list(dict.fromkeys(seeds))
+    configs = [resolve(variant=name, seed=seed) for name in names for seed in seeds]
     # Files are read when all mistakes have been told.
     return [
         Run.of(bank, config.model_copy(update={"fingerprint": prints}), runs_dir, note)
@@ -155,10 +146,8 @@ def make_runs(
     ]
 
 
-def fingerprints_of(recipe: Recipe, bank: Treebank, variants: Iterable[str]) -> dict[str, str]:
-    """The fingerprints of the treebank's layers that the variants learn from."""
-    wanted = {layer for name in variants for layer in layers_of(recipe, name)}
-    return {layer: bank.fingerprint_of(layer) for layer in bank.layers if layer in wanted}
+def _needed(recipe: Recipe, variants: Sequence[str] | None) -> set[Layer]:
+    return {layer for name in variants or () for layer in layers_of(recipe, name)}
 
 
 def layers_of(recipe: Recipe, variant: str) -> tuple[Layer, ...]:
@@ -196,24 +185,29 @@ def choose_treebank(
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
         statuses = [status for status in statuses if status.manifest.track == track]
     present = [status for status in statuses if status.present]
-    if present:
-        # If none has the layers, the first one is said to lack them.
-        able = [status for status in present if set(wanted) <= set(status.layers)] or present
-        passed = statuses[: statuses.index(able[0])]
-        absent = ", ".join(each.manifest.name for each in passed if not each.present)
-        without = ", ".join(each.manifest.name for each in passed if each.present)
-        reasons = [f"{absent} not present"] if absent else []
-        reasons += [f"{without} without {' or '.join(sorted(wanted))}"] if without else []
-        why = f" ({'; '.join(reasons)})" if reasons else ""
-        manifest = able[0].manifest
-        return open_treebank(manifest.name), f"using {manifest.name}, track {manifest.track}{why}"
-    if len(statuses) == 1:
-        open_treebank(statuses[0].manifest.name)  # raises: where it looked and how to get it
-    places = "".join(f"\n  {one.manifest.name}: looked in {one.where}" for one in statuses)
-    raise TreebankError(f"no treebank of recipe {recipe.name} is present{places}")
+    if not present and len(statuses) > 1:
+        places = "".join(f"\n  {one.manifest.name}: looked in {one.where}" for one in statuses)
+        raise TreebankError(f"no treebank of recipe {recipe.name} is present{places}")
+    # If none has the layers, the first one is said to lack them; an absent one, how to get it.
+    able = [one for one in present if set(wanted) <= set(one.layers)] or present or statuses
+    lacking = f"without {' or '.join(sorted(wanted))}"
+    passed = statuses[: statuses.index(able[0])]
+    reasons = [f"{one.manifest.name} {lacking if one.present else 'not present'}" for one in passed]
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    manifest = able[0].manifest
+    return open_treebank(manifest.name), f"using {manifest.name}, track {manifest.track}{why}"
 
 
-# Many treebanks ------------------------------------------------------------------------------
+def _recipes(
+    track: str, languages: Sequence[str] | None
+) -> Iterator[tuple[str, Recipe, list[TreebankStatus]]]:
+    """The recipes that are named, or all, with their treebanks of a track."""
+    if track not in get_args(Track):
+        raise RecipeError(unknown_name("track", track, get_args(Track)))
+    for name in dict.fromkeys(languages or list_recipes()):
+        recipe = load_recipe(name)
+        banks = map(load_manifest, recipe.language.treebanks)
+        yield name, recipe, [treebank_status(bank) for bank in banks if bank.track == track]
 
 
 def plan_track(
@@ -223,63 +217,40 @@ def plan_track(
     variants: Sequence[str] | None = None,
     **options: Any,
 ) -> tuple[list[Run], dict[str, str]]:
-    """The runs of every language of a track, each on the first of its treebanks that is present.
+    """The runs of every language of a track, each on the first of its treebanks that is present;
+    and for each recipe without one the places that were looked in.
 
     Args:
         languages: names of recipes; by default all that have a treebank of the track.
-        variants: of each recipe; by default all of it.
-        options: those of :func:`make_runs`.
-
-    Returns:
-        The runs, and for each recipe without a treebank the places that were looked in.
-
-    Raises:
-        RecipeError: as of :func:`make_runs`, or a language that was named has no treebank.
-        TreebankError: no treebank of the track is present, or that of a language that was named
-            is not.
+        variants: of each recipe; by default all of it, and then treebanks from which only an
+            optional one can learn do not count.
+        options: those of :func:`make_runs`, whose errors are raised. A TreebankError, too, where no
+            treebank of the track is present, or that of a language that was named is not.
     """
-    of_track = {name: banks for name in list_recipes() if (banks := _banks(name, track, variants))}
     runs: list[Run] = []
     absent: dict[str, str] = {}
-    for name in dict.fromkeys(languages or of_track):
-        if not (banks := _banks(name, track, variants)):
-            learnt = f" that {' and '.join(variants)} learn from" if variants else ""
-            raise RecipeError(
-                f"recipe {name} has no treebank of track {track}{learnt}; "
-                f"recipes that have: {', '.join(of_track) or 'none'}"
-            )
+    for name, recipe, of_track in _recipes(track, languages):
+        named = [one for one in variants or () if one in recipe.variants]  # others are told later
+
+        def fits(layers: Sequence[Layer], recipe: Recipe = recipe, named: Any = named) -> bool:
+            if named:
+                return _needed(recipe, named) <= set(layers)
+            return not all(recipe.variants[one].optional for one in learnable(recipe, layers))
+
+        banks = [bank for bank in of_track if fits(bank.manifest.layers)]
+        places = [f"{bank.manifest.name}: looked in {bank.where}" for bank in banks]
         # Of a language that was named, it is said where its treebank was looked for.
-        if languages or any(bank.present for bank in banks):
+        if banks and (languages or any(bank.present for bank in banks)):
             runs += make_runs(name, track=track, variants=variants, **options)
-        else:
-            places = (f"{bank.manifest.name}: looked in {bank.where}" for bank in banks)
+        elif banks:
             absent[name] = "; ".join(places)
+        elif languages:
+            learnt = f" that {' and '.join(variants)} learn from" if variants else ""
+            raise RecipeError(f"recipe {name} has no treebank of track {track}{learnt}")
     if not runs:
         listed = "".join(f"\n  {name}: {where}" for name, where in absent.items())
         raise TreebankError(f"no treebank of track {track} is present{listed}")
     return runs, absent
-
-
-def _banks(recipe: str, track: str, variants: Sequence[str] | None) -> list[TreebankStatus]:
-    """The treebanks of a track from which the named variants of a recipe can learn, or the usual:
-    tables over languages have no place for what only an optional variant can learn from."""
-    loaded = load_recipe(recipe)
-    named = [name for name in variants or () if name in loaded.variants]  # others are told later
-    wanted = {layer for name in named for layer in layers_of(loaded, name)}
-
-    def fits(layers: Sequence[Layer]) -> bool:
-        if named:
-            return wanted <= set(layers)
-        return any(not loaded.variants[name].optional for name in learnable(loaded, layers))
-
-    return [bank for bank in _of_track(loaded, track) if fits(bank.manifest.layers)]
-
-
-def _of_track(recipe: Recipe, track: str) -> list[TreebankStatus]:
-    if track not in get_args(Track):
-        raise RecipeError(unknown_name("track", track, get_args(Track)))
-    banks = map(load_manifest, recipe.language.treebanks)
-    return [treebank_status(bank) for bank in banks if bank.track == track]
 
 
 def plan_board(
@@ -292,7 +263,8 @@ def plan_board(
     settings: Mapping[str, str] | None = None,
     **options: Any,
 ) -> list[AnyRun]:
-    """The runs of all that compete on the treebanks of a track that are present.
+    """The runs of all that compete on the treebanks of a track that are present; a TreebankError
+    where there is nothing to compete on.
 
     Args:
         languages: names of recipes; by default all.
@@ -301,16 +273,11 @@ def plan_board(
             learn it alone and are trained without being named, or the first one that there is.
         others: what makes the runs of parsers of others, as :func:`make_runs`, by their layer.
         settings, options: those of :func:`make_runs`; the settings are those of our variants.
-
-    Raises:
-        RecipeError: as of :func:`make_runs`.
-        TreebankError: there is nothing to compete on.
     """
     runs: list[AnyRun] = []
     there = set()
-    for name in dict.fromkeys(languages or list_recipes()):
-        recipe = load_recipe(name)
-        for bank in (status.manifest for status in _of_track(recipe, track) if status.present):
+    for name, recipe, banks in _recipes(track, languages):
+        for bank in (status.manifest for status in banks if status.present):
             there.add(bank.name)
             size = recipe.size_of(bank.track, options.get("size"))
             for layer in bank.layers if bank.name in (treebanks or there) else ():
@@ -328,34 +295,28 @@ def plan_board(
 
 
 def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> list[str]:
-    """Why recipes could not be trained or scored on a treebank that is there, in words.
-
-    Args:
-        longest: of each split the number of words of the longest sentence, and its number.
-    """
+    """Why recipes could not be trained or scored on a treebank that is there, in words; ``longest``
+    has, of each split, the number of words of the longest sentence, and its number."""
     problems = []
     for name in list_recipes():
-        try:
+        with suppress(SpmrlError):  # whatever is wrong there, it is not with this treebank
             if treebank not in load_recipe(name).language.treebanks:
                 continue
-        except SpmrlError:
-            continue  # whatever is wrong there, it is not with this treebank
-        try:
-            configs = [run.config for run in make_runs(name, treebank=treebank)]
-        except SpmrlError as error:
-            problems.append(f"recipe {name}: {error}")
-            continue
-        for split, (words, number) in longest.items():
-            short = [
-                config.variant
-                for config in configs
-                for part in config.model.tables().values()
-                if words + 2 > (getattr(part, "max_positions", None) or words + 2)
-            ]
-            if short:
-                problems.append(
-                    f"recipe {name}, variant {', '.join(short)}: sentence {number} of {split} has "
-                    f"{words} words, for which model.max_positions must be {words + 2} at least; "
-                    "set it in the recipe"
-                )
+            try:
+                configs = [run.config for run in make_runs(name, treebank=treebank)]
+            except SpmrlError as error:
+                problems.append(f"recipe {name}: {error}")
+                continue
+            for split, (words, number) in longest.items():
+                if short := [
+                    config.variant
+                    for config in configs
+                    for part in config.model.tables().values()
+                    if words + 2 > (getattr(part, "max_positions", None) or words + 2)
+                ]:
+                    problems.append(
+                        f"recipe {name}, variant {', '.join(short)}: sentence {number} of {split} "
+                        f"has {words} words, for which model.max_positions must be {words + 2} at "
+                        "least; set it in the recipe"
+                    )
     return problems

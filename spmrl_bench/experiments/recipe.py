@@ -3,7 +3,7 @@
 A language is one short TOML file over the shared ``base.toml``. A run's settings come from these
 layers, the later winning: the size's section of the base, the track's, the ``model`` and ``train``
 sections of the language, its section for the size, the variant, and the command line. Resolved,
-they are a :class:`RunConfig`, which is stored with the run; nothing else decides what is trained.
+they are a :class:`RunConfig`, which is stored with the run and decides alone what is trained.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import (
 
 from spmrl_bench.errors import RecipeError, SpmrlError, unknown_name
 from spmrl_bench.parsers.base import ParserConfig
-from spmrl_bench.parsers.registry import Kind, kind_named
+from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import variant_text
 from spmrl_bench.storage.digests import digests
@@ -52,14 +52,13 @@ from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
 
-# What recipe files may say --------------------------------------------------------------
 
-
-def _check(check: Callable[[Any], Any], *, needs_torch: bool = False) -> AfterValidator:
-    """What a check refuses is a mistake of the value's key; what it returns is the value."""
+def _check(check: Callable[[Any], Any]) -> AfterValidator:
+    """What a check refuses is a mistake of the value's key; what it returns is the value. In a
+    light context nothing is checked, since that needs torch."""
 
     def checked(value: Any, info: ValidationInfo) -> Any:
-        if needs_torch and (not value or (info.context or {}).get("light")):
+        if (info.context or {}).get("light"):
             return value
         try:
             return check(value)
@@ -93,7 +92,7 @@ def _trainable(kind: str) -> str:
     return kind
 
 
-Inputs = Annotated[tuple[str, ...], _check(_inputs_checked, needs_torch=True)]
+Inputs = Annotated[tuple[str, ...], _check(_inputs_checked)]
 KindName = Annotated[str, _check(_trainable)]
 Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
 TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
@@ -104,7 +103,7 @@ class SettingsLayer(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: Annotated[dict[str, Any], _check(_model_checked, needs_torch=True)] = {}
+    model: Annotated[dict[str, Any], _check(_model_checked)] = {}
     """Settings of the parser, in a table for each part, or by the short names of settings."""
     train: TrainLayer = TrainLayer()
     """Settings of its training, by key."""
@@ -187,9 +186,6 @@ class LanguageRecipe(SettingsLayer):
         if theirs and language not in theirs:
             raise ValueError(f"the language of its treebanks is {' or '.join(sorted(theirs))}")
         return language
-
-
-# What comes of them ---------------------------------------------------------------------
 
 
 class RunConfig(BaseModel):
@@ -278,13 +274,8 @@ class Recipe(BaseModel):
             settings: of the command line, ``model.KEY`` or ``train.KEY`` to a value in TOML, or
                 else as text.
         """
-        from spmrl_bench.experiments.model_settings import (
-            merge_model,
-            model_overrides,
-            read_overrides,
-        )
-        from spmrl_bench.parsers.config import defaults_of
-        from spmrl_bench.parsers.legacy import chosen, dotted, short
+        from spmrl_bench.experiments.model_settings import merge_settings
+        from spmrl_bench.parsers.legacy import short
 
         own = self.variant(variant)
         kind = kind_named(own.kind)
@@ -298,24 +289,26 @@ class Recipe(BaseModel):
             raise RecipeError(
                 f"variant {variant} is for the size {' and '.join(own.sizes)}, not for '{of_size}'"
             )
+        criterion = self.language.select or self.base.select or " + ".join(kind.metrics)
+        metrics = SelectionMetric.parse(criterion).metrics
+        if unscored := [name for name in metrics if name not in kind.metrics]:
+            raise RecipeError(
+                f"{self.path}: select: '{criterion}' needs the metric {unscored[0]}, but variant "
+                f"{variant} (kind {own.kind}) is scored by {', '.join(kind.metrics)}"
+            )
         base, language = self.base, self.language
         shared = [base.size[of_size], base.track.get(track), language, language.size.get(of_size)]
-        owns = [
-            layer
-            for each in self._ancestors(variant)
-            for layer in (each, each.size.get(of_size), each.track.get(track))
-        ]
-        given_model, given_train, mistakes = read_overrides(settings or {})
-        before, model, given = merge_model(
+        merged = merge_settings(
             kind.parser_class.Config,
             self.inputs_of(variant),
-            [layer.model for layer in shared if layer],
-            [layer.model for layer in owns if layer],
-            given_model,
+            shared,
+            [
+                layer
+                for each in self._ancestors(variant)
+                for layer in (each, each.size.get(of_size), each.track.get(track))
+            ],
+            settings or {},
         )
-        train = {**defaults_of(TrainConfig)}
-        for layer in filter(None, (*shared, *owns)):
-            train |= layer.train.model_dump(mode="json", exclude_unset=True)
         config = validated(
             RunConfig,
             {
@@ -324,75 +317,52 @@ class Recipe(BaseModel):
                 "fingerprint": "+".join(fingerprints[layer] for layer in kind.layers),
                 "kind": own.kind,
                 "variant": variant,
-                "select": self._selection(kind, variant),
+                "select": str(SelectionMetric.parse(criterion)),
                 "size": of_size,
                 "seed": seed,
-                "model": chosen(model) if "inputs" in model else model,
-                "train": train | given_train,
+                **merged.sections,
             },
             f"recipe {self.name} ({variant}, {of_size})",
             RecipeError,
-            also=mistakes,
+            also=merged.mistakes,
         )
         files = config.model.files()
-        for key in sorted(files.keys() - given):
+        for key in sorted(files.keys() - merged.given["model"]):
             self._check_file(key, files[key])
-        now = config.train.model_dump(mode="json")  # without what does not change the weights
-        changed = {key for key in given_train.keys() & now if now[key] != train.get(key)}
-        overrides = {
-            "model": model_overrides(config.model, before, model, given),
-            "train": {key: now[key] for key in changed},
-        }
-        update = {"overrides": dict(sorted(dotted(overrides).items()))}
-        return config.model_copy(update=update | {"files": digests(short(files))})
+        update = {"overrides": merged.overrides(config), "files": digests(short(files))}
+        return config.model_copy(update=update)
 
     def _check_file(self, key: str, place: str) -> None:
         """Let a recipe read no files but those in the working directory."""
         try:
             check_path(place)
         except ValueError as error:
-            raise RecipeError(
-                f"{self.path}: model.{key}: {error}; the command line can name any other: "
-                f"--set model.{key}=PATH"
-            ) from None
+            option = f"the command line can name any other: --set model.{key}=PATH"
+            raise RecipeError(f"{self.path}: model.{key}: {error}; {option}") from None
         require_inside(Path.cwd(), Path(place), RecipeError)
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""
-        found = (each.inputs for each in reversed(self._ancestors(variant)))
-        return next(filter(None, found), ())
+        return next((one.inputs for one in self._ancestors(variant)[::-1] if one.inputs), ())
 
     def _ancestors(self, name: str) -> list[Variant]:
         """The variants whose settings one has, itself last."""
         found = [self.variant(name)]
         while (like := found[0].like) is not None:
-            if like not in self.variants:
-                known = unknown_name("variant", like, self.variants)
-                raise RecipeError(f"{self.path}: variant {name}: like: {known}")
-            if self.variants[like] in found:
-                raise RecipeError(
-                    f"{self.path}: variant {name}: it is like {like}, which is like it"
-                )
+            problem = "" if like in self.variants else unknown_name("variant", like, self.variants)
+            if not problem and self.variants[like] in found:
+                problem = f"{like} is like this one"
+            if problem:
+                raise RecipeError(f"{self.path}: variants.{name}.like: {problem}")
             found.insert(0, self.variants[like])
         return found
 
     def size_of(self, track: Track, size: str | None = None) -> Size:
         """The size asked for, or that of treebanks of a track; a RecipeError if there is none."""
-        for known in get_args(Size):
-            if known == (size or self.base.default_size[track]):
-                return known
-        raise RecipeError(unknown_name("size", size or "", self.base.size))
-
-    def _selection(self, kind: Kind, variant: str) -> str:
-        text = self.language.select or self.base.select or " + ".join(kind.metrics)
-        criterion = SelectionMetric.parse(text)
-        if lacking := [name for name in criterion.metrics if name not in kind.metrics]:
-            raise RecipeError(
-                f"{self.path}: select: '{text}' needs the metric {lacking[0]}, but variant "
-                f"{variant} (kind {self.variant(variant).kind}) is scored by "
-                f"{', '.join(kind.metrics)}"
-            )
-        return str(criterion)
+        wanted: Any = size or self.base.default_size[track]
+        if wanted not in get_args(Size):
+            raise RecipeError(unknown_name("size", wanted, self.base.size))
+        return wanted
 
     def variant(self, name: str) -> Variant:
         """A variant of the recipe, or the one that its lexical inputs joined by ``-`` name."""
@@ -409,28 +379,23 @@ class Recipe(BaseModel):
         return validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
 
 
-# Where they lie -------------------------------------------------------------------------
-
-
 def list_recipes() -> list[str]:
     """Names of the shipped recipes, and of the user's own."""
     return sorted(_recipe_paths())
 
 
 def _recipe_paths() -> dict[str, Path]:
-    """The recipe files by name; a user's own cannot replace one of the program's."""
+    # A user's own cannot replace one of the program's.
     folders = reversed(data_dirs("recipes"))
     paths = {path.stem: path for folder in folders for path in folder.glob("*.toml")}
-    paths.pop("base", None)
-    return paths
+    return {name: path for name, path in paths.items() if name != "base"}
 
 
 def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file.
 
     A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
-    all mistakes of a file, one per line. ``light``: settings of parsers, whose check needs torch,
-    are left unchecked.
+    all mistakes of a file, one per line; ``light`` leaves unchecked what needs torch.
     """
     path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
     if path is None:
@@ -449,9 +414,8 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
     """Path and text of a recipe below a folder, for a treebank that none names yet.
 
-    It is called as the language, or as the treebank. The variants of the base are those that fit
-    the treebank; nothing but positions for its ``longest`` sentence may have to be said.
-    """
+    It is called as the language, or as the treebank. Nothing but positions for its ``longest``
+    sentence may have to be said."""
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
     needed = longest + 2  # the ends of a sentence have positions too

@@ -4,8 +4,7 @@ A run lives in a folder of its own, ``RUNS/treebank/size-variant-seedN/``, in wh
 settings that were changed of the recipe stand before the seed: all settings (``run.json``), the
 event log, the last checkpoint and the best parser, and what ended it if that was an error
 (``failed.json``). Training with other settings, or by two processes, would mix two runs. So the
-settings are compared, and whoever works there has a lock beside the folder, ``.NAME.lock``; one
-that a dead process has left behind stops nobody.
+settings are compared, and whoever works there has a lock beside the folder, ``.NAME.lock``.
 """
 
 from __future__ import annotations
@@ -46,15 +45,10 @@ class UntrainedError(CheckpointError):
     """Nothing was trained in the folder, or not to its end."""
 
 
-# Who works there -----------------------------------------------------------------------------
-
-
 @contextmanager
 def run_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does.
-
-    What processes that are gone have left half written there is removed.
-    """
+    """Hold the lock of a run folder, which need not exist; a RunOwnedError says who else does. What
+    processes that are gone have left half written there is removed."""
     lock = lock_of(folder)
     with ExitStack() as held:
         try:
@@ -70,9 +64,8 @@ def run_lock(folder: Path) -> Iterator[None]:
 
 
 def _owner_text(owner: Owner, folder: Path) -> str:
-    if owner.is_here:
-        advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
-    else:
+    advice = f"Wait until it has ended, or end it ('kill {owner.pid}' lets it save)"
+    if not owner.is_here:
         advice = (
             "Wait until it has ended; if it is gone, this is noticed "
             f"{SILENCE / 60:.0f} minutes after its last sign of life. If you are sure that it is, "
@@ -90,9 +83,6 @@ def unwritable(folder: Path, error: OSError) -> CheckpointError:
         f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
         "choose another --runs folder"
     )
-
-
-# What ended it -------------------------------------------------------------------------------
 
 
 class Failed(BaseModel):
@@ -118,11 +108,8 @@ def read_failed(folder: Path) -> Failed | None:
 
 @contextmanager
 def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
-    """Note an error that ends the training of a run in its folder and in its log, if it can be.
-
-    A note of an earlier attempt goes. Of a folder that holds a run with other settings nothing is
-    noted.
-    """
+    """Note an error that ends the training of a run in its folder and in its log, if it can be; a
+    note of an earlier attempt goes. Of a run with other settings nothing is noted."""
     with suppress(OSError):
         (folder / FAILED).unlink()
     try:
@@ -133,24 +120,16 @@ def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
         message, trace = str(error), None
         if not isinstance(error, SpmrlError):
             message = f"a defect of the program: {type(error).__name__}: {error}"
-            trace = _writable("".join(traceback.format_exception(error)))
-        note = Failed(
-            time=datetime.datetime.now(datetime.UTC),
-            host=this_machine().partition(" ")[0],
-            message=_writable(message),
-            traceback=trace,
-        )
+            trace = "".join(traceback.format_exception(error))
         write_log(folder / log, "\n".join(filter(None, (f"FAILED: {message}", trace))))
+        text, trace = (
+            (part or "").encode(errors="backslashreplace").decode() for part in (message, trace)
+        )
+        now, host = datetime.datetime.now(datetime.UTC), this_machine().partition(" ")[0]
+        note = Failed(time=now, host=host, message=text, traceback=trace or None)
         with suppress(OSError):  # the user is told by the error itself
             write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
         raise
-
-
-def _writable(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()
-
-
-# With what it was trained --------------------------------------------------------------------
 
 
 def write_settings(folder: Path, settings: BaseModel) -> None:
@@ -180,11 +159,8 @@ def read_config(path: Path) -> RunConfig:
 
 
 def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
-    """Raise a SettingsMismatchError if a run folder has settings that are not those of the run.
-
-    Args:
-        other_minutes: whether it may have been given another time to train.
-    """
+    """Raise a SettingsMismatchError if a run folder has settings that are not those of the run; it
+    may have ``other_minutes`` to train."""
     path = folder / SETTINGS
     if not path.exists():
         return
@@ -197,9 +173,9 @@ def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = Fal
     if pair[0] != pair[1]:
         from spmrl_bench.parsers.legacy import leaves, short
 
-        raise settings_mismatch(
-            folder, *({**each, "model": short(leaves(each["model"]))} for each in pair)
-        )
+        for each in pair:
+            each["model"] = short(leaves(each["model"]))
+        raise settings_mismatch(folder, *pair)
 
 
 def settings_mismatch(
@@ -224,14 +200,11 @@ def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = 
     return found
 
 
-# What it has come to -------------------------------------------------------------------------
-
-
 def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:
     """The state in which training has ended; None where it has not.
 
-    Nothing is changed, so the folder may be another process's. A run that ran out of time has not
-    ended where the settings with which it would go on give it more.
+    A run that ran out of time has not ended where the settings with which it would go on give it
+    more.
     """
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:

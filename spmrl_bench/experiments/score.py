@@ -1,9 +1,8 @@
 """Scoring: select variants on dev, score them on test, and keep what comes of it as records.
 
-What competes is what is trained on the same treebank and selected by the same figure. Where a
-variant was trained from several seeds, selection looks at the mean of their dev scores, because the
-best of several seeds says more about luck than about the variant. A parser of somebody else
-competes with nobody.
+What competes is what is trained on the same treebank and selected by the same figure. Selection
+looks at the mean of the dev scores over the seeds of a variant, because the best of several says
+more about luck than about the variant. A parser of somebody else competes with nobody.
 """
 
 from __future__ import annotations
@@ -11,8 +10,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import statistics
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +21,8 @@ from rich.console import Console
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
 from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.experiments.search_document import searches_behind
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.frame import is_of
+from spmrl_bench.leaderboard.frame import is_of, searches_behind
 from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
@@ -52,29 +49,19 @@ if TYPE_CHECKING:
 
 
 class Scoring(NamedTuple):
-    """What becomes of a run that is scored.
+    """What becomes of a run that is scored."""
 
-    Attributes:
-        results_dir: records are written to its folder ``runs``.
-        selected: whether its variant is, so that test is scored too.
-        save_parses: keep what is scored and the gold trees in ``results_dir/parses``.
-    """
-
-    results_dir: Path
-    selected: bool = True
-    save_parses: bool = False
+    results_dir: Path  # records are written to its folder ``runs``
+    selected: bool = True  # whether its variant is, so that test is scored too
+    save_parses: bool = False  # keep what is scored and the gold trees in its folder ``parses``
 
 
 class AnyRun(Protocol):
     """A run of ours or of a parser of somebody else, frozen so that any process may have it.
 
-    Attributes:
-        title: what it is called while it works.
-        note: which treebank was taken and why.
-        cost: how long its training takes, compared with others.
-        is_small: whether a second thread gains its training little.
-        group: the same of all that it competes with for the test split.
-        variant: the same of runs that differ in their seeds only.
+    ``cost`` compares how long trainings take; where one ``is_small``, a second thread gains it
+    little. The ``group`` is the same of all that it competes with for the test split, and the
+    ``variant`` of runs that differ in their seeds only.
     """
 
     @property
@@ -103,21 +90,19 @@ class AnyRun(Protocol):
         """What it has reached on dev in training; a CheckpointError where that has not ended."""
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        """The newest record of it, if it says what would be scored, and its parses are kept where
-        they are to be."""
+        """The newest record that says what would be scored, if its parses are kept as asked."""
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         """Score it and write its record."""
 
 
 class KnownRecords:
-    """The records of a results folder, each read once however often it is looked at."""
+    """The records of a results folder, each read once however often it is looked at, and why
+    files cannot be read (``problems``). A RecordError where the folder cannot be read."""
 
     def __init__(self, results_dir: Path) -> None:
-        """Read what is there; a RecordError says that the folder cannot be read."""
         self.results_dir = results_dir
         self.problems: dict[Path, str] = {}
-        """Why files cannot be read."""
         self._found: dict[Path, Record] = {}
         self.look()
 
@@ -142,19 +127,16 @@ def evaluate_all(
     on: Backend = LOCAL,
     save_parses: bool = False,
 ) -> tuple[list[Record], list[SpmrlError]]:
-    """Score trained runs on dev and those of the best variants on test.
+    """Score trained runs on dev and those of the best variants on test; ties go to the first.
 
-    Of the variants that compete, the one with the highest mean dev score over its seeds is best;
-    ties go to the first. A run that was scored before with the same weights, trees and parameters
-    is not scored again, unless it has been selected since, or another variant instead of it, or its
-    record cannot be read.
+    A run that was scored before with the same weights, trees and parameters is not scored again,
+    unless another variant than then is selected, or its record or the parses to be kept are gone.
 
     Args:
         known: records of the results folder, to which others are added.
         ensemble: also score the runs of each best variant as one parser, after them.
         jobs: runs scored at once on this machine, each with its share of the threads.
-        save_parses: keep what is scored and the gold trees (:class:`Scoring`); a run that has a
-            record but not its parses is scored again.
+        save_parses: keep what is scored and the gold trees.
 
     Returns:
         The records in the order of the runs, and what kept other runs from having one. Where a run
@@ -178,12 +160,14 @@ def evaluate_all(
                 (run, Scoring(results_dir, selected, save_parses))
                 for run, selected in _entries(group, ensemble)
             ]
-            left = [each for each in entries if each[0].recorded(records, each[1]) is None]
+            units += [
+                Unit(f"scoring {run.title}", run.score, (scoring,))
+                for run, scoring in entries
+                if run.recorded(records, scoring) is None
+            ]
+            asked += entries
         except SpmrlError as error:
             errors.append(error)
-        else:
-            asked += entries
-            units += [Unit(f"scoring {run.title}", run.score, (what,)) for run, what in left]
     if units:
         log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
         at_once = min(jobs, len(asked))
@@ -207,23 +191,18 @@ def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
 
 def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ensemble, bool]]:
     """Runs that compete, whether the variant of each is the best, and the ensemble of the best."""
-    if ensemble and max(Counter(run.variant for run in group).values()) < 2:
-        raise RecipeError(
-            "an ensemble needs two runs of a variant at least: train and score several seeds, "
-            "for instance with --seeds 5"
-        )
     scores: dict[str, list[float]] = {}
     for run in group:
         scores.setdefault(run.variant, []).append(run.dev_score())
     best = max(scores, key=lambda name: statistics.fmean(scores[name]))
     entries: list[tuple[AnyRun | Ensemble, bool]] = [(run, run.variant == best) for run in group]
-    if ensemble:
-        members: Any = [run for run in group if run.variant == best]
-        entries.append((Ensemble(members), True))
-    return entries
-
-
-# Ours ----------------------------------------------------------------------------------------
+    members: Any = [run for run in group if run.variant == best]
+    if ensemble and max(map(len, scores.values())) < 2:
+        raise RecipeError(
+            "an ensemble needs two runs of a variant at least: train and score several seeds, "
+            "for instance with --seeds 5"
+        )
+    return [*entries, (Ensemble(members), True)] if ensemble else entries
 
 
 @dataclass(frozen=True)
@@ -237,24 +216,13 @@ class Ensemble:
         return f"{self.runs[0].config.treebank} {self.runs[0].variant} ensemble"
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
-        # One of the other role, from when other seeds or variants competed, is not enough: tables
-        # show the newest, and would say that another variant was selected.
         config, weights = self.runs[0].config, [best_weights(run.folder) for run in self.runs]
         recipe = config.model_dump(mode="json")
         rules = rules_of(self.runs[0].treebank, kind_named(config.kind).metrics)
-
-        def counted_alike(record: Record) -> bool:
-            for name, own in rules.items():
-                if record.dev is None or (result := record.dev.metrics.get(name)) is None:
-                    return False
-                parts = signature_parts(result.signature_long)
-                counting = metric_named(name).counting(own).items()
-                if any(parts.get(key) != value for key, value in counting if value is not None):
-                    return False
-            return True
-
         same = (one for one in reversed(records) if is_of(one, recipe, weights))
-        record = next(filter(counted_alike, same), None)
+        record = next((one for one in same if _counted_by(rules, one.dev)), None)
+        # One of the other role, from when other seeds or variants competed, is not enough: tables
+        # show the newest, and would say that another variant was selected.
         if record is None or record.selected != scoring.selected:
             return None
         if (saved := self._saved(scoring)) is not None:
@@ -264,8 +232,7 @@ class Ensemble:
         return record
 
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        """Score dev always, test only if dev selected the variant, with the baselines for a single
-        run; write the record. Searches beside the runs that have tried the settings are noted."""
+        """Score dev, and test with the baselines if dev selected the variant; write the record."""
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
         config, bank = runs[0].config, runs[0].treebank
         bank = bank.with_test() if selected else bank
@@ -293,18 +260,13 @@ class Ensemble:
                 language=bank.language,
                 fingerprints={layer: bank.fingerprint_of(layer) for layer in kind.layers},
             ),
-            kind=config.kind,
-            variant=config.variant,
-            size=config.size,
-            seed=config.seed,
+            **config.model_dump(include={"kind", "variant", "size", "seed", "select"}),
             selected=selected,
-            select=config.select,
             weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
             ensemble=[] if alone else weights,
             recipe=recipe,
             searches=searches_behind(runs[0].folder.parent, recipe),
-            dev=results["dev"],
-            test=results.get("test"),
+            **results,
             baselines=baseline_results(bank, "test", kind.metrics) if selected and alone else {},
             training=_training([ended(run.folder) for run in runs], parsers),
             hardware=find_hardware(getattr(parsers[0], "device", None)),
@@ -319,6 +281,17 @@ class Ensemble:
         folder, members = self.runs[0].folder, len(self.runs)
         name = folder.name if members == 1 else f"{folder.name}-ensemble-of-{members}"
         return SavedParses(scoring.results_dir / "parses" / folder.parent.name, name)
+
+
+def _counted_by(rules: Mapping[str, Any], result: SplitResult | None) -> bool:
+    for name, own in rules.items():
+        if result is None or name not in result.metrics:
+            return False
+        parts = signature_parts(result.metrics[name].signature_long)
+        counting = metric_named(name).counting(own).items()
+        if any(parts.get(key) != value for key, value in counting if value is not None):
+            return False
+    return True
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

@@ -1,9 +1,5 @@
 """Search for settings: trials with values that are drawn, until there are as many as wanted.
 
-``KEY=VALUE`` is a setting of all trials, ``KEY=LOW:HIGH`` any number between two ends,
-``KEY=log:LOW:HIGH`` one whose logarithm is drawn, ``KEY=int:LOW:HIGH`` a whole number, and
-``KEY=A|B|C`` one of some values.
-
 A search is a folder beside the runs of its treebank: ``search.json``, and a run folder for each
 trial, so that nothing takes a trial for a run that was trained for its own sake. The file is the
 one store: Optuna draws from a study in memory that is made of it, with a seed of its own for each
@@ -21,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -33,10 +28,16 @@ from spmrl_bench.errors import (
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.experiments.run_folder import MINUTES, differences, run_lock, unwritable
-from spmrl_bench.experiments.search_document import NAME, PREFIX, SearchDocument, read_search
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.leaderboard.record import Search, SearchTrial
+from spmrl_bench.leaderboard.record import (
+    SEARCH,
+    SEARCHES,
+    Search,
+    SearchDocument,
+    SearchTrial,
+    read_search,
+)
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
@@ -64,16 +65,10 @@ Value = str | int | float
 """A value of a trial: a number of a range, or the text of a choice."""
 
 
-# What is searched --------------------------------------------------------------------------------
-
-
 def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the settings that all trials have, and what is searched, by key.
-
-    Raises:
-        RecipeError: a range or a list of values that is none, or nothing is searched.
-        SpmrlError: Optuna is not installed.
-    """
+    """The settings that all trials have, and what is searched, by key: any number between two ends
+    (``LOW:HIGH``), one whose logarithm is drawn (``log:LOW:HIGH``), a whole number
+    (``int:LOW:HIGH``), or one of some values (``A|B|C``)."""
     fixed, space = dict[str, str](), dict[str, Any]()
     for key, text in sorted(given.items()):
         try:
@@ -102,7 +97,7 @@ def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]
 
 
 def _distribution(text: str) -> Any:
-    """Return what a value says is searched; None for one value. A ValueError says it is neither."""
+    """What a value says is searched; None for one value. A ValueError says it is neither."""
     from optuna import distributions
 
     choices = [value.strip() for value in text.split("|")]
@@ -121,7 +116,7 @@ def _distribution(text: str) -> Any:
 
 
 def notation(distribution: Any) -> str:
-    """Return how the command line writes what is searched, the same for all ways to write it."""
+    """How the command line writes what is searched, the same for all ways to write it."""
     if hasattr(distribution, "choices"):
         return "|".join(distribution.choices)
     kind = "int:" if isinstance(distribution.low, int) else "log:" if distribution.log else ""
@@ -129,7 +124,7 @@ def notation(distribution: Any) -> str:
 
 
 def probes(distribution: Any) -> tuple[Value, ...]:
-    """Return all choices; or the ends, and a number between them that is not round."""
+    """All choices; or the ends, and a number between them that is not round."""
     if hasattr(distribution, "choices"):
         return tuple(distribution.choices)
     low, high = distribution.low, distribution.high
@@ -138,32 +133,25 @@ def probes(distribution: Any) -> tuple[Value, ...]:
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search over one variant of a recipe on one treebank.
+    """A search over one variant of a recipe on one treebank."""
 
-    Attributes:
-        asked: what :func:`make_runs` is given for each trial, but for settings.
-        first: the run with the first value of all that is searched.
-        fixed, space: what all trials have and what is searched, by key.
-        texts: a choice as it was given, by key and what the recipe makes of it: 1e-3 of 0.001.
-    """
-
-    asked: Mapping[str, Any]
-    first: Run
-    fixed: Mapping[str, str]
-    space: Mapping[str, Any]
+    asked: Mapping[str, Any]  # what make_runs is given for each trial, but for settings
+    first: Run  # with the first value of all that is searched
+    fixed: Mapping[str, str]  # what all trials have
+    space: Mapping[str, Any]  # what is searched, by key
     sampler: str
     pruner: str
+    #: A choice as it was given, by key and what the recipe makes of it: 1e-3 of 0.001.
     texts: dict[str, Value] = field(default_factory=dict)
 
     def run(self, values: Mapping[str, Value]) -> Run:
-        """Return the run of a trial; a RecipeError says that its values are refused together."""
+        """The run of a trial; a RecipeError says that its values are refused together."""
         settings = {**self.fixed, **{key: str(value) for key, value in values.items()}}
         (run,) = make_runs(**self.asked, settings=settings)
         return replace(run, treebank=self.first.treebank)
 
     def divided(self, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return settings as in JSON, those of the parser by dotted key, without what is searched;
-        and that."""
+        """Settings as in JSON, those of the parser by dotted key, without what is searched."""
         found, searched = config.model_dump(mode="json"), {}
         found["model"] = leaves(found["model"])
         for key in self.space:
@@ -179,18 +167,18 @@ class SearchPlan:
         return found, searched
 
     def values_of(self, trial: SearchTrial) -> dict[str, Value]:
-        """Return the values of a trial as they were drawn."""
+        """The values of a trial as they were drawn."""
         found = {key: trial.settings[key] for key in self.space}
         return {key: self.texts.get(f"{key}={value}", value) for key, value in found.items()}
 
     def folder(self, runs_dir: Path) -> Path:
-        """Return that of the search; its name has what makes it another."""
+        """The folder of the search; its name has what makes it another."""
         given: dict[str, Any] = dict(self.fixed)
         for key, searched in self.space.items():
             given[key] = notation(searched).replace("|", ":").split(":")
         first = self.first.config
         parts = (settings_folder(given), self.sampler, self.pruner, f"seed{first.seed}")
-        name = "-".join((PREFIX + first.size, first.variant, *parts))
+        name = "-".join((SEARCHES + first.size, first.variant, *parts))
         return runs_dir / first.treebank / name
 
 
@@ -207,13 +195,8 @@ def plan_search(
     """Try the recipe on both ends of every range, a number between them, and every choice, so that
     nothing is refused after hours.
 
-    Args:
-        settings: ``section.key`` to a value, or to several in the notation above.
-        variant: may be left out where the recipe has one only.
-        chosen: treebank, track and size, as of :func:`~spmrl_bench.experiments.plan.make_runs`.
-
-    Raises:
-        RecipeError, TreebankError: as of that function; several variants, or nothing to search.
+    ``chosen`` are treebank, track and size of :func:`~spmrl_bench.experiments.plan.make_runs`,
+    whose errors are raised; the variant may be left out where the recipe has one only.
     """
     fixed, space = read_space(settings)
     first = {key: probes(searched)[0] for key, searched in space.items()}
@@ -239,9 +222,6 @@ def plan_search(
     return work
 
 
-# Trials ------------------------------------------------------------------------------------------
-
-
 def run_search(
     work: SearchPlan,
     *,
@@ -252,15 +232,12 @@ def run_search(
     device: str = "auto",
     log: Callable[[str], None],
 ) -> Search:
-    """Search until there are so many trials, those of earlier calls included.
+    """Search until there are so many trials, those of earlier calls included; those that have begun
+    and not ended go on first. With one of ``jobs`` at a time, the same search has the same trials.
 
-    Trials that were begun and have not ended go on first. With one of ``jobs`` at a time, the same
-    search has the same trials.
-
-    Raises:
-        SpmrlError: the folder holds another search or cannot be written, another process searches
-            there, or a trial cannot go on for no fault of its own, such as a full disk.
-        Interrupted: Ctrl-C or SIGTERM; every trial has saved where it is.
+    A SpmrlError says that the folder holds another search or cannot be written, another process
+    searches there, or a trial cannot go on for no fault of its own, such as a full disk. On Ctrl-C
+    and SIGTERM every trial has saved where it is.
     """
     if on.is_local:
         choose_device(device)
@@ -278,20 +255,20 @@ def run_search(
                 values = draw(work, folder, begun) if len(begun) < trials else None
                 if values is None:
                     return None
-                trial = SearchTrial(number=len(begun) + 1, settings=values, state="running")
-                begun.append(trial)
+                begun.append(SearchTrial(number=len(begun) + 1, settings=values, state="running"))
                 try:
                     config = work.run(values).config
-                    trial.settings.update(work.divided(config)[1])
-                    document.recipes[trial.number] = config.model_dump(mode="json")
+                    begun[-1].settings.update(work.divided(config)[1])
+                    document.recipes[len(begun)] = config.model_dump(mode="json")
                     _write(folder, document)
                 except RecipeError as error:
-                    _write(folder, document, {trial.number: error})
+                    _write(folder, document, {len(begun): error})
                 trial = begun[-1]
             place = trial_folder(folder, trial.number)
             run = replace(work.run(work.values_of(trial)), folder=place)
             title = f"trial {trial.number} of {trials}: {run.title}"
-            unit = Unit(title, train_trial, (run, work, trial.number), folder=place)
+            train = partial(train_run, prune=partial(falls_behind, work, folder, trial.number))
+            unit = Unit(title, train, (run, None), folder=place)
             in_work[unit] = trial.number
             return unit
 
@@ -316,20 +293,12 @@ def run_search(
 
 
 def trial_folder(folder: Path, number: int) -> Path:
-    """Return the run folder of a trial, numbered from 1, in that of its search."""
+    """The run folder of a trial, numbered from 1, in that of its search."""
     return folder / "trials" / f"{number:03}"
 
 
-def train_trial(
-    run: Run, work: SearchPlan, number: int, *, device: str, console: Console | None = None
-) -> None:
-    """Train a trial, by its number, to its end or to that of the pruner; or go on with it."""
-    prune = partial(falls_behind, work, run.folder.parents[1], number)
-    train_run(run, None, device=device, console=console, prune=prune)
-
-
 def _document(work: SearchPlan, folder: Path) -> SearchDocument:
-    """Return the document of the search that goes on, or of a new one."""
+    """The document of the search that goes on, or of a new one."""
     config, earlier = work.first.config, read_search(folder)
     base, _ = work.divided(config)
     if earlier is None:
@@ -354,8 +323,7 @@ def _document(work: SearchPlan, folder: Path) -> SearchDocument:
 def _write(
     folder: Path, document: SearchDocument, errors: Mapping[int, Exception | None] = {}
 ) -> None:
-    """Write the document; of trials that were running, with what their folders show and what their
-    errors say."""
+    """Write the document, with what the folders and errors of running trials say of them."""
     for number, trial in enumerate(document.search.trials, start=1):
         if trial.state != "running":
             continue
@@ -369,17 +337,13 @@ def _write(
             found |= {"state": "failed", "problem": str(error).partition("\n")[0]}
         document.search.trials[number - 1] = trial.model_copy(update=found)
     try:
-        write_text(folder / NAME, document.model_dump_json(indent=1) + "\n")
+        write_text(folder / SEARCH, document.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise unwritable(folder, error) from None
 
 
-# Which settings come next, and which trial ends --------------------------------------------------
-
-
 def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[str, Value] | None:
-    """Draw values that no trial has had yet, as a function of the seed and of what is known of the
-    trials so far; None if none could be drawn."""
+    """Values that no trial has had yet, as a function of the seed and of the trials so far."""
     from optuna.samplers import RandomSampler, TPESampler
 
     known = [work.values_of(trial) for trial in trials]
@@ -401,12 +365,9 @@ def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[
 
 
 def falls_behind(work: SearchPlan, folder: Path, number: int, point: int, score: float) -> bool:
-    """Return whether a trial is to end: after its first epoch, if its best score on dev is below
-    the median of those of the complete trials.
-
-    ``number`` is that of the trial; ``point`` says how far it is, see
-    :func:`~spmrl_bench.training.schedule.evaluation_point`; the score is in percent.
-    """
+    """Whether a trial, by its number, is to end: after its first epoch, if its best score on dev is
+    below the median of those of the complete trials at this
+    :func:`~spmrl_bench.training.schedule.evaluation_point`; scores are in percent."""
     from optuna.pruners import MedianPruner
 
     if work.pruner == "none" or (document := read_search(folder)) is None:
@@ -422,7 +383,7 @@ def falls_behind(work: SearchPlan, folder: Path, number: int, point: int, score:
 def _study(
     work: SearchPlan, folder: Path, trials: Sequence[SearchTrial], sampler: Any = None
 ) -> Study:
-    """Return the trials as Optuna has them, with their curves on dev."""
+    """The trials as Optuna has them, with their curves on dev."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

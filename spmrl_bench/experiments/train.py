@@ -1,8 +1,7 @@
 """Training many runs, of one treebank or of several, in turn, side by side or elsewhere.
 
 A run that fails stops no other; what failed is said when the rest is done. Runs that are finished
-are left alone and interrupted ones continue, so the same call again does what is left, however the
-one before it ended. A parser of somebody else is trained like one of ours.
+are left alone and interrupted ones continue, so the same call again does what is left.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from rich.console import Console
 
 from spmrl_bench.errors import (
     CheckpointError,
-    ReadError,
-    RecipeError,
     RunOwnedError,
     SentenceTooLongError,
     SpmrlError,
@@ -69,20 +66,25 @@ def train_all(
         fresh: delete what the folders hold first.
 
     Raises:
-        SpmrlError: before anything is trained: a run folder was trained with other settings, is
-            to be emptied and another process's, or the device is not there. After all else is
-            trained: a run failed, or what its folder holds cannot be read.
+        SpmrlError: before anything is trained: a folder holds a run with other settings, is to be
+            emptied and another process's, or the device is not there. After all else is trained:
+            a run failed, or what its folder holds cannot be read.
         Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
     """
-    if jobs is not None and jobs < 1:
-        raise RecipeError(f"{jobs} jobs: at least 1 is needed to train anything")
     runs = list({run.folder: run for run in reversed(shared(runs, on))}.values())[::-1]
     at_once = 1
     if on.is_local:
         at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
     log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
     if fresh:
-        _empty(runs)
+        with ExitStack() as locks:  # none of them is another process's
+            for run in runs:
+                locks.enter_context(run_lock(run.folder))
+            for run in runs:
+                try:
+                    remove_folder(run.folder)
+                except OSError as error:
+                    raise unwritable(run.folder, error) from None
     left: list[AnyRun] = []
     errors: list[Exception] = []
     for run in runs:
@@ -105,23 +107,22 @@ def train_all(
     if jobs is None and at_once > 1 and left:
         log(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     notes = {run.note: run for run in reversed(left)}  # each is said by the first run
+    # One after the other, they are trained in the order that the user knows.
+    in_turn = on.is_local and at_once == 1
     units = [
         Unit(
             title=run.title,
             function=run.train,
             arguments=(run.note if notes[run.note] is run else None,),
             folder=run.folder,
-            # One after the other, they are trained in the order that the user knows.
-            cost=1.0 if on.is_local and at_once == 1 else run.cost,
+            cost=1.0 if in_turn else run.cost,
         )
         for run in left
     ]
 
     def on_end(outcome: Outcome) -> None:
-        folder = outcome.unit.folder
-        elsewhere = folder if outcome.status == "done" and not on.is_local else None
-        if elsewhere and (said := last_line(elsewhere / LOG)):
-            log(said)
+        if outcome.status == "done" and not on.is_local and (folder := outcome.unit.folder):
+            log(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
         place = runs[0].folder.parents[1]
@@ -131,45 +132,25 @@ def train_all(
     _raise(errors, tried)
 
 
-def _empty(runs: Sequence[AnyRun]) -> None:
-    """Delete what the folders hold, if none of them is another process's."""
-    with ExitStack() as locks:
-        for run in runs:
-            locks.enter_context(run_lock(run.folder))
-        for run in runs:
-            try:
-                remove_folder(run.folder)
-            except OSError as error:
-                raise unwritable(run.folder, error) from None
-
-
 def usual_jobs(runs: Sequence[AnyRun], device: torch.device) -> int:
     """How many runs train fastest at once: on a CPU as many small models, which gain little from a
     second thread, as there are threads; else one, but on each graphics card if none was named."""
     most = 1
     if device.type == "cuda" and device.index is None:
-        most = cards()
+        most = max(1, cards())
     elif device.type == "cpu" and all(run.is_small for run in runs):
         most = available_threads()
-    return max(1, min(len(runs), most))
+    return min(len(runs), most)
 
 
 def _raise(failures: Sequence[Exception], of: int) -> None:
     """Raise what failed, if anything did: each message once, a defect of the program first."""
-    errors: dict[str, Exception] = {}
+    errors = {str(error): error for error in failures}
     for error in failures:
-        if not isinstance(error, SpmrlError):
+        if not isinstance(error, SpmrlError) or len(errors) == 1:
             raise error
-        errors.setdefault(str(error), error)
-    if len(errors) == 1:
-        raise next(iter(errors.values()))
     if errors:
-        kinds = {type(error) for error in errors.values()} - {ReadError}
-        kind = kinds.pop() if len(kinds) == 1 else SpmrlError
-        raise kind(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
-
-
-# One of ours ---------------------------------------------------------------------------------
+        raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
 def train_run(
@@ -180,15 +161,11 @@ def train_run(
     console: Console | None = None,
     prune: Prune | None = None,
 ) -> None:
-    """Train a run, or continue what its folder has.
+    """Train a run, or continue what its folder has; an error is noted there.
 
-    Before all input has been read, nothing of the folder is changed; an error is noted there.
-    Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
-
-    Args:
-        note: which treebank was taken and why, to be said with the numbers of its sentences.
-        console: where to report; by default standard error.
-        prune: whether to end at a dev evaluation, for what it has come to.
+    The note on its treebank is said with the numbers of sentences, by default on standard error;
+    ``prune`` may end it at a dev evaluation. Before all input has been read, nothing of the folder
+    is changed. Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
     """
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
@@ -212,8 +189,7 @@ def train_run(
         sentences: list[Sized] = []
         # A sentence that is too long is found now, not after hours. (Test is not opened.)
         try:
-            for sentence in parser.index(examples):
-                sentences.append(sentence)
+            sentences.extend(parser.index(examples))
         except (SentenceTooLongError, TreeError) as error:
             place = f"{bank.name}, split train, sentence {numbers[len(sentences)] + 1}"
             raise type(error)(f"{place}: {error}") from None
@@ -248,7 +224,7 @@ def chosen_sentences(run: Run, sentences: int) -> list[int]:
     """The numbers, from 0, of the sentences to be trained on, of so many, in their order."""
     wanted = run.config.train.sentences
     if wanted is None:
-        return list(range(sentences))
+        wanted = sentences
     if wanted > sentences:
         raise TrainingError(
             f"train.sentences = {wanted}, but {run.treebank.name} has {sentences:,} to train on"

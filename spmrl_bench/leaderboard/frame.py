@@ -21,7 +21,15 @@ from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
+from spmrl_bench.leaderboard.record import (
+    SEARCHES,
+    SPLITS,
+    Record,
+    Search,
+    SplitResult,
+    read_search,
+    signature_parts,
+)
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
 from spmrl_bench.parsers.registry import KINDS, kind_named
@@ -271,6 +279,29 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
         and all(record.recipe.get(name) == recipe.get(name) for name in names)
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )
+
+
+def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
+    """The searches beside the runs of a treebank that resolved settings come from.
+
+    Where a trial had these settings, whatever its seed and its time, these are all searches for the
+    variant, since the later ones go on from what the earlier ones have shown.
+    """
+
+    def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
+        found = resolved_settings(settings).items()
+        return {
+            key: value for key, value in found if key != "train.max_minutes" and value is not None
+        }
+
+    own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
+    found = []
+    for place in sorted(folder.glob(f"{SEARCHES}*")):
+        document = read_search(place)
+        if document and all(document.base.get(name) == recipe.get(name) for name in names):
+            tried = (n for n, one in sorted(document.recipes.items()) if comparable(one) == own)
+            found.append(document.search.model_copy(update={"found": next(tried, None)}))
+    return found if any(search.found is not None for search in found) else []
 
 
 def digest(settings: Resolved) -> str:

@@ -31,10 +31,11 @@ from pydantic import (
     PlainSerializer,
     PositiveInt,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
-from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.storage.files import read_regular, write_bytes
@@ -314,6 +315,49 @@ class Search(Part):
     @property
     def minutes(self) -> float:
         return sum(trial.minutes for trial in self.trials)
+
+
+#: How the names of the folders of searches begin, and the file in them.
+SEARCHES, SEARCH = "search-", "search.json"
+
+
+class SearchDocument(Part):
+    """All that is known of a search: the file in its folder."""
+
+    schema_version: int = Field(default=1, ge=1, le=1)
+    search: Search
+    base: dict[str, Any]
+    """The resolved settings that all trials have in common."""
+    recipes: dict[int, dict[str, Any]]
+    """By number of a trial: its resolved settings, but of trials that the recipe refused."""
+    versions: dict[str, str]
+    """Of Python, this program and the libraries, when the file was written."""
+
+    @field_validator("base")
+    @classmethod
+    def _by_dotted_key(cls, base: dict[str, Any]) -> dict[str, Any]:
+        """Settings of a parser of a search that was begun when they were flat."""
+        from spmrl_bench.parsers.legacy import leaves, nested
+
+        model = base.get("model")
+        if not isinstance(model, dict) or "lexical" not in model:
+            return base
+        return {**base, "model": leaves(nested(model))}
+
+
+def read_search(folder: Path) -> SearchDocument | None:
+    """The document of a search, None where none was begun; a CheckpointError where it is broken."""
+    path = folder / SEARCH
+    try:
+        return SearchDocument.model_validate(parse_json(read_regular(path)))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        problem = problems(error) if isinstance(error, ValidationError) else error
+    raise CheckpointError(
+        f"{path}: not the document of a search: {problem}. Restore it, or move the folder away to "
+        "search anew"
+    )
 
 
 class Record(StoredModel):

@@ -1,13 +1,10 @@
 """Parse a folder of text into another one of the same layout: a file is a piece of work.
 
 Several equal workers, here or on other machines that see the folders, take the next file that has
-no parses yet and that nobody else has in work, stream it, and put the whole of its parses in their
-place at once. A worker that dies loses the file it was at, which another takes; the same command
-again does what is left. So outputs are what they would be without interruption, byte for byte.
-
-Of a file in work, ``.NAME.lock`` beside its output names the owner; ``.NAME.failed`` says why it
-cannot be parsed, until the command that asked for the work has said it. A file of 10 GB is parsed
-by one worker: split it beforehand.
+no parses yet and that nobody else has in work (``.NAME.lock`` beside its output), stream it, and
+put the whole of its parses in their place at once. The same command again does what is left, so
+outputs are what they would be without interruption, byte for byte. ``.NAME.failed`` says why a file
+cannot be parsed, until the command that asked for the work has said it.
 """
 
 from __future__ import annotations
@@ -79,10 +76,6 @@ class Input(NamedTuple):
             return self.output.stat().st_mtime_ns > self.path.stat().st_mtime_ns
         return False
 
-    @property
-    def finished(self) -> bool:
-        return self.parsed or self.failed.exists()
-
 
 class Job(NamedTuple):
     """What all workers do together: parse files with the parser of a folder."""
@@ -109,11 +102,8 @@ def parse_folder(
     """Parse what is not parsed yet of a folder, and return what was done, in words.
 
     ``model`` is the folder of a parser; ``form`` is what the files hold, None what their names say.
-
-    Raises:
-        SpmrlError: there is nothing to parse, the folders do not fit each other, or files cannot
-            be parsed; then all others are, as far as the workers came.
-        Interrupted: what is done is kept.
+    A SpmrlError says that there is nothing to parse, that the folders do not fit each other, or
+    which files cannot be parsed; all others are then.
     """
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
     parser, transforms = identity(model), trained_transforms(model)
@@ -141,13 +131,13 @@ def parse_folder(
     executor = executor_for(on, workers, device=device, shared=outputs, log=log)
     try:
         ended = run_units(units, executor, log=log, advice=_AGAIN)
-        failed = [file.failed.read_text("utf-8") for file in left if file.failed.exists()]
+        errors = [file.failed.read_text("utf-8") for file in left if file.failed.exists()]
     finally:
         _tidy(left)
-    if failed:
-        number = f"{len(failed):,} of {len(files):,} files not parsed"
-        failed.insert(0, f"{number}; the same command again tries these:")
-    if errors := [*failed, *(str(each.error) for each in ended if each.error is not None)]:
+    if errors:
+        number = f"{len(errors):,} of {len(files):,} files not parsed"
+        errors.insert(0, f"{number}; the same command again tries these:")
+    if errors := errors + [str(each.error) for each in ended if each.error is not None]:
         raise SpmrlError("\n".join(dict.fromkeys(errors)))
     return f"{len(left):,} of {len(files):,} files parsed in {time.monotonic() - began:,.1f} s"
 
@@ -155,11 +145,8 @@ def parse_folder(
 def find_inputs(
     folder: Path, outputs: Path, form: Form | None, log: Callable[[str], None]
 ) -> list[Input]:
-    """Return the files of a folder, in the order of their names; ``log`` is told what is left out.
-
-    Hidden files are not looked at, folders that are links not followed. A SpmrlError says that
-    there is nothing to parse, a folder cannot be read, or one of the two lies in the other.
-    """
+    """The files of a folder, in the order of their names; ``log`` is told what is left out. Hidden
+    files are not looked at, folders that are links not followed."""
 
     def unreadable(error: OSError) -> None:
         raise ReadError(f"cannot be read: {error.strerror}", path=error.filename or folder)
@@ -169,11 +156,10 @@ def find_inputs(
     inputs, left_out = [], []
     for place, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = sorted(name for name in folders if name[0] != ".")
-        for name in sorted(name for name in names if name[0] != "."):
-            path = Path(place, name)
+        for path in (Path(place, name) for name in sorted(names) if name[0] != "."):
             inside = path.relative_to(folder)
             shown = os.fsencode(inside).decode(errors="replace")
-            said = form or ENDINGS.get(Path(name.lower().removesuffix(".gz")).suffix)
+            said = form or ENDINGS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
             if said is not None and path.is_file():
                 inputs.append(Input(path, outputs / inside, said, shown))
             else:
@@ -193,11 +179,11 @@ def _settle(outputs: Path, settings: Mapping[str, object]) -> None:
     path = outputs / SETTINGS
     try:
         outputs.mkdir(parents=True, exist_ok=True)
-        held = [] if path.exists() else [at.name for at in outputs.iterdir() if at.name[0] != "."]
-        if held and not path.exists():  # another may have begun meanwhile
-            problem = f"holds other files ({min(held)}), but no {SETTINGS} of an earlier parse"
-            raise SpmrlError(f"{outputs}: {problem}. Give a new folder, or an empty one")
-        if not path.exists():
+        held = [at.name for at in outputs.iterdir() if at.name[0] != "."]
+        if not path.exists():  # looked for later than all else, since another may have begun
+            if held:
+                problem = f"holds other files ({min(held)}), but no {SETTINGS} of an earlier parse"
+                raise SpmrlError(f"{outputs}: {problem}. Give a new folder, or an empty one")
             with suppress(FileExistsError):
                 create(path, (json.dumps(settings, indent=1) + "\n").encode())
     except OSError as error:
@@ -206,10 +192,11 @@ def _settle(outputs: Path, settings: Mapping[str, object]) -> None:
     then = read_json(path, SpmrlError)
     if not isinstance(then, dict) or then.keys() != settings.keys():
         raise SpmrlError(f"{path}: no account of what was parsed. Give another folder")
-    others = [
-        f"{key} {then[key]} there, {now} now" for key, now in settings.items() if then[key] != now
-    ]
-    if others:
+    if others := [
+        f"{key} {then[key]} there, {settings[key]} now"
+        for key in settings
+        if then[key] != settings[key]
+    ]:
         problem = f"was begun with other settings: {'; '.join(others)}"
         raise SpmrlError(f"{outputs}: {problem}. Give another folder, or the same settings")
 
@@ -226,11 +213,8 @@ def _tidy(files: Sequence[Input]) -> None:
 
 
 def parse_files(job: Job, number: int, workers: int, *, device: str, console: Any = None) -> None:
-    """Parse what nobody else has in work of a job until all of it is done.
-
-    Of so many workers this has a number, from 0; they begin in different places. A SpmrlError says
-    that the parser cannot be loaded, or a file cannot be written.
-    """
+    """Parse what nobody else has in work of a job until all of it is done; of so many workers this
+    has a number, from 0, and they begin in different places."""
     worker = own_worker(job.model, device, available_threads(), job.options)
     if identity(job.model).sha256 != job.sha256:
         raise CheckpointError(f"{job.model}: another parser has come into its place meanwhile")
@@ -248,22 +232,23 @@ def parse_files(job: Job, number: int, workers: int, *, device: str, console: An
 
 
 def _visit(file: Input, job: Job, worker: Worker) -> bool:
-    """Return whether a file is finished, after parsing it if it is free."""
-    if file.finished:
-        return True
+    """Whether a file is finished, after parsing it if it is free."""
+
+    def finished() -> bool:
+        return file.parsed or file.failed.exists()
+
     file.output.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with locked(file.lock):
-            if not file.finished:  # by another, since we looked
-                _parse_file(file, job, worker)
+    with suppress(LockedError):
+        if not finished():
+            with locked(file.lock):
+                if not finished():  # by another, since we looked
+                    _parse_file(file, job, worker)
         return True
-    except LockedError:
-        return False
+    return False
 
 
 def _parse_file(file: Input, job: Job, worker: Worker) -> None:
     counts = Counts()
-    as_given = (file.shown, file.form, job.options.tag_column, job.transforms)
 
     def fill(new: Path) -> None:
         before = file.path.stat()
@@ -274,7 +259,8 @@ def _parse_file(file: Input, job: Job, worker: Worker) -> None:
                 source = opened.enter_context(gzip.GzipFile(fileobj=source))
                 # The same bytes for the same text: no name, no time.
                 target = opened.enter_context(gzip.GzipFile("", "wb", 6, target, mtime=0))
-            sentences = sentences_of(source, *as_given)
+            tags, transforms = job.options.tag_column, job.transforms
+            sentences = sentences_of(source, file.shown, file.form, tags, transforms)
             for texts in parse_input(sentences, partial(map, worker), counts):
                 target.write("".join(texts).encode())
         after = file.path.stat()

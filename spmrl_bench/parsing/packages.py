@@ -1,14 +1,10 @@
 """A packaged model: its folder or its place on the hub, and what it says of itself, held to it.
 
 A package is a folder with the files of a saved parser, a card for people and ``package.json``. That
-lists each file that a parser is loaded from, with its size and SHA-256: what was cut short on its
-way, mixed up or touched since is found before anything is believed, and of a repository nothing
-else is taken. Only weights (safetensors) and text can be listed, so nothing that came with a model
-is ever run.
-
-A package on the Hugging Face hub is named with its commit, a hash of what is in it, since
-repositories, branches and tags may change. The library ``huggingface_hub`` downloads and keeps
-files; its settings (``HF_HOME``, ``HF_ENDPOINT``, ``HF_HUB_OFFLINE``) are its own.
+lists each file that a parser is loaded from, with its size and SHA-256; what is not as listed is
+found before anything is believed. Only weights (safetensors) and text can be listed, so nothing
+that came with a model is ever run. On the Hugging Face hub a package is named with its commit, a
+hash of what is in it; ``huggingface_hub`` downloads and keeps its files.
 """
 
 from __future__ import annotations
@@ -19,7 +15,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from spmrl_bench.errors import PackageError
 from spmrl_bench.storage.digests import file_digest
@@ -32,12 +28,12 @@ from spmrl_bench.storage.toml import validated
 PACKAGE, CARD = "package.json", "README.md"
 #: Of the layout that is written, and the latest that is read.
 FORMAT = 1
-#: Bytes of a description; bytes and number of the files that one lists (a tokenizer has ten).
-LARGEST, LARGEST_MODEL, MOST_FILES = 1 << 20, 4 << 30, 100
-#: What a parser is loaded from: nothing that could be code.
-SUFFIXES = (".json", ".safetensors", ".txt", ".model")
 #: The one file that every parser has.
 PARSER = "parser.json"
+# Bytes of a description; bytes and number of the files that one lists (a tokenizer has ten).
+_LARGEST, _LARGEST_MODEL, _MOST_FILES = 1 << 20, 4 << 30, 100
+# What a parser is loaded from: nothing that could be code.
+_SUFFIXES = (".json", ".safetensors", ".txt", ".model")
 
 _ON_HUB = re.compile(r"([\w.-]+/[\w.-]+)@(.*)", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -46,98 +42,59 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 def is_model_file(name: str) -> bool:
     """Whether a parser can be loaded from a file of this path in a package."""
     path = PurePosixPath(name)
-    return path.suffix in SUFFIXES and len(path.parts) <= 2 and name != PACKAGE
+    return path.suffix in _SUFFIXES and len(path.parts) <= 2 and name != PACKAGE
 
 
 def _model_file(name: str) -> str:
     check_path(name)
     if not is_model_file(name):
-        kinds = ", ".join(SUFFIXES)
+        kinds = ", ".join(_SUFFIXES)
         raise ValueError(f"expected a file of a parser ({kinds}), at the top or in one folder")
     return name
 
 
-Text = Annotated[str, Field(min_length=1, max_length=10_000)]
-ModelFile = Annotated[Text, AfterValidator(_model_file)]
-
-
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)  # a later release may add something
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class StoredFile(_Part):
     """A file of a package."""
 
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-    size: Annotated[int, Field(ge=0, le=LARGEST_MODEL, strict=True)]
+    size: Annotated[int, Field(ge=0, le=_LARGEST_MODEL, strict=True)]
 
 
-class Trained(_Part):
-    """The treebank that a parser was trained on; fingerprints are by layer of annotation."""
-
-    name: Text
-    title: Text
-    language: Text
-    track: Text
-    licence: Text
-    source: Text
-    citation: Text
-    commit: Text | None = None
-    fingerprints: dict[str, Text] = {}
-    transforms: list[Text] = []
-    sentences: dict[str, list[int]] = {}
-    """Of each split; several numbers where sources differ, none where nothing is declared."""
-    learnt: int | None = None
-    """Of those of training, where not all were learnt from."""
-
-
-class Score(_Part):
-    """What one metric says of the parses of a split."""
-
-    figures: dict[str, int | float | None]
-    signature: Text
+class _Trained(_Part):
+    transforms: list[str] = []
 
 
 class Package(_Part):
-    """The description of a packaged model.
-
-    ``program`` is the release that wrote it, ``settings`` are those changed of the recipe,
-    ``finished`` and ``commit`` of the program are of the scores, which are by split and metric.
-    """
+    """What the program reads of the description of a packaged model; all else is for people."""
 
     format: Annotated[int, Field(ge=1, strict=True)]
-    name: Text
-    version: Text
-    license: Text
-    program: Text
-    kind: Text
-    variant: Text
-    size: Text
-    seed: int
-    settings: dict[str, Any] = {}
-    finished: AwareDatetime
-    commit: Text | None = None
-    treebank: Trained
-    scores: dict[str, dict[str, Score]]
-    files: Annotated[dict[ModelFile, StoredFile], Field(max_length=MOST_FILES)]
+    treebank: _Trained
+    files: Annotated[
+        dict[Annotated[str, AfterValidator(_model_file)], StoredFile],
+        Field(max_length=_MOST_FILES),
+    ]
 
     @field_validator("files")
     @classmethod
-    def _a_parser_is_listed(cls, files: dict[str, StoredFile]) -> dict[str, StoredFile]:
+    def _of_one_parser(cls, files: dict[str, StoredFile]) -> dict[str, StoredFile]:
         if PARSER not in files:
             raise ValueError(f"lists no {PARSER}")
-        if sum(file.size for file in files.values()) > LARGEST_MODEL:
-            raise ValueError(f"lists more than {LARGEST_MODEL:,} bytes")
+        if sum(file.size for file in files.values()) > _LARGEST_MODEL:
+            raise ValueError(f"lists more than {_LARGEST_MODEL:,} bytes")
         return files
 
 
 def read_package(folder: Path) -> Package | None:
-    """Return the description in a folder; None where there is none. A PackageError says that it is
-    broken, or of a layout that is newer than this program."""
+    """The description in a folder, None where there is none; a PackageError where it is broken, or
+    of a layout that is newer than this program."""
     path = folder / PACKAGE
     if not os.path.lexists(path):
         return None
-    content = read_json(path, PackageError, LARGEST)
+    content = read_json(path, PackageError, _LARGEST)
     if not isinstance(content, dict):
         raise PackageError(f"{path}: found a {type(content).__name__}, expected an object")
     found = content.get("format")
@@ -183,27 +140,29 @@ def _fault(path: Path, stored: StoredFile) -> str | None:
 
 
 def located(model: str | Path) -> Path:
-    """Return the folder of a model: a path as it stands, or ``OWNER/NAME@COMMIT`` of the hub, whose
+    """The folder of a model: a path as it stands, or ``OWNER/NAME@COMMIT`` of the hub, whose
     package is downloaded where it is not there yet.
 
-    Raises:
-        PackageError: the revision can change, or the hub has no such package, gives no answer, or
-            gives other files than the package lists.
+    A PackageError where the revision can change, or the hub has no such package, gives no answer,
+    or gives other files than the package lists.
     """
     path = Path(model)
     on_hub = _ON_HUB.fullmatch(path.as_posix())
     if on_hub is None or last_complete_version(path) is not None:
         return path
     name, revision = on_hub.groups()
+    if not _COMMIT.fullmatch(revision):
+        raise PackageError(
+            f"{name}@{revision}: '{revision}' is no commit, and may stand for another model later. "
+            "Give the 40 hexadecimal digits of one"
+        )
     try:
         hub: Any = importlib.import_module("huggingface_hub")
     except ImportError:
         problem = "a model of the hub needs its library: pip install 'spmrl-bench[hub]'"
         raise PackageError(problem) from None
-    if not _COMMIT.fullmatch(revision):
-        raise _unpinned(hub, name, revision)
-    described = _downloaded(hub, name, revision, PACKAGE, LARGEST)
-    package = read_package(described.parent)
+    folder = _downloaded(hub, name, revision, PACKAGE, _LARGEST).parent
+    package = read_package(folder)
     for file, stored in (package.files if package is not None else {}).items():
         found = _downloaded(hub, name, revision, file, stored.size)
         if (fault := _fault(found, stored)) is not None:
@@ -211,38 +170,20 @@ def located(model: str | Path) -> Path:
                 f"{name}@{revision}: {file}: {fault}. If the copy {found} was damaged here, remove "
                 "it; else the package on the hub is broken: take another commit, or ask its owner"
             )
-    return described.parent
+    return folder
 
 
 def _downloaded(hub: Any, name: str, revision: str, path: str, most: int) -> Path:
     """A file, of so many bytes at most if it is not kept here yet."""
-    place = f"{name}@{revision}: {path}"
     try:
         if not isinstance(hub.try_to_load_from_cache(name, path, revision=revision), str):
             size = hub.get_hf_file_metadata(hub.hf_hub_url(name, path, revision=revision)).size
             if size is None or size > most:
-                problem = f"the hub says {size} bytes, where at most {most} are taken"
-                raise PackageError(f"{place}: {problem}")
+                raise ValueError(f"the hub says {size} bytes, where at most {most} are taken")
         return Path(hub.hf_hub_download(name, path, revision=revision))
-    except PackageError:
-        raise
-    except Exception as error:  # of any class
-        reason = f"cannot be had from the hub ({_reason(error)})"
-        raise PackageError(f"{place} {reason}. Check name, commit and connection") from None
-
-
-def _unpinned(hub: Any, name: str, revision: str) -> PackageError:
-    """The error of a revision that can change."""
-    shown = revision or "main"
-    problem = f"{name}@{revision}: '{revision}' is no commit, and may stand for another model later"
-    try:
-        commit = str(hub.HfApi().model_info(name, revision=shown).sha)
-    except Exception as error:
-        advice = f"which {shown} is, the hub did not say ({_reason(error)})"
-        return PackageError(f"{problem}. Give the 40 hexadecimal digits of one; {advice}")
-    return PackageError(f"{problem}. Today {shown} is {commit}: give {name}@{commit}")
-
-
-def _reason(error: Exception) -> str:
-    """The message of a library in one line, cut where it becomes a lecture."""
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    except Exception as error:  # of any class, with a lecture
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise PackageError(
+            f"{name}@{revision}: {path} cannot be had from the hub ({reason}). Check name, commit "
+            "and connection"
+        ) from None

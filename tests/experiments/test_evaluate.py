@@ -26,7 +26,7 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Parse
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, score, train
-from tests.laboratory import QUICK, SIZES, TRAIN, Laboratory
+from tests.laboratory import SIZES, Laboratory
 
 
 def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:
@@ -73,15 +73,11 @@ def pretend_dev_score(folder: Path, f1: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("f1", "selected"),
+    ("f1", "selected"),  # a tie goes to the first
     [((50.0, 60.0), "word-charlstm"), ((60.0, 50.0), "charlstm"), ((50.0, 50.0), "charlstm")],
-    ids=["second better", "first better", "tie goes to the first"],
 )
 def test_dev_selects_and_only_the_selected_variant_sees_test(
-    trained: Laboratory,
-    splits_parsed: list[int],
-    f1: tuple[float, float],
-    selected: str,
+    trained: Laboratory, splits_parsed: list[int], f1: tuple[float, float], selected: str
 ) -> None:
     for folder, value in zip(FOLDERS, f1, strict=True):
         pretend_dev_score(folder, value)
@@ -183,18 +179,10 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
     assert not RESULTS.exists()
 
 
-def test_trained_anew_is_scored_anew(trained: Laboratory, splits_parsed: list[int]) -> None:
-    evaluate(trained, variants=["charlstm"])
-    trained.write_base(size__small__train=TRAIN | QUICK | {"max_epochs": 3})
-    train(trained, fresh=True, variants=["charlstm"])
-    evaluate(trained, variants=["charlstm"])
-    assert splits_parsed == [SIZES["dev"], SIZES["test"]] * 2
-    assert len(read_records(RESULTS / "runs")) == 2
-
-
 def test_record_says_what_was_done(laboratory: Laboratory) -> None:
-    (folder,) = train(laboratory, variants=["charlstm"], settings={"train.max_epochs": "8"})
-    (record,) = evaluate(laboratory, variants=["charlstm"], settings={"train.max_epochs": "8"})
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": {"train.max_epochs": "8"}}
+    (folder,) = train(laboratory, **options)
+    (record,) = evaluate(laboratory, **options)
     bank = open_treebank("tiny-open")
     progress = json.loads((folder / "last" / "progress.json").read_text(encoding="utf-8"))
     weights = (folder / "best" / "weights.safetensors").read_bytes()
@@ -219,14 +207,11 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
     for split, result in (("dev", record.dev), ("test", record.test)):
         for part in ("treebank:tiny-open", f"split:{split}", "variant:charlstm", "prm:spmrl"):
             assert part in long_signature(result)
-        assert result.tokens_per_second is not None
         assert result.tokens_per_second > 0
-    assert record.training.updates == progress["steps"] == 8 * 2
-    assert record.training.epochs == 8
-    assert record.training.parameters == sum(p.numel() for p in parser.parameters())
-    assert record.training.tokens_per_second > 0
-    assert record.training.peak_memory_bytes is not None
-    assert record.hardware.device == "cpu"
+    training = record.training
+    assert (training.updates, training.epochs) == (progress["steps"], 8) == (8 * 2, 8)
+    assert training.parameters == sum(p.numel() for p in parser.parameters())
+    assert training.tokens_per_second > 0
     assert record.baselines == baseline_results(bank, "test", ["brackets"])
 
 

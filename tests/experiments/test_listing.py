@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import CheckpointError, SpmrlError, TrainingError
-from spmrl_bench.experiments import listing
+from spmrl_bench.errors import SpmrlError, TrainingError
 from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, run_named, state_of
 from spmrl_bench.experiments.run_folder import recording_failure, run_lock
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.living import this_machine
-from spmrl_bench.storage.locks import SILENCE
-from tests.builders import cli
+from tests.builders import cli, cli_process
 from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
 from tests.laboratory import Laboratory
 
@@ -48,15 +43,6 @@ def fail(folder: Path, error: Exception) -> None:
         raise error
 
 
-def leave_a_lock(**values: Any) -> Path:
-    """The lock of a process that has not removed it."""
-    lock = RUN.with_name(f".{RUN.name}.lock")
-    with run_lock(RUN):
-        text = lock.read_text(encoding="utf-8")
-    lock.write_text(json.dumps(json.loads(text) | values), encoding="utf-8")
-    return lock
-
-
 def test_the_state_of_a_run_is_what_its_files_say() -> None:
     here = this_machine().split()[0]
     begin()
@@ -65,11 +51,7 @@ def test_the_state_of_a_run_is_what_its_files_say() -> None:
     idle = state_of(RUN)
     assert (idle.state, idle.epoch, idle.max_epochs, idle.dev) == ("interrupted", 2, 10, 81.25)
     with run_lock(RUN):
-        assert (state_of(RUN).state, state_of(RUN).host, state_of(RUN).epoch) == (
-            "running",
-            here,
-            2,
-        )
+        assert state_of(RUN) == RunState(RUN, "running", here, 2, 10, 81.25)
     fail(RUN, TrainingError("diverged"))
     failed = state_of(RUN)
     assert (failed.state, failed.host, failed.message) == ("failed", here, "diverged")
@@ -84,15 +66,13 @@ def test_the_state_of_a_run_is_what_its_files_say() -> None:
     assert (state_of(theirs).state, state_of(theirs).broken) == ("done", "")
 
 
-def test_who_died_left_the_lock_and_a_silent_machine_is_gone() -> None:
+def test_who_died_left_the_lock() -> None:
     begin()
-    lock = leave_a_lock(birth="0")
+    lock = RUN.with_name(f".{RUN.name}.lock")
+    with run_lock(RUN):
+        owner = json.loads(lock.read_text(encoding="utf-8"))
+    lock.write_text(json.dumps(owner | {"birth": "0"}), encoding="utf-8")
     assert (state_of(RUN).state, state_of(RUN).message) == ("interrupted", "its process died")
-    leave_a_lock(machine="elsewhere boot space")
-    for silent, state in ((-60, "running"), (60, "interrupted")):
-        then = time.time() - SILENCE - silent
-        os.utime(lock, (then, then))
-        assert state_of(RUN).state == state
 
 
 def test_a_broken_file_is_named_and_stops_no_listing() -> None:
@@ -133,10 +113,6 @@ def test_a_run_has_two_names() -> None:
     for name in ("bank/small-charlstm-seed2", "bank", "."):
         with pytest.raises(SpmrlError, match=r"unknown run .* Known: bank/small-charlstm-seed1\."):
             run_named(name, Path("runs"))
-    for number in range(30):
-        begin(Path(f"runs/bank/run{number}"))
-    with pytest.raises(SpmrlError, match=r"Did you mean bank/run7"):
-        run_named("run7", Path("runs"))
 
 
 def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
@@ -179,11 +155,10 @@ def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:
 
 def test_the_log_of_a_run() -> None:
     begin()
-    (RUN / "log.txt").write_bytes("Elfen\nÄpfel\n".encode() * 100_000 + b"\xff")
-    assert cli("runs", "log", str(RUN)).stdout == "Elfen\nÄpfel\n" * 100_000 + "\ufffd"
-    (RUN / "log.txt").rename(RUN / "train.log")  # of a parser of somebody else
-    assert cli("runs", "log", str(RUN)).stdout.endswith("\ufffd")
-    (RUN / "train.log").unlink()
+    for name in ("log.txt", "train.log"):  # the second of a parser of somebody else
+        (RUN / name).write_bytes("Elfen\nÄpfel\n".encode() * 1000 + b"\xff")
+        assert cli("runs", "log", str(RUN)).stdout == "Elfen\nÄpfel\n" * 1000 + "\ufffd"
+        (RUN / name).unlink()
     result = cli("runs", "log", str(RUN))
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{RUN}: has no log: nothing was said there" in result.stderr
@@ -191,18 +166,9 @@ def test_the_log_of_a_run() -> None:
 
 def test_listing_brings_no_torch_along() -> None:
     begin()
-    code = "import sys\nfrom spmrl_bench.cli import app\n"
-    code += "app(['runs', 'list'], standalone_mode=False)\n"
-    code += "assert 'torch' not in sys.modules"
-    root = str(Path(__file__).resolve().parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": root},
-        capture_output=True,
-        text=True,
-    )
+    code = "import sys\nfrom spmrl_bench.cli import app\napp(sys.argv[1:], standalone_mode=False)\n"
+    done = cli_process("runs", "list", code=f"{code}assert 'torch' not in sys.modules")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "1 run: 1 interrupted" in done.stdout
 
 
 # Room on the disk --------------------------------------------------------------------------------
@@ -272,16 +238,3 @@ def test_what_can_go_on_is_broken_or_in_use_is_kept(trained: Laboratory) -> None
     said = cli("runs", "clean").stdout.splitlines()
     assert f"{FOLDERS[1]}: kept, it has no whole parser in best/" in said
     assert said[-1].endswith("freed in 0 runs, 3 runs kept")
-
-
-def test_where_it_cannot_be_written_all_stays(
-    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(listing, "write_folder", full)
-    before = files()
-    with pytest.raises(CheckpointError, match=r"last: cannot be written: No space.*Make room"):
-        list(clean_runs(RUNS))
-    assert files() == before

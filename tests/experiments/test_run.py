@@ -17,21 +17,16 @@ from spmrl_bench.errors import (
     TrainingError,
     TreebankError,
 )
-from spmrl_bench.experiments.recipe import Recipe
 from spmrl_bench.experiments.train import chosen_sentences
-from spmrl_bench.leaderboard import record as record_module
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsing.models import load_parser
-from tests.builders import cli, works
+from tests.builders import cli
 from tests.experiments.running import FIRST, RUNS, evaluate, plan, train
-from tests.laboratory import MODEL, QUICK, SIZES, TRAIN, Laboratory
+from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 
 
 def everything(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-# The treebank ---------------------------------------------------------------------------
 
 
 def test_the_first_present_treebank_is_used_unless_one_is_named(laboratory: Laboratory) -> None:
@@ -48,31 +43,21 @@ def test_the_first_present_treebank_is_used_unless_one_is_named(laboratory: Labo
     assert plan(laboratory)[0].note == "using tiny-licensed, track spmrl"
 
 
-@pytest.mark.parametrize("options", [{"track": "spmrl"}, {"treebank": "tiny-licensed"}])
-def test_absent_licensed_treebank_says_where_and_how(
-    laboratory: Laboratory, options: dict[str, str]
-) -> None:
-    with pytest.raises(TreebankError) as caught:
-        plan(laboratory, **options)
-    message = str(caught.value)
-    assert message.startswith("treebank tiny-licensed is not present\n")
-    assert f"looked in: {laboratory.treebanks}/tiny-licensed" in message
-    assert "how to get it: Ask the elves." in message
-    assert "present for elvish: tiny-mini, tiny-open" in message
-
-
-def test_no_treebank_at_all_lists_every_place(
+def test_absent_treebanks_are_named_with_their_places(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for options in ({"track": "spmrl"}, {"treebank": "tiny-licensed"}):
+        with pytest.raises(TreebankError, match=r"(?s)tiny-licensed is not.*: Ask the elves\."):
+            plan(laboratory, **options)
     monkeypatch.delenv("TREEBANKS")
     with pytest.raises(TreebankError) as caught:
         plan(laboratory)
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "no treebank of recipe elvish is present"
-    assert [line.split(":")[0].strip() for line in lines[1:]] == [
-        "tiny-licensed", "tiny-open", "tiny-mini"
-    ]  # fmt: skip
-    assert all("TREEBANKS is not set" in line for line in lines[1:])
+    first, *places = str(caught.value).splitlines()
+    assert first == "no treebank of recipe elvish is present"
+    names = ("tiny-licensed", "tiny-open", "tiny-mini")
+    for name, line in zip(names, places, strict=True):
+        assert line.startswith(f"  {name}: looked in")
+        assert "TREEBANKS is not set" in line
 
 
 def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
@@ -83,13 +68,8 @@ def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
     with pytest.raises(TreebankError, match=r"tiny-opne.*tiny-open"):
         plan(laboratory, treebank="tiny-opne")
     laboratory.write_recipe(["tiny-opne"])
-    with pytest.raises(
-        RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'. Did you m"
-    ):
+    with pytest.raises(RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'"):
         plan(laboratory)
-
-
-# Training -------------------------------------------------------------------------------
 
 
 def test_every_variant_has_a_folder_that_says_how_it_was_trained(laboratory: Laboratory) -> None:
@@ -167,20 +147,6 @@ def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
         train(trained, variants=["charlstm"])
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "\0"])
-def test_broken_run_settings_are_named(trained: Laboratory, text: str) -> None:
-    (FIRST / "run.json").write_text(text, encoding="utf-8")
-    with pytest.raises(CheckpointError, match=r"run\.json: not .*Start anew with --fresh"):
-        train(trained, variants=["charlstm"])
-    train(trained, variants=["charlstm"], fresh=True)
-
-
-def test_runs_folder_that_cannot_be_written(laboratory: Laboratory) -> None:
-    RUNS.write_text("a file", encoding="utf-8")
-    with pytest.raises(CheckpointError, match="cannot be written: Not a directory"):
-        train(laboratory)
-
-
 @pytest.mark.parametrize("split", ["train", "dev"])
 def test_sentences_that_are_too_long_or_no_trees_are_found_before_training(
     laboratory: Laboratory, split: str
@@ -217,27 +183,6 @@ def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Labor
     assert len(list(folder.parent.iterdir())) == 1
 
 
-def test_a_command_reads_each_record_once_and_resolves_each_run_once(
-    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    evaluate(trained)
-    calls: list[str] = []
-
-    def noted(owner: Any, name: str) -> None:
-        real = getattr(owner, name)
-
-        def call(*arguments: Any, **options: Any) -> Any:
-            calls.append(name)
-            return real(*arguments, **options)
-
-        monkeypatch.setattr(owner, name, call)
-
-    noted(record_module, "file_bytes")
-    noted(Recipe, "resolve")
-    works("eval", str(trained.recipe))
-    assert sorted(calls) == ["file_bytes"] * 2 + ["resolve"] * 2
-
-
 # More time --------------------------------------------------------------------------------
 
 
@@ -268,34 +213,24 @@ def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> N
     assert run("eval", *few).exit_code == 1
 
 
-# A part of the training sentences ---------------------------------------------------------
-
-
-def test_more_sentences_are_the_same_and_others(laboratory: Laboratory) -> None:
+def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:
+    """More are the same and others; a row says how many there were."""
     drawn = {}
-    for seed in (1, 2):
-        for number in (5, 20):
-            run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
-            drawn[seed, number] = chosen_sentences(run, 40)
-    assert [len(found) for found in drawn.values()] == [5, 20, 5, 20]
-    for seed in (1, 2):
-        assert set(drawn[seed, 5]) < set(drawn[seed, 20])
-        assert drawn[seed, 20] == sorted(drawn[seed, 20])
+    for seed, number in ((1, 5), (1, 20), (2, 5)):
+        run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
+        drawn[seed, number] = chosen_sentences(run, 40)
+        assert drawn[seed, number] == sorted(drawn[seed, number])
+        assert len(drawn[seed, number]) == number
+    assert set(drawn[1, 5]) < set(drawn[1, 20])
     assert drawn[1, 5] != drawn[2, 5]
     assert chosen_sentences(plan(laboratory)[0], 40) == list(range(40))
-    with pytest.raises(TrainingError, match=r"train\.sentences = 20, but tiny-open has 10"):
-        chosen_sentences(run, 10)
+    with pytest.raises(TrainingError, match=r"train\.sentences = 5, but tiny-open has 4"):
+        chosen_sentences(run, 4)
 
-
-def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:
-    """Its words are those of the sentences that were drawn, and a row says how many there were."""
-    settings = {"train.sentences": "6"}
-    (folder, *_) = train(laboratory, variants=["charlstm"], settings=settings)
-    (run,) = plan(laboratory, variants=["charlstm"], settings=settings)
-    sentences = [each.words for each in run.treebank.examples("train", ("constituents",))]
-    numbers = chosen_sentences(run, SIZES["train"])
-    drawn = {word for number in numbers for word in sentences[number]}
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": {"train.sentences": "5"}}
+    (folder,) = train(laboratory, **options)
+    sentences = run.treebank.examples("train", ("constituents",))
+    words = {word for number in drawn[1, 5] for word in sentences[number].words}
     description = json.loads((folder / "best" / "parser.json").read_text())
-    assert {word for word, _ in description["vocabulary"]["words"]} == drawn
-    records = evaluate(laboratory, variants=["charlstm"], settings=settings)
-    assert "charlstm (sentences=6)" in results_markdown(records, [])
+    assert {word for word, _ in description["vocabulary"]["words"]} == words
+    assert "charlstm (sentences=5)" in results_markdown(evaluate(laboratory, **options), [])

@@ -20,19 +20,19 @@ from tests.laboratory import Laboratory
 SAVED = RESULTS / "parses" / "tiny-open"
 
 
-def scored(laboratory: Laboratory, **options: Any) -> list[Record]:
-    """Records of two seeds of one variant and their ensemble, with the parses kept."""
-    return score(plan(laboratory, variants=["charlstm"], seeds=[1, 2]), ensemble=True, **options)
-
-
-def test_the_files_score_as_the_records_say(
+def test_the_files_score_as_the_records_say_and_are_kept(
     laboratory: Laboratory, splits_parsed: list[int]
 ) -> None:
+    def scored(**options: Any) -> list[Record]:
+        """Records of two seeds of one variant and their ensemble."""
+        runs = plan(laboratory, variants=["charlstm"], seeds=[1, 2])
+        splits_parsed.clear()
+        return score(runs, ensemble=True, **options)
+
     train(laboratory, variants=["charlstm"], seeds=[1, 2])
-    scored(laboratory)
+    scored()
     assert not SAVED.exists()
-    splits_parsed.clear()
-    records = scored(laboratory, save_parses=True, jobs=1)
+    records = scored(save_parses=True)
     assert len(splits_parsed) == 6  # the parses of the first time are gone
     names = [f"small-charlstm-seed{seed}" for seed in (1, 2)]
     names.append(f"{names[0]}-ensemble-of-2")
@@ -43,23 +43,13 @@ def test_the_files_score_as_the_records_say(
             assert counts.to_columns() == result.metrics["brackets"].counts
     assert len(list(SAVED.iterdir())) == 2 * (3 + 1)
 
-
-def test_runs_whose_parses_are_kept_are_not_scored_again(
-    laboratory: Laboratory, splits_parsed: list[int]
-) -> None:
-    train(laboratory, variants=["charlstm"], seeds=[1, 2])
-    first = scored(laboratory, save_parses=True)
-    splits_parsed.clear()
-    assert scored(laboratory, save_parses=True) == first
-    assert splits_parsed == []
+    assert (scored(save_parses=True), splits_parsed) == (records, [])
+    # Parses that are gone or of other weights are no parses of this run.
     (SAVED / "small-charlstm-seed2.dev.mrg").unlink()
-    scored(laboratory, save_parses=True)
-    assert len(splits_parsed) == 2
-    # Parses of other weights are no parses of this run.
     changed = SAVED / "small-charlstm-seed1.test.mrg"
     right = changed.read_text(encoding="utf-8")
     changed.write_text(right.replace("(NP ", "(PP "), encoding="utf-8")
-    scored(laboratory, save_parses=True)
+    scored(save_parses=True)
     assert len(splits_parsed) == 4
     assert changed.read_text(encoding="utf-8") == right
 

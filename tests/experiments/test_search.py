@@ -17,10 +17,10 @@ from typer.testing import Result
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments import search as search_module
 from spmrl_bench.experiments.search import plan_search
-from spmrl_bench.experiments.search_document import NAME, SearchDocument, read_search
+from spmrl_bench.leaderboard.record import SEARCH, SearchDocument, read_search
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.legacy import short
-from tests.builders import cli
+from tests.builders import cli, refused
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
@@ -104,7 +104,7 @@ def test_the_same_search_has_the_same_trials_and_more_are_added(words: tuple[str
     assert "started" not in again.stderr
     assert state_of("again") == first
     # As one that was begun when settings were flat.
-    path = folder_of("again") / NAME
+    path = folder_of("again") / SEARCH
     content = json.loads(path.read_text(encoding="utf-8"))
     content["base"]["model"] = short(content["base"]["model"])
     assert {"lexical", "d_ff"} <= content["base"]["model"].keys()
@@ -208,16 +208,17 @@ def test_another_search_has_another_folder_or_is_refused(
     result = run(*words, "--trials", "2")
     assert result.exit_code == 1
     assert "holds another search: base.train.max_epochs is 2 there, 3 now" in result.stderr
-    path = folder_of("runs") / NAME
+    path = folder_of("runs") / SEARCH
     path.write_text("{}", encoding="utf-8")
     result = run(*words, "--trials", "1")
     assert (result.exit_code, result.stdout) == (1, "")
     assert f"{path}: not the document of a search: " in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_mistakes_are_told_before_anything_is_trained(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for options, message in (
         ("--set model.layers=1:3", "of whole numbers int:LOW:HIGH"),
         ("--set train.batch_size=8|0", "--set train.batch_size=8|0: 0 is refused: "),
         ("--set model.lexical=word|tag", "the variant decides it"),
@@ -227,25 +228,10 @@ def test_another_search_has_another_folder_or_is_refused(
         ("--set train.checkpoint_minutes=1:2", "it does not change what is learnt"),
         ("--set model.layers=1|2 --pruner medium", "Did you mean median"),
         ("--set model.layers=1", "nothing to search"),
-    ],
-)
-def test_mistakes_are_told_before_anything_is_trained(
-    words: tuple[str, ...], options: str, message: str
-) -> None:
-    result = run(*words[:5], *options.split())
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert len(result.stderr.splitlines()) == 1
-    assert message in result.stderr
-    assert not Path("runs").exists()
-
-
-def test_one_variant_is_searched_and_with_optuna(
-    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = run(*words[:3], *SPACE)
-    assert result.exit_code == 1
-    assert "name it with --variant. The recipe has: charlstm, word-charlstm" in result.stderr
+    ):
+        assert message in refused(*words[:5], *options.split())
+    wanted = "name it with --variant. The recipe has: charlstm, word-charlstm"
+    assert wanted in refused(*words[:3], *SPACE)
     monkeypatch.setitem(sys.modules, "optuna", None)
-    result = run(*words)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "pip install 'spmrl-bench[search]'" in result.stderr
+    assert "pip install 'spmrl-bench[search]'" in refused(*words)
+    assert not Path("runs").exists()

@@ -6,8 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
-from spmrl_bench.experiments.search_document import NAME
-from spmrl_bench.leaderboard.record import Record, read_records
+from spmrl_bench.leaderboard.record import SEARCH, Record, read_records
 from tests.experiments.test_search import folder_of, found, run
 from tests.laboratory import Laboratory
 
@@ -65,7 +64,7 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
 def test_a_search_that_cannot_be_read_is_not_passed_over(laboratory: Laboratory) -> None:
     options = (str(laboratory.recipe), "--variant", "charlstm")
     run("study", "search", *options, "--trials", "1", "--set", "model.layers=1|2")
-    (folder_of("runs") / NAME).write_text("{", encoding="utf-8")
+    (folder_of("runs") / SEARCH).write_text("{", encoding="utf-8")
     assert run("train", *options).exit_code == 0
     result = run("eval", *options)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
@@ -14,7 +12,6 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.search import (
     FIRST_TRIALS,
-    SAMPLERS,
     SearchPlan,
     Value,
     draw,
@@ -23,8 +20,7 @@ from spmrl_bench.experiments.search import (
     read_space,
     trial_folder,
 )
-from spmrl_bench.experiments.search_document import NAME, SearchDocument
-from spmrl_bench.leaderboard.record import Search, SearchTrial
+from spmrl_bench.leaderboard.record import SEARCH, Search, SearchDocument, SearchTrial
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress
 
@@ -32,66 +28,39 @@ SPACE = {"train.learning_rate": "log:1e-4:5e-3", "model.layers": "1|2"}
 POINTS, EVALUATIONS = 8, 2
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_several_values_are_searched_and_one_is_that_of_all_trials() -> None:
+    for text, expected in (
         ("log:1e-4:5e-3", FloatDistribution(0.0001, 0.005, log=True)),
         (" log : 0.00010 : 5e-03", FloatDistribution(0.0001, 0.005, log=True)),
-        ("0.1:0.5", FloatDistribution(0.1, 0.5)),
         ("-1 : 2", FloatDistribution(-1.0, 2.0)),
         ("int:2:8", IntDistribution(2, 8)),
-        ("8|16|32", CategoricalDistribution(["8", "16", "32"])),
         ("[8, 16]|[32]", CategoricalDistribution(["[8, 16]", "[32]"])),
         *((text, None) for text in ("5", "0.1", "none", "vectors:v2.txt", "C:/files/v.txt")),
-    ],
-)
-def test_several_values_are_searched_and_one_is_that_of_all_trials(
-    text: str, expected: object
-) -> None:
-    fixed, space = read_space({"train.some": text, "model.many": "1|2"})
-    assert space.get("train.some") == expected
-    assert fixed == ({} if expected else {"train.some": text})
-    again = {key: notation(searched) for key, searched in space.items()}
-    assert read_space(again)[1] == space
+    ):
+        fixed, space = read_space({"train.some": text, "model.many": "1|2"})
+        assert space.get("train.some") == expected
+        assert fixed == ({} if expected else {"train.some": text})
+        again = {key: notation(searched) for key, searched in space.items()}
+        assert read_space(again)[1] == space
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0.5:0.1",
-        "int:8:2",
-        "int:2.5:8",
-        "log:0:1",
-        "log:a:1",
-        "log:1e-4",
-        "1:2:3",
-        "0.1:",
-        "1:inf",
-        "8||16",
-        "8|16|8",
-    ],
-)
-def test_what_is_no_range_and_no_list_is_refused(text: str) -> None:
-    with pytest.raises(RecipeError) as caught:
-        read_space({"train.some": text})
-    assert str(caught.value).startswith(f"--set train.some={text}: expected LOW:HIGH, the smaller")
+def test_what_is_no_range_and_no_list_is_refused() -> None:
+    wrong = ("0.5:0.1", "int:8:2", "int:2.5:8", "log:0:1", "log:a:1", "log:1e-4", "1:2:3", "0.1:")
+    for text in (*wrong, "1:inf", "8||16", "8|16|8"):
+        with pytest.raises(RecipeError) as caught:
+            read_space({"train.some": text})
+        begins = f"--set train.some={text}: expected LOW:HIGH, the smaller"
+        assert str(caught.value).startswith(begins)
 
 
 class Made:
     """A search whose trials are not trained: their curves are made up."""
 
-    def __init__(
-        self,
-        folder: Path,
-        pruner: str = "median",
-        sampler: str = "tpe",
-        seed: int = 1,
-        space: Mapping[str, str] = SPACE,
-    ) -> None:
+    def __init__(self, folder: Path, pruner: str = "none", **space: str) -> None:
         train = SimpleNamespace(evaluations_per_epoch=EVALUATIONS)
-        first = SimpleNamespace(config=SimpleNamespace(seed=seed, train=train))
+        first: Any = SimpleNamespace(config=SimpleNamespace(seed=1, train=train))
         self.folder = folder
-        self.work = SearchPlan({}, cast("Any", first), {}, read_space(space)[1], sampler, pruner)
+        self.work = SearchPlan({}, first, {}, read_space(space or SPACE)[1], "tpe", pruner)
         self.trials: list[SearchTrial] = []
 
     def begin(self) -> dict[str, Value] | None:
@@ -115,7 +84,7 @@ class Made:
         place = trial_folder(self.folder, number) / LAST
         place.mkdir(parents=True)
         (place / "progress.json").write_text("{}")
-        (self.folder / NAME).write_text(document.model_dump_json())
+        (self.folder / SEARCH).write_text(document.model_dump_json())
         curve: list[tuple[float, float]] = []
         for point in range(1, POINTS + 1):
             score = height * (1 - 0.5**point)
@@ -129,55 +98,19 @@ class Made:
 
 
 def test_a_curve_below_the_others_is_ended_after_the_first_epoch(tmp_path: Path) -> None:
-    search = Made(tmp_path)
+    search = Made(tmp_path, "median")
     heights = [70.0, 10.0, 80.0, 75.0, 72.0]
     assert len(heights) == FIRST_TRIALS
     assert [search.follow(height) for height in heights] == [0] * 5  # nothing to compare with
     assert search.follow(71.0) == EVALUATIONS
     assert search.follow(73.0) == 0
     assert search.follow(20.0) == EVALUATIONS
-    unpruned = Made(tmp_path / "none", "none")
+    unpruned = Made(tmp_path / "none")
     assert [unpruned.follow(height) for height in (80.0,) * 6 + (1.0,)] == [0] * 7
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_settings_are_a_function_of_the_seed_and_of_what_is_known(
-    tmp_path: Path, sampler: str
-) -> None:
-    def drawn(folder: Path, seed: int) -> list[object]:
-        search = Made(folder, "none", sampler, seed)
-        for number in range(9):
-            search.follow(50.0 + number)
-        return [trial.settings for trial in search.trials]
-
-    once = drawn(tmp_path / "a", 1)
-    assert drawn(tmp_path / "b", 1) == once
-    assert drawn(tmp_path / "c", 2) != once
-    # They can be read and repeated.
-    assert all(len(str(settings["train.learning_rate"])) <= 9 for settings in once)  # type: ignore[index]
-
-
-def test_the_sampler_learns_from_earlier_trials(tmp_path: Path) -> None:
-    """Rates near 0.001 are the best, and those of later trials lie nearer to it than blind ones."""
-
-    def distance(sampler: str, seed: int) -> float:
-        """Mean of the last ten trials of 25, in powers of e."""
-        search = Made(tmp_path / f"{sampler}{seed}", "none", sampler, seed)
-        found = []
-        for _ in range(25):
-            values = search.begin()
-            assert values is not None
-            found.append(abs(math.log(float(values["train.learning_rate"]) / 0.001)))
-            search.end("complete", 90 - 10 * found[-1])
-        return sum(found[-10:]) / 10
-
-    means = {name: sum(distance(name, seed) for seed in (1, 2, 3)) / 3 for name in SAMPLERS}
-    assert means["tpe"] < 0.7 * means["random"]
-
-
 def test_no_settings_are_tried_twice_and_failed_ones_teach_nothing(tmp_path: Path) -> None:
-    space = {"model.layers": "int:1:3", "train.batch_size": "8|16"}
-    search = Made(tmp_path, space=space)
+    search = Made(tmp_path, **{"model.layers": "int:1:3", "train.batch_size": "8|16"})
     for number in range(6):
         search.begin()
         search.end("complete" if number % 2 else "failed", number % 2 or None)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import signal
-import threading
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,15 +19,16 @@ from spmrl_bench.errors import (
     CheckpointError,
     ReadError,
     RecipeError,
+    RunOwnedError,
     SentenceTooLongError,
-    TrainingError,
+    SpmrlError,
 )
 from spmrl_bench.experiments.plan import Run
 from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.experiments.train import train_all, usual_jobs
+from spmrl_bench.storage.locks import SILENCE
 from spmrl_bench.treebanks.catalogue import treebank_status
 from spmrl_bench.treebanks.treebank import Treebank
-from tests.conftest import PATIENCE
 from tests.experiments import running
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
@@ -90,56 +90,29 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
     # one for how much is left after all but the last.
     assert len(lines) == 3 * 3 + 2 + 2
     assert [line.partition(" done")[0] for line in lines if " done" in line] == ["1 of 3", "2 of 3"]
-    for title in ("tiny-open charlstm seed 1", "tiny-open charlstm seed 2", "tiny-mini charlstm"):
-        own = [line for line in lines if line.startswith(title)]
-        assert [" started (" in own[0], " dev F1 " in own[1], ": best dev F1 " in own[2]] == [
-            True
-        ] * 3
     assert sum(line.startswith("using tiny-") for line in lines) == 2
 
     train_all(runs, jobs=2)
-    again = capfd.readouterr().err.splitlines()
-    assert len(again[-3:]) == 3
-    assert all(": already trained, best dev F1 " in line for line in again[-3:])
+    again = capfd.readouterr().err.splitlines()[-3:]
+    assert all(": already trained, best dev F1 " in line for line in again)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_run_that_fails_stops_no_other(
+def test_runs_that_fail_stop_no_other_and_are_told_in_the_end(
     laboratory: Laboratory, jobs: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     lengthen(laboratory, "tiny-open")
-    runs = [*plan(laboratory), *plan(laboratory, "tiny-mini")]
+    runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
     with pytest.raises(SentenceTooLongError, match=r"^tiny-open, split train, sentence 40: "):
-        train_all(runs, jobs=jobs)
-    failed, done = folders(runs)
+        train_all(runs, jobs=jobs)  # the same message once
+    failed, _, done = folders(runs)
     assert weights(done)
     assert sorted(path.name for path in failed.iterdir()) == ["failed.json", "log.txt"]
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
-
-
-def test_a_run_that_another_has_in_work_comes_last_and_is_waited_for(
-    laboratory: Laboratory, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work = plan(laboratory, seeds=[1, 2])
-    first, second = folders(work)
-    mine = threading.Event()
-
-    def own() -> None:
-        with run_lock(first):
-            mine.set()
-            until = time.monotonic() + PATIENCE
-            while not (second / "best").exists() and time.monotonic() < until:
-                time.sleep(0.01)
-
-    monkeypatch.setattr("spmrl_bench.process.executors.base.AGAIN", 0.05)
-    owner = threading.Thread(target=own)
-    owner.start()
-    assert mine.wait(PATIENCE)
-    train_all(work, jobs=1)
-    owner.join(PATIENCE)
-    said = capfd.readouterr().err
-    assert said.count(f"seed 1: waiting, {first}: process {os.getpid()} on ") == 1
-    assert said.index("seed 2: best dev F1") < said.index("seed 1: best dev F1")
+    lengthen(laboratory, "tiny-mini")
+    again = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
+    with pytest.raises(SpmrlError, match=r"^3 of 3 runs failed:\ntiny-open, .*\ntiny-mini, "):
+        train_all(elsewhere(again), jobs=jobs)
 
 
 @pytest.mark.parametrize(("jobs", "file"), [(2, "last/progress.json"), (1, "run.json")])
@@ -159,18 +132,6 @@ def test_a_broken_run_folder_keeps_no_other_run_from_being_trained(
     train_all(plan(laboratory), jobs=1, fresh=True)
 
 
-def test_everything_that_failed_is_said_in_the_end(laboratory: Laboratory) -> None:
-    for bank in ("tiny-open", "tiny-mini"):
-        lengthen(laboratory, bank)
-    runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
-    with pytest.raises(SentenceTooLongError) as caught:
-        train_all(runs)
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "3 of 3 runs failed:"
-    # The same message once.
-    assert [line.partition(",")[0] for line in lines[1:]] == ["tiny-open", "tiny-mini"]
-
-
 class Odd(Treebank):
     """A treebank that does something else when it is read."""
 
@@ -178,38 +139,11 @@ class Odd(Treebank):
         raise ZeroDivisionError(split)
 
 
-class Deadly(Odd):
-    """It kills the process."""
-
-    def examples(self, split: str, layers: Any = None) -> list[Any]:
-        os.kill(os.getpid(), signal.SIGKILL)
-        return []
-
-
-def odd(kind: type[Odd], laboratory: Laboratory, **options: Any) -> list[Run]:
-    made = plan(laboratory, **options)
-    status = treebank_status(made[0].treebank.manifest)
-    return [replace(run, treebank=kind(status, status.files)) for run in made]
-
-
-def test_a_process_that_is_killed_is_named_and_its_run_continues(laboratory: Laboratory) -> None:
-    good, bad = plan(laboratory, "tiny-mini"), odd(Deadly, laboratory)
-    with pytest.raises(
-        TrainingError,
-        match=r"tiny-open charlstm seed 1: its process was killed by SIGKILL "
-        r"\(is there enough memory\? Fewer --jobs or --workers need less\); "
-        r"give the same command again",
-    ):
-        train_all([*bad, *good], jobs=2)
-    assert weights(good[0].folder)
-    train_all(plan(laboratory))  # although the lock was left behind
-    assert weights(bad[0].folder)
-
-
 def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> None:
-    good, bad = plan(laboratory, "tiny-mini"), odd(Odd, laboratory)
+    good, (bad,) = plan(laboratory, "tiny-mini"), plan(laboratory)
+    status = treebank_status(bad.treebank.manifest)
     with pytest.raises(ZeroDivisionError) as caught:
-        train_all([*bad, *good], jobs=2)
+        train_all([replace(bad, treebank=Odd(status, status.files)), *good], jobs=2)
     assert "in examples" in str(caught.value.__cause__)
     assert weights(good[0].folder)
 
@@ -217,8 +151,6 @@ def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> 
 def test_what_can_be_known_before_is_said_before_anything_is_trained(
     laboratory: Laboratory,
 ) -> None:
-    with pytest.raises(RecipeError, match="0 jobs: at least 1"):
-        train_all(plan(laboratory), jobs=0)
     with pytest.raises(RecipeError, match="unknown device 'gpu'"):
         train_all(plan(laboratory), device="gpu")
     first, second = plan(laboratory), plan(laboratory, "tiny-mini")
@@ -232,39 +164,28 @@ def test_what_can_be_known_before_is_said_before_anything_is_trained(
     assert not first[0].folder.exists()
 
 
-LARGE = {"d_model": 1024, "encoder": {"lstm": {"layers": 8, "dropout": 0.1}}}
-WITH_FILES = {"inputs": {"vectors": {"file": "words.txt", "dropout": 0.1}}}
-
-
-@pytest.mark.parametrize(
-    ("threads", "cards", "changes", "device", "expected"),
-    [
-        (8, 0, {}, "cpu", 3),  # as many as there are runs
-        (2, 0, {}, "cpu", 2),
-        (8, 0, LARGE, "cpu", 1),
-        (8, 0, WITH_FILES, "cpu", 1),
-        (8, 1, {}, "cuda", 1),
-        (8, 2, LARGE, "cuda", 2),
-        (8, 9, {}, "cuda", 3),
-        (8, 4, {}, "cuda:2", 1),
-    ],
-)
 def test_small_models_share_out_the_threads_and_each_card_gets_a_run(
-    laboratory: Laboratory,
-    monkeypatch: pytest.MonkeyPatch,
-    threads: int,
-    cards: int,
-    changes: dict[str, Any],
-    device: str,
-    expected: int,
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
-    monkeypatch.setattr("spmrl_bench.experiments.train.cards", lambda: cards)
+    large = {"d_model": 1024, "encoder": {"lstm": {"layers": 8, "dropout": 0.1}}}
+    with_files = {"inputs": {"vectors": {"file": "words.txt", "dropout": 0.1}}}
     runs = plan(laboratory, seeds=[1, 2, 3])
     last = runs[-1].config
-    model = type(last.model).model_validate(last.model.model_dump() | changes)
-    runs[-1] = replace(runs[-1], config=last.model_copy(update={"model": model}))
-    assert usual_jobs(runs, torch.device(device)) == expected
+    for threads, cards, changes, device, expected in (
+        (8, 0, {}, "cpu", 3),  # as many as there are runs
+        (2, 0, {}, "cpu", 2),
+        (8, 0, large, "cpu", 1),
+        (8, 0, with_files, "cpu", 1),
+        (8, 1, {}, "cuda", 1),
+        (8, 2, large, "cuda", 2),
+        (8, 9, {}, "cuda", 3),
+        (8, 4, {}, "cuda:2", 1),
+    ):
+        monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+        monkeypatch.setattr("spmrl_bench.experiments.train.cards", lambda found=cards: found)
+        model = type(last.model).model_validate(last.model.model_dump() | changes)
+        runs[-1] = replace(runs[-1], config=last.model_copy(update={"model": model}))
+        assert usual_jobs(runs, torch.device(device)) == expected
 
 
 def test_the_number_of_jobs_is_chosen_and_said_and_a_run_named_twice_is_trained_once(
@@ -283,3 +204,47 @@ def test_errors_keep_their_class_on_the_way_between_processes() -> None:
     """Also those whose constructor wants more than a message."""
     error = pickle.loads(pickle.dumps(ReadError("no tree", path="f.mrg", line=1)))
     assert (type(error), str(error), error.line) == (ReadError, "f.mrg:1: no tree", 1)
+
+
+FOLDER = RUNS / "tiny" / "small-charlstm-seed1"
+LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
+
+
+def test_who_owns_it_is_told(laboratory: Laboratory) -> None:
+    with run_lock(FOLDER):
+        assert not FOLDER.exists()  # since nothing was written to it
+        with pytest.raises(RunOwnedError) as caught:
+            run_lock(FOLDER).__enter__()
+        text = LOCK.read_text(encoding="utf-8")
+    message = str(caught.value)
+    assert re.search(rf": process {os.getpid()} on .* has been training here since 2", message)
+    assert f"end it ('kill {os.getpid()}' lets it save)" in message
+    LOCK.write_text(json.dumps(json.loads(text) | {"machine": "elsewhere boot space"}))
+    silent = time.time() - SILENCE + 60
+    os.utime(LOCK, (silent, silent))
+    with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes .*delete .*lock"):
+        run_lock(FOLDER).__enter__()
+    os.utime(LOCK, (silent - 120, silent - 120))
+    with run_lock(FOLDER):
+        pass
+    assert not LOCK.exists()
+
+
+def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory) -> None:
+    (run,) = plan(laboratory)
+    places = [FOLDER.with_name("other"), FOLDER]
+    for folder in places:
+        folder.mkdir(parents=True)
+        (folder / "mine.txt").write_text("mine", encoding="utf-8")
+    with run_lock(FOLDER), pytest.raises(RunOwnedError):
+        train_all([replace(run, folder=folder) for folder in places], fresh=True)
+    assert all((folder / "mine.txt").exists() for folder in places)
+
+
+def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None:
+    """Another process may have trained with others since they were checked first."""
+    (run,) = plan(laboratory)
+    run.train(None, device="cpu")
+    other = replace(run, config=run.config.model_copy(update={"seed": 2}))
+    with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):
+        other.train(None, device="cpu")

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import CheckpointError, ReadError, SentenceTooLongError, SpmrlError
+from spmrl_bench.errors import ReadError, SentenceTooLongError, SpmrlError
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsing.bulk import (
     Counts,
@@ -30,7 +30,6 @@ from spmrl_bench.parsing.bulk import (
 )
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.streams import InputSentence
-from spmrl_bench.process.pools import available_threads
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
 from tests.builders import TREES, tiny
@@ -140,14 +139,14 @@ def test_long_sentences_keep_their_lines(parser: Parser) -> None:
     assert run([long], here(parser))[0] == [f"(S {' '.join(['(D a-LRB-)'] * (LIMIT + 1))})"]
 
 
-@pytest.mark.parametrize("window", [1, 3, 9])
-def test_a_long_sentence_is_an_error_behind_all_answers(parser: Parser, window: int) -> None:
+def test_a_long_sentence_is_an_error_behind_all_answers(parser: Parser) -> None:
     sentences = make([3, 4, LIMIT + 1, 5, LIMIT + 2])
-    lines, _, error = run(sentences, here(parser, "error"), window)
-    assert lines == one_by_one(parser, sentences[:2])
-    assert isinstance(error, SentenceTooLongError)
-    assert str(error).startswith(f"x:3: {LONG}")
-    assert "'--on-long skip'" in str(error)
+    for window in (1, 3, 9):
+        lines, _, error = run(sentences, here(parser, "error"), window)
+        assert lines == one_by_one(parser, sentences[:2])
+        assert isinstance(error, SentenceTooLongError)
+        assert str(error).startswith(f"x:3: {LONG}")
+        assert "'--on-long skip'" in str(error)
 
 
 @pytest.mark.parametrize("window", [1, 3, 100])
@@ -210,21 +209,3 @@ def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: 
     assert len(lines) % 4 == 0
     assert 12 <= len(lines) < 32
     assert {*active_children()} == before, "no process is left"
-
-
-def test_a_folder_without_a_parser_is_one_error(tmp_path: Path) -> None:
-    for workers in (1, 2):
-        with (
-            pytest.raises(CheckpointError, match="no trained parser here"),
-            open_workers(tmp_path, "cpu", ParseOptions(), workers) as parse_windows,
-        ):
-            list(parse_input(make([1]), parse_windows, Counts()))
-
-
-def test_threads_are_those_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for value, expected in (("7", 7), ("3,2", 3)):
-        monkeypatch.setenv("OMP_NUM_THREADS", value)
-        assert available_threads() == expected
-    for value in ("", "many", "0"):
-        monkeypatch.setenv("OMP_NUM_THREADS", value)
-        assert 1 <= available_threads() <= (os.cpu_count() or 1)

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -167,38 +166,15 @@ def test_what_failed_is_tried_again_and_nothing_else(
     assert "3 of 9 files parsed" in parse().stderr
     assert results(outputs) == expected(neighbours, TEXTS | mended)
     assert {name: (outputs / name).stat().st_mtime_ns for name in TEXTS} == then
-
-
-def test_an_input_that_changed_or_an_output_that_is_gone_is_made_anew(
-    parse: Callable[..., Result], neighbours: Path, inputs: Path, outputs: Path
-) -> None:
-    assert parse().exit_code == 0
+    # An input that has changed and an output that is gone are parsed anew.
     write(inputs, {"a.txt": tokens(12)})
     (outputs / "d.conllu").unlink()
-    assert "2 of 6 files parsed" in parse().stderr
-    assert results(outputs) == expected(neighbours, TEXTS | {"a.txt": tokens(12)})
+    assert "2 of 9 files parsed" in parse().stderr
+    assert results(outputs) == expected(neighbours, TEXTS | mended | {"a.txt": tokens(12)})
 
 
-def test_other_settings_are_refused_and_change_nothing(
-    parse: Callable[..., Result], model: Path, outputs: Path
-) -> None:
-    assert parse().exit_code == 0
-    before = results(outputs)
-    for options, said in (
-        (("--on-long", "flat"), "on_long error there, flat now"),
-        (("--input", "conllu"), "input None there, conllu now"),
-    ):
-        done = parse(*options)
-        assert done.exit_code == 1
-        assert said in done.stderr
-    done = parse("--output", "json", model=model)
-    assert done.exit_code == 1
-    assert "kind attach-neighbour there, chart now; sha256 " in done.stderr
-    assert results(outputs) == before
-
-
-def test_folders_that_do_not_fit_are_refused(
-    parse: Callable[..., Result], inputs: Path, outputs: Path, tmp_path: Path
+def test_other_settings_and_folders_that_do_not_fit_are_refused(
+    parse: Callable[..., Result], model: Path, inputs: Path, outputs: Path, tmp_path: Path
 ) -> None:
     other, empty = tmp_path / "other", tmp_path / "empty"
     other.mkdir()
@@ -217,6 +193,18 @@ def test_folders_that_do_not_fit_are_refused(
         assert done.exit_code == 1
         assert said in done.stderr
     assert not outputs.exists()
+    assert parse().exit_code == 0
+    before = results(outputs)
+    for options, said in (
+        (("--on-long", "flat"), "on_long error there, flat now"),
+        (("--input", "conllu"), "input None there, conllu now"),
+    ):
+        done = parse(*options)
+        assert done.exit_code == 1
+        assert said in done.stderr
+    done = parse("--output", "json", model=model)
+    assert "kind attach-neighbour there, chart now; sha256 " in done.stderr
+    assert results(outputs) == before
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.campaign)])
@@ -285,54 +273,26 @@ def test_what_another_has_in_work_is_left_to_it(
     assert left_over(outputs) == []
 
 
-def test_an_input_that_changes_under_work_fails(
+def test_an_input_or_a_parser_that_changes_under_work_fails(
     neighbours: Path, inputs: Path, outputs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = folders.parse_input
 
-    def changing(*arguments: object) -> object:
+    def changing(*arguments: Any) -> object:
         write(inputs, {"a.txt": tokens(26)})
-        return real(*arguments)  # type: ignore[arg-type]
+        return real(*arguments)
 
-    monkeypatch.setattr(folders, "parse_input", changing)
     job = job_of(neighbours, inputs, outputs)
+    with pytest.raises(CheckpointError, match="another parser has come into its place"):
+        do(job._replace(sha256="another"))
+    assert results(outputs) == {}
+    monkeypatch.setattr(folders, "parse_input", changing)
     do(job)
     assert "a.txt" not in results(outputs)
     assert job.files[0].failed.read_text() == "a.txt: has changed while it was parsed"
 
 
-def test_a_parser_that_changes_under_work_is_refused(
-    model: Path, inputs: Path, outputs: Path
-) -> None:
-    with pytest.raises(CheckpointError, match="another parser has come into its place"):
-        do(job_of(model, inputs, outputs)._replace(sha256="another"))
-    assert results(outputs) == {}
-
-
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-
-
-@pytest.mark.parametrize("count", [6000, pytest.param(120_000, marks=pytest.mark.campaign)])
-def test_memory_does_not_grow_with_the_folder(neighbours: Path, tmp_path: Path, count: int) -> None:
-    """From a size of some windows on; as Python counts it, since a process has holes."""
-    peaks = []
-    for size in (3000, count):
-        write(tmp_path / f"{size}", {"a.txt": tokens(size), "b.txt.gz": tokens(size)})
-        job = job_of(neighbours, tmp_path / f"{size}", tmp_path / f"{size}-out")
-        tracemalloc.start()
-        do(job)
-        peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] + 0.2
-
-
-def test_names_that_are_no_text_are_parsed(neighbours: Path, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / os.fsdecode(b"caf\xe9.txt")).write_bytes(tokens(12))
-    job = job_of(neighbours, tmp_path / "in", tmp_path / "out")
-    do(job)
-    assert b"caf\xe9.txt" in os.listdir(os.fsencode(tmp_path / "out"))
-    assert job.files[0].shown == "caf\ufffd.txt"
 
 
 def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
