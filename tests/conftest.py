@@ -78,10 +78,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """Tiny treebanks and a recipe, in use; the working directory is a folder of its own."""
     laboratory = build_laboratory(tmp_path / "laboratory")
-    monkeypatch.setattr(
-        "spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [laboratory.manifests]
-    )
-    monkeypatch.setenv("TREEBANKS", str(laboratory.treebanks))
+    laboratory.in_use(monkeypatch)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     return laboratory

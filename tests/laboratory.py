@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.trees import Tree
@@ -117,6 +119,11 @@ class Laboratory:
     def treebanks(self) -> Path:
         """What the environment variable TREEBANKS should name."""
         return self.folder / "treebanks"
+
+    def in_use(self, patch: pytest.MonkeyPatch) -> None:
+        """Have the program find the treebanks."""
+        patch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [self.manifests])
+        patch.setenv("TREEBANKS", str(self.treebanks))
 
     def write_treebank(self, name: str, track: str) -> None:
         """Make a treebank present, with trees of its own."""

@@ -21,8 +21,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     built = build_laboratory(folder / "laboratory")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [built.manifests])
-        patch.setenv("TREEBANKS", str(built.treebanks))
+        built.in_use(patch)
         train(built, runs_dir=folder / "runs")
     return folder / "runs"
 

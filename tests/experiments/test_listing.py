@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import SpmrlError, TrainingError
-from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, run_named, state_of
+from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, state_of
 from spmrl_bench.experiments.run_folder import recording_failure, run_lock
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.living import this_machine
@@ -104,15 +104,6 @@ def test_runs_are_found_through_no_links() -> None:
     assert find_runs(RUN) == [RUN]
     with pytest.raises(SpmrlError, match="nowhere: no such folder; expected a run or a folder"):
         find_runs(Path("nowhere"))
-
-
-def test_a_run_has_two_names() -> None:
-    begin()
-    for name in (str(RUN), "bank/small-charlstm-seed1", str(RUN.absolute())):
-        assert run_named(name, Path("runs")).absolute() == RUN.absolute()
-    for name in ("bank/small-charlstm-seed2", "bank", "."):
-        with pytest.raises(SpmrlError, match=r"unknown run .* Known: bank/small-charlstm-seed1\."):
-            run_named(name, Path("runs"))
 
 
 def test_a_listing_has_a_row_or_an_object_for_each_run() -> None:

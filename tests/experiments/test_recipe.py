@@ -95,17 +95,13 @@ def test_mistakes_in_what_is_asked_for(laboratory: Laboratory) -> None:
             ({"settings": {key: value}}, message)
             for key, value, message in (
                 ("max_epochs", "3", "setting 'max_epochs': expected model.KEY=VALUE or"),
-                ("trian.max_epochs", "3", "setting 'trian.max_epochs': expected model"),
                 ("model.lexical", '["word"]', "the variant decides it; choose a --var"),
                 ("model.d_arc", "4", "model.d_arc: unknown key. Known: d_model, "),
                 ("model.charlstm.d_chr", "4", "d_chr: unknown key. Did you mean d_char? Known: c"),
-                ("model.d_char", "0", "model.d_char: input should be greater than or"),
                 ("model.encoder", "lstn", "unknown encoder 'lstn'. Did you mean lstm?"),
-                ("model.attention.heads", "x", "model.attention.heads: input should be"),
                 ("model.d_model", "18", "model.d_model: input should be a multiple of 4; found 18"),
                 ("train.max_epoch", "3", f"elvish (charlstm, small): train.max_epoch: {names}"),
                 ("train.max_epochs", "many", "unable to parse string as an integer; found 'many'"),
-                ("train.max_epochs", "", "found ''"),
                 ("train.max_minutes", "inf", "train.max_minutes: input should be a finite number"),
             )
         ),
@@ -115,11 +111,7 @@ def test_mistakes_in_what_is_asked_for(laboratory: Laboratory) -> None:
 
 
 def test_recipes_that_are_not_there() -> None:
-    for name, message in (
-        ("grman", r"unknown language 'grman'. Did you mean german"),
-        ("base", r"unknown language 'base'"),
-        ("gone.toml", r"gone\.toml: no such recipe file"),
-    ):
+    for name, message in (("base", "unknown language"), ("gone.toml", "no such recipe file")):
         with pytest.raises(RecipeError, match=message):
             load_recipe(name)
 
@@ -270,30 +262,6 @@ KIND_OF_EACH = (
 )
 
 
-def test_a_variant_has_a_kind_and_settings_of_its_own(
-    laboratory: Laboratory, more_kinds: None
-) -> None:
-    recipe = recipe_with(
-        laboratory,
-        "model = { heads = 2, layers = 5 }",
-        "[variants]",
-        """joint.kind = "joined"
-        joint.inputs = ["word", "tag"]
-        joint.model = { layers = 3, tag_dropout = 0.1 }
-        joint.train = { learning_rate = 0.5 }
-        plain = ["charlstm"]""",
-    )
-    assert list(recipe.variants) == ["joint", "plain"]  # in place of those of the base
-    config = resolve(recipe, variant="joint", fingerprints=BOTH)
-    assert (config.kind, config.variant, config.fingerprint) == ("joined", "joint", "f+d")
-    model = flat(config.model)
-    assert (model["heads"], model["layers"], model["tag_dropout"]) == (2, 3, 0.1)
-    assert (config.train.learning_rate, config.overrides) == (0.5, {})  # all is the recipe's own
-    plain = resolve(recipe, variant="plain", fingerprints=BOTH)
-    assert (plain.kind, plain.fingerprint, flat(plain.model)["layers"]) == ("chart", "f", 5)
-    assert plain.train.learning_rate == TRAIN["learning_rate"]
-
-
 def test_the_headlines_of_a_kind_select_unless_the_recipe_says_otherwise(
     laboratory: Laboratory, more_kinds: None
 ) -> None:
@@ -324,6 +292,7 @@ def test_what_learns_from_a_treebank(laboratory: Laboratory, more_kinds: None) -
     with pytest.raises(RecipeError, match=r"arcs learns from dependencies, but .* no dependencies"):
         resolve(recipe, variant="arcs")
     assert resolve(recipe, variant="arcs", fingerprints={"dependencies": "d"}).fingerprint == "d"
+    assert resolve(recipe, variant="joint", fingerprints=BOTH).fingerprint == "f+d"
     # Optional variants are trained where they are named, or where nothing else learns.
     assert learnable(recipe, ["dependencies"]) == ["arcs"]
     assert learnable(recipe, ["constituents", "dependencies"]) == ["joint", "plain"]

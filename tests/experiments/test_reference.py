@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field
 from pydantic_core import PydanticUndefined
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
-from spmrl_bench.experiments.reference import (
-    allowed,
-    entries,
-    run_settings,
-    settings_named,
-    value_text,
-)
+from spmrl_bench.experiments.reference import entries, run_settings, settings_named
 from spmrl_bench.parsers.legacy import leaves
 from spmrl_bench.parsers.registry import trained_kinds
 from tests.builders import cli
@@ -45,29 +39,6 @@ def test_entries_say_all_of_a_key() -> None:
         ),
         ("rate", "number", None, ""),
     ]
-
-
-def test_what_is_allowed_and_values_in_words() -> None:
-    annotations: dict[str, list[Any]] = {
-        "`true`, `false`": [bool],
-        "text": [str],
-        "number, above 0, below 1": [Annotated[float, Field(gt=0, lt=1)] | None],
-        '`"a"`, `2`': [Literal["a", 2]],
-        '`"a"`': [Literal["a"]],
-        "list: whole number": [tuple[int, ...]],
-        "list of 2: whole number; text": [tuple[int, str]],
-        "table of whole number": [dict[str, int]],
-        "table": [dict[str, Inner], Inner, Any],
-        "list: text, or text": [list[str] | str],
-    }
-    for expected, own in annotations.items():
-        for annotation in own:
-            schema = TypeAdapter(annotation).json_schema()
-            assert allowed(schema, schema.get("$defs", {})) == expected
-    values = (None, (), Inner(), PydanticUndefined, False, 1e-9, "sum", (0.9, 1), {"a": "ä"})
-    assert " ".join(map(value_text, values)) == (
-        'not set not set not set required `false` `1e-9` `"sum"` `[0.9, 1]` `{ a = "ä" }`'
-    )
 
 
 def test_values_are_those_of_runs() -> None:

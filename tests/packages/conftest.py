@@ -24,7 +24,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
     """A laboratory with a run on ``tiny-mini`` in ``runs`` and its record in ``results``."""
     laboratory = build_laboratory(tmp_path_factory.mktemp("scored"))
     with pytest.MonkeyPatch.context() as patch:
-        in_use(laboratory, patch)
+        laboratory.in_use(patch)
         runs = make_runs(
             str(laboratory.recipe),
             runs_dir=laboratory.folder / "runs",
@@ -35,12 +35,6 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
         _, errors = evaluate_all(runs, KnownRecords(laboratory.folder / "results"))
         assert not errors
     return laboratory
-
-
-def in_use(laboratory: Laboratory, patch: pytest.MonkeyPatch) -> None:
-    """Have the program find the treebanks of a laboratory."""
-    patch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [laboratory.manifests])
-    patch.setenv("TREEBANKS", str(laboratory.treebanks))
 
 
 def run_of(laboratory: Laboratory) -> Path:
@@ -54,9 +48,8 @@ def packages(scored: Laboratory) -> Path:
     """A folder with a package of the run, which no test changes."""
     to = scored.folder / "packages"
     with pytest.MonkeyPatch.context() as patch:
-        in_use(scored, patch)
-        results = scored.folder / "results"
-        package_run(run_of(scored), to, results=results)
+        scored.in_use(patch)
+        package_run(run_of(scored), to, results=scored.folder / "results")
     return to
 
 
