@@ -26,12 +26,9 @@ def train(
     **options: Any,
 ) -> list[Run]:
     """Train the variants of a recipe, as ``spmrl-bench train`` does, and return their runs, each of
-    which has its ``folder``, which :func:`spmrl_bench.load` takes.
-
-    What is finished is left alone and what was interrupted goes on. The options are those of
+    which has its ``folder``, which :func:`spmrl_bench.load` takes. The options are those of
     :func:`~spmrl_bench.experiments.plan.make_runs`: ``treebank``, ``variants``, ``seeds``,
-    ``settings`` and others. A SpmrlError says what is wrong with them, or which run failed.
-    """
+    ``settings`` and others. A SpmrlError says what is wrong with them, or which run failed."""
     made = make_runs(lang, runs_dir=Path(runs), **options)
     train_all(made, device=device, jobs=jobs)
     return made

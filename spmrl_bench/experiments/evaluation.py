@@ -59,11 +59,9 @@ def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence
 
 def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
     """Parse the words of gold parses and count by the rules of each metric (:func:`rules_of`), and
-    count right tags if the parser tags.
-
-    The treebank's tags are copied into the parses, whether or not the parser reads them:
-    parameter sets delete punctuation by tag, and tags that differ would hide sentences.
-    """
+    right tags if the parser tags."""
+    # The treebank's tags are copied into the parses, whether or not the parser reads them:
+    # parameter sets delete punctuation by tag, and tags that differ would hide sentences.
     tags = [parse.tags for parse in gold]
     begun = time.perf_counter()
     given = None if parser.predicts_tags else tags
@@ -89,9 +87,8 @@ def score_split(
 ) -> SplitResult:
     """The scores of a parser on a split, with their signatures, as a record keeps them.
 
-    ``config`` is that of the run that parses, None for a baseline, whose signature names its kind
-    as the variant; ``seeds`` are those of the members of an ensemble. A SpmrlError says that the
-    parses cannot be ``saved``; before anything is parsed, that the parser has no room for one.
+    ``config`` is None for a baseline, ``seeds`` are those of the members of an ensemble. A
+    SpmrlError says that the parser has no room for a sentence, or parses cannot be ``saved``.
     """
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
@@ -125,11 +122,8 @@ def score_split(
 def metric_result(
     bank: Treebank, split: str, name: str, counts: Counts, rules: Any, source: Mapping[str, Any]
 ) -> MetricResult:
-    """The result that the counts of a metric give, signed.
-
-    ``source`` has the keys of a signature that say where the parses come from; None and the empty
-    text stand for what does not apply.
-    """
+    """The result that the counts of a metric give, signed; ``source`` has the keys of the signature
+    that say where the parses come from, None or empty where one does not apply."""
     metric = metric_named(name)
     fingerprint = "+".join(bank.fingerprint_of(layer) for layer in metric.layers)
     values = {

@@ -1,7 +1,6 @@
 """Runs as their folders show them: the state of each, its log, and room that finished ones take.
 
-The files are those that training leaves anyway. What is broken of them is said of the run, and
-stops no listing. Nothing here brings torch along.
+What is broken of their files is said of the run, and stops no listing. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -172,10 +171,7 @@ class Cleaned(NamedTuple):
 
 def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
     """Drop the last checkpoints of finished runs below a folder; an answer for each that has one.
-
-    They are there to go on from, and take three times the room of the best parser. Their state
-    (``progress.json``), which says that the run has ended, stays. A ``dry_run`` drops nothing.
-    """
+    Their state (``progress.json``), which says that the run has ended, stays."""
     for folder in find_runs(place):
         if not (folder / SETTINGS).exists():
             continue

@@ -145,11 +145,8 @@ class MergedSettings(NamedTuple):
         return {**self.now, "model": chosen(model) if "inputs" in model else model}
 
     def overrides(self, run: RunConfig) -> dict[str, Any]:
-        """What the command line changed of the recipe, by dotted key, sorted, as JSON has it.
-
-        Keys are short where that says the same; under its short name a setting is there even if no
-        part of the parser reads it.
-        """
+        """What the command line changed of the recipe, by dotted key, sorted, as JSON has it; keys
+        are short where that says the same, even if no part of the parser reads the setting."""
         config = type(run.model)
         defaults = {**defaults_of(config), "encoder": "attention"}
         for name, part in parts(config).items():

@@ -1,9 +1,8 @@
 """A run's best parser as a package: a folder to share, in the layout of a repository of the hub.
 
-All that the package and its card say comes from the record of the run, the manifest of the treebank
-and the parser itself, so a run has to be scored first; and the parser is loaded once more from what
-was written before anybody sees it. The same run gives the same bytes. Word order of the training
-sentences and folders of this machine are taken out; the packaged parser parses as the saved one.
+All that the package and its card say comes from the record of the run, so a run has to be scored
+first. The same run gives the same bytes. The order of words in the training sentences and folders
+of this machine are taken out; the packaged parser parses as the saved one.
 """
 
 from __future__ import annotations
@@ -90,13 +89,11 @@ def package_run(
     name: str | None = None,
     licence: str | None = None,
 ) -> tuple[Path, list[str]]:
-    """Package the best parser of a run as a folder of the package's name, which must not be there.
+    """Package the best parser of a run as a new folder below ``to``; return that, and what whoever
+    shares it has to know, a sentence each.
 
-    Its version is the day on which it was scored. By default it is called ``spmrl_bench_`` and the
-    treebank, and has the licence of the treebank, if that is an open one that everybody knows.
-    Returned are the folder and what whoever shares it has to know, a sentence each. A SpmrlError
-    says that the run was not scored, its parser cannot be loaded or read by others, the name will
-    not do, the licence is missing, or the package cannot be written.
+    By default the name is ``spmrl_bench_`` and the treebank, and the licence that of the treebank
+    if it is a well-known open one. A SpmrlError says why there can be no package.
     """
     config = read_config(run / "run.json")
     record = find_record(str(run), results)
@@ -141,8 +138,7 @@ def package_run(
                 "sure that you may share them"
             )
         if record.test is None:
-            problem = "dev selected another variant; the card has its scores on dev alone"
-            warnings.append(f"the run was not scored on test, because {problem}")
+            warnings.append("the card has scores on dev alone: dev selected another variant")
 
     try:
         write_folder(to / name, fill)
@@ -155,8 +151,8 @@ def package_run(
 
 
 def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:
-    """Write a parser, which changes, into an empty folder; return the files as packages list them.
-    A PackageError says that it has one that no package can have."""
+    """Write a parser, which changes, into an empty folder; return the files as packages list them,
+    or raise a PackageError for one that no package can have."""
     parser.prepare_for_sharing()
     parser.save(folder)
     found = {}

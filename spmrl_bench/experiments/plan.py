@@ -1,8 +1,6 @@
 """The runs of one command: the treebanks that are there, and the settings of each run.
 
-Training and scoring are given the same words by the user, so both start from the same runs: for one
-language (:func:`make_runs`), for the languages of a track (:func:`plan_track`), or for a board on
-which parsers of others compete too (:func:`plan_board`).
+Training and scoring are given the same words by the user, so both start from the same runs.
 """
 
 from __future__ import annotations
@@ -112,9 +110,9 @@ def make_runs(
 ) -> list[Run]:
     """The runs of each variant on a treebank, one for each seed, which follow each other.
 
-    Without ``treebank`` it is the first of the recipe's that is present, has the track if one is
-    named, and the layers that the variants need if some are named. A RecipeError says what is
-    wrong with the arguments, a TreebankError which treebank is absent.
+    By default the treebank is the first of the recipe's that is present and has the track and the
+    layers of the variants, where these are named. A RecipeError says what is wrong with the
+    arguments, a TreebankError which treebank is absent.
     """
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
@@ -147,12 +145,9 @@ def make_runs(
 
 
 def _needed(recipe: Recipe, variants: Sequence[str] | None) -> set[Layer]:
-    return {layer for name in variants or () for layer in layers_of(recipe, name)}
-
-
-def layers_of(recipe: Recipe, variant: str) -> tuple[Layer, ...]:
-    """The layers that a variant learns from."""
-    return kind_named(recipe.variant(variant).kind).layers
+    """The layers that variants learn from."""
+    kinds = (kind_named(recipe.variant(name).kind) for name in variants or ())
+    return {layer for kind in kinds for layer in kind.layers}
 
 
 def learnable(recipe: Recipe, layers: Collection[Layer], size: Size | None = None) -> list[str]:
@@ -220,12 +215,9 @@ def plan_track(
     """The runs of every language of a track, each on the first of its treebanks that is present;
     and for each recipe without one the places that were looked in.
 
-    Args:
-        languages: names of recipes; by default all that have a treebank of the track.
-        variants: of each recipe; by default all of it, and then treebanks from which only an
-            optional one can learn do not count.
-        options: those of :func:`make_runs`, whose errors are raised. A TreebankError, too, where no
-            treebank of the track is present, or that of a language that was named is not.
+    By default they are of all recipes and variants, and treebanks from which only an optional
+    variant can learn do not count. The ``options`` and errors are those of :func:`make_runs`; it is
+    an error, too, if a language that was named, or every language, lacks a treebank.
     """
     runs: list[Run] = []
     absent: dict[str, str] = {}
@@ -263,16 +255,12 @@ def plan_board(
     settings: Mapping[str, str] | None = None,
     **options: Any,
 ) -> list[AnyRun]:
-    """The runs of all that compete on the treebanks of a track that are present; a TreebankError
-    where there is nothing to compete on.
+    """The runs of all that compete on the treebanks of a track that are present.
 
-    Args:
-        languages: names of recipes; by default all.
-        treebanks: only these.
-        variants: only these, or none of ours; by default, of each layer of a treebank, those that
-            learn it alone and are trained without being named, or the first one that there is.
-        others: what makes the runs of parsers of others, as :func:`make_runs`, by their layer.
-        settings, options: those of :func:`make_runs`; the settings are those of our variants.
+    Of ours these are by default, for each layer of a treebank, the variants that learn it alone and
+    are trained without being named, or the first one that there is; of ``others``, what they make
+    as :func:`make_runs` does, by their layer. Options and errors are those of :func:`make_runs`,
+    and a TreebankError where there is nothing to compete on.
     """
     runs: list[AnyRun] = []
     there = set()
@@ -282,7 +270,7 @@ def plan_board(
             size = recipe.size_of(bank.track, options.get("size"))
             for layer in bank.layers if bank.name in (treebanks or there) else ():
                 usual = learnable(recipe, [layer], size) if variants is None else variants
-                if own := [one for one in usual if layers_of(recipe, one) == (layer,)]:
+                if own := [one for one in usual if _needed(recipe, [one]) == {layer}]:
                     given = {"variants": own, "settings": settings, **options}
                     runs += make_runs(name, treebank=bank.name, **given)
                 for make in (make for learnt, make in others if learnt == layer):

@@ -238,7 +238,6 @@ class RunConfig(BaseModel):
 
     @property
     def criterion(self) -> SelectionMetric:
-        """What of dev is best."""
         return SelectionMetric.parse(self.select)
 
 
@@ -252,7 +251,6 @@ class Recipe(BaseModel):
 
     @property
     def variants(self) -> Mapping[str, Variant]:
-        """The variants by name."""
         return self.base.variants if self.language.variants is None else self.language.variants
 
     def resolve(
@@ -266,14 +264,9 @@ class Recipe(BaseModel):
         seed: int = 1,
         settings: Mapping[str, str] | None = None,
     ) -> RunConfig:
-        """The settings of the run of one variant on one treebank; a RecipeError names all mistakes.
-
-        Args:
-            track, fingerprints: of the treebank, and of its layers of annotation.
-            size: by default the track's.
-            settings: of the command line, ``model.KEY`` or ``train.KEY`` to a value in TOML, or
-                else as text.
-        """
+        """The settings of the run of one variant on one treebank, whose layers have fingerprints; a
+        RecipeError names all mistakes. Those ``settings`` of the command line are ``model.KEY`` or
+        ``train.KEY`` to a value in TOML, or else as text."""
         from spmrl_bench.experiments.model_settings import merge_settings
         from spmrl_bench.parsers.legacy import short
 
@@ -328,18 +321,15 @@ class Recipe(BaseModel):
         )
         files = config.model.files()
         for key in sorted(files.keys() - merged.given["model"]):
-            self._check_file(key, files[key])
+            # A recipe reads no files but those in the working directory.
+            try:
+                check_path(files[key])
+            except ValueError as error:
+                option = f"the command line can name any other: --set model.{key}=PATH"
+                raise RecipeError(f"{self.path}: model.{key}: {error}; {option}") from None
+            require_inside(Path.cwd(), Path(files[key]), RecipeError)
         update = {"overrides": merged.overrides(config), "files": digests(short(files))}
         return config.model_copy(update=update)
-
-    def _check_file(self, key: str, place: str) -> None:
-        """Let a recipe read no files but those in the working directory."""
-        try:
-            check_path(place)
-        except ValueError as error:
-            option = f"the command line can name any other: --set model.{key}=PATH"
-            raise RecipeError(f"{self.path}: model.{key}: {error}; {option}") from None
-        require_inside(Path.cwd(), Path(place), RecipeError)
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""

@@ -42,21 +42,17 @@ class Entry(NamedTuple):
 
     name: str
     allowed: str
-    default: Any
-    """``PydanticUndefined`` if there is none."""
+    default: Any  # PydanticUndefined if there is none
     meaning: str
 
 
 class Setting(NamedTuple):
     """One setting of a run."""
 
-    key: str
-    """``model.NAME``, ``model.TABLE.NAME`` or ``train.NAME``."""
+    key: str  # model.NAME, model.TABLE.NAME or train.NAME
     entry: Entry
-    kinds: tuple[str, ...]
-    """The kinds of parsers that have it."""
-    values: Mapping[Size, Any]
-    """Before a variant or a language changes anything."""
+    kinds: tuple[str, ...]  # of parsers that have it
+    values: Mapping[Size, Any]  # before a variant or a language changes anything
 
     @property
     def short(self) -> list[str]:
@@ -181,11 +177,7 @@ def _of_model(config: type[ParserConfig]) -> Iterator[tuple[str, Entry]]:
 
 def settings_named(names: Sequence[str]) -> list[Setting]:
     """The settings with these keys (``train.averaging``, ``averaging``) or short names (``d_ff``),
-    or whose keys begin so (``train``, ``model.label``).
-
-    Raises:
-        RecipeError: no key is or begins like one of the names.
-    """
+    or whose keys begin so (``train``, ``model.label``); a RecipeError where there are none."""
     known = run_settings()
     chosen: dict[str, Setting] = {}
     for name in names:

@@ -1,10 +1,9 @@
 """What lies in a run's folder, and that one process at a time works there.
 
-A run lives in a folder of its own, ``RUNS/treebank/size-variant-seedN/``, in whose name the
-settings that were changed of the recipe stand before the seed: all settings (``run.json``), the
-event log, the last checkpoint and the best parser, and what ended it if that was an error
-(``failed.json``). Training with other settings, or by two processes, would mix two runs. So the
-settings are compared, and whoever works there has a lock beside the folder, ``.NAME.lock``.
+``RUNS/treebank/size-variant-seedN/`` has all settings of a run (``run.json``), the event log, the
+last checkpoint and the best parser, and what ended it if that was an error (``failed.json``).
+Training with other settings, or by two processes, would mix two runs. So the settings are compared,
+and whoever works there has a lock beside the folder, ``.NAME.lock``.
 """
 
 from __future__ import annotations
@@ -201,11 +200,8 @@ def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = 
 
 
 def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:
-    """The state in which training has ended; None where it has not.
-
-    A run that ran out of time has not ended where the settings with which it would go on give it
-    more.
-    """
+    """The state in which training has ended; None where it has not, or where it ran out of time and
+    the settings with which it would go on give it more."""
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
         return None

@@ -57,12 +57,9 @@ class Scoring(NamedTuple):
 
 
 class AnyRun(Protocol):
-    """A run of ours or of a parser of somebody else, frozen so that any process may have it.
-
-    ``cost`` compares how long trainings take; where one ``is_small``, a second thread gains it
-    little. The ``group`` is the same of all that it competes with for the test split, and the
-    ``variant`` of runs that differ in their seeds only.
-    """
+    """A run of ours or of a parser of somebody else, frozen so that any process may have it. The
+    ``group`` is the same of all that it competes with for the test split, and the ``variant`` of
+    runs that differ in their seeds only; ``cost`` compares how long trainings take."""
 
     @property
     def title(self) -> str: ...
@@ -128,19 +125,12 @@ def evaluate_all(
     save_parses: bool = False,
 ) -> tuple[list[Record], list[SpmrlError]]:
     """Score trained runs on dev and those of the best variants on test; ties go to the first.
+    Return their records, in their order, and what kept others from having one.
 
-    A run that was scored before with the same weights, trees and parameters is not scored again,
-    unless another variant than then is selected, or its record or the parses to be kept are gone.
-
-    Args:
-        known: records of the results folder, to which others are added.
-        ensemble: also score the runs of each best variant as one parser, after them.
-        jobs: runs scored at once on this machine, each with its share of the threads.
-        save_parses: keep what is scored and the gold trees.
-
-    Returns:
-        The records in the order of the runs, and what kept other runs from having one. Where a run
-        is not trained to its end, none that it competes with is scored.
+    What was scored before with the same weights, trees and parameters is not scored again, unless
+    another variant than then is selected, or its record or the parses to be kept are gone. Where a
+    run is not trained to its end, none that it competes with is scored. An ``ensemble`` is of the
+    runs of each best variant, scored as one parser after them.
     """
     results_dir = known.results_dir
     if on.is_local:

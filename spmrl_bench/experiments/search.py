@@ -1,9 +1,8 @@
 """Search for settings: trials with values that are drawn, until there are as many as wanted.
 
 A search is a folder beside the runs of its treebank: ``search.json``, and a run folder for each
-trial, so that nothing takes a trial for a run that was trained for its own sake. The file is the
-one store: Optuna draws from a study in memory that is made of it, with a seed of its own for each
-draw, so a search that was interrupted goes on with the trials that it would have had anyway.
+trial. The file is the one store: Optuna draws from a study in memory that is made of it, with a
+seed for each draw, so a search that was interrupted goes on with the trials that it would have had.
 """
 
 from __future__ import annotations
@@ -193,11 +192,8 @@ def plan_search(
     **chosen: Any,
 ) -> SearchPlan:
     """Try the recipe on both ends of every range, a number between them, and every choice, so that
-    nothing is refused after hours.
-
-    ``chosen`` are treebank, track and size of :func:`~spmrl_bench.experiments.plan.make_runs`,
-    whose errors are raised; the variant may be left out where the recipe has one only.
-    """
+    nothing is refused after hours. Options ``chosen`` besides, and errors, are those of
+    :func:`~spmrl_bench.experiments.plan.make_runs`."""
     fixed, space = read_space(settings)
     first = {key: probes(searched)[0] for key, searched in space.items()}
     given = {**fixed, **{key: str(value) for key, value in first.items()}}
@@ -234,11 +230,8 @@ def run_search(
 ) -> Search:
     """Search until there are so many trials, those of earlier calls included; those that have begun
     and not ended go on first. With one of ``jobs`` at a time, the same search has the same trials.
-
-    A SpmrlError says that the folder holds another search or cannot be written, another process
-    searches there, or a trial cannot go on for no fault of its own, such as a full disk. On Ctrl-C
-    and SIGTERM every trial has saved where it is.
-    """
+    A SpmrlError says that the folder is of another search or process, or that a trial cannot go on
+    for no fault of its own. On Ctrl-C and SIGTERM every trial has saved where it is."""
     if on.is_local:
         choose_device(device)
     folder = work.folder(runs_dir if on.is_local else runs_dir.absolute())

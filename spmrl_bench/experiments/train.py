@@ -59,21 +59,15 @@ def train_all(
 ) -> None:
     """Train all runs that are not finished; one that is named twice is one run.
 
-    Args:
-        jobs: how many train at once on this machine, each with its share of the threads; never
-            more than runs, finished ones included, so that a run which continues has as many
-            threads as before. 1 trains in this process; by default :func:`usual_jobs`.
-        fresh: delete what the folders hold first.
-
-    Raises:
-        SpmrlError: before anything is trained: a folder holds a run with other settings, is to be
-            emptied and another process's, or the device is not there. After all else is trained:
-            a run failed, or what its folder holds cannot be read.
-        Interrupted: Ctrl-C or SIGTERM; every run has saved where it is.
+    So many ``jobs`` train at once on this machine, by default :func:`usual_jobs`, 1 in this
+    process; ``fresh`` deletes what the folders hold first. A SpmrlError says before anything is
+    trained that a folder has another run or owner, and after all else what failed. On Ctrl-C and
+    SIGTERM, which raise Interrupted, every run has saved where it is.
     """
     runs = list({run.folder: run for run in reversed(shared(runs, on))}.values())[::-1]
     at_once = 1
     if on.is_local:
+        # Finished runs count: one that continues has as many threads as before.
         at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
     log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
     if fresh:
@@ -163,7 +157,6 @@ def train_run(
 ) -> None:
     """Train a run, or continue what its folder has; an error is noted there.
 
-    The note on its treebank is said with the numbers of sentences, by default on standard error;
     ``prune`` may end it at a dev evaluation. Before all input has been read, nothing of the folder
     is changed. Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
     """
@@ -222,9 +215,7 @@ def train_run(
 
 def chosen_sentences(run: Run, sentences: int) -> list[int]:
     """The numbers, from 0, of the sentences to be trained on, of so many, in their order."""
-    wanted = run.config.train.sentences
-    if wanted is None:
-        wanted = sentences
+    wanted = run.config.train.sentences or sentences
     if wanted > sentences:
         raise TrainingError(
             f"train.sentences = {wanted}, but {run.treebank.name} has {sentences:,} to train on"

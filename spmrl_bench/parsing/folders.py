@@ -101,9 +101,8 @@ def parse_folder(
 ) -> str:
     """Parse what is not parsed yet of a folder, and return what was done, in words.
 
-    ``model`` is the folder of a parser; ``form`` is what the files hold, None what their names say.
-    A SpmrlError says that there is nothing to parse, that the folders do not fit each other, or
-    which files cannot be parsed; all others are then.
+    The ``form`` is what the files hold, None what their names say. A SpmrlError says that the
+    folders do not fit each other, or which files cannot be parsed; all others are then.
     """
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
     parser, transforms = identity(model), trained_transforms(model)

@@ -141,11 +141,8 @@ def _fault(path: Path, stored: StoredFile) -> str | None:
 
 def located(model: str | Path) -> Path:
     """The folder of a model: a path as it stands, or ``OWNER/NAME@COMMIT`` of the hub, whose
-    package is downloaded where it is not there yet.
-
-    A PackageError where the revision can change, or the hub has no such package, gives no answer,
-    or gives other files than the package lists.
-    """
+    package is downloaded where it is not there yet. A PackageError where the revision can change,
+    or the hub does not give the package as it was made."""
     path = Path(model)
     on_hub = _ON_HUB.fullmatch(path.as_posix())
     if on_hub is None or last_complete_version(path) is not None:

@@ -1,4 +1,1 @@
-"""Processes: signals, the console, pools of workers, and where units of work are done.
-
-They know nothing of trees, parsers and runs.
-"""
+"""Processes: signals, the console, pools of workers, and where units of work are done."""

@@ -1,12 +1,11 @@
 """Atomic writing of files and folders, and bounded reading of files of others.
 
-A new version is written under a hidden name beside the old one, forced to disk, and renamed. A file
-takes the place of another in one step. A folder does not: the old one is moved aside first, so
-whoever reads looks there too (:func:`last_complete_version`).
+A new version is written under a hidden name beside the old one, forced to disk, and renamed. An old
+folder is moved aside first, so whoever reads looks there too (:func:`last_complete_version`).
 
 Hidden names say which process made them, ``.NAME.MACHINE-PID-BIRTH-TOKEN.new`` (``.old`` for what
 was moved aside; earlier versions had ``.NAME.new``), so that what a dead process has left is told
-from the work of a living one. Tests let any call of :mod:`os` fail, or the process die in it.
+from the work of a living one.
 """
 
 from __future__ import annotations
@@ -156,10 +155,8 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_orphans(folder: Path) -> None:
-    """Remove what dead processes were writing in a folder, and put back what they had moved aside.
-
-    It is done by itself when a process first writes there; what cannot be removed stays.
-    """
+    """Remove what dead processes were writing in a folder, and put back what they had moved aside,
+    as is done by itself when a process first writes there; what cannot be removed stays."""
     with suppress(OSError):
         for changed, place, found in _hidden_in(folder):
             if found["machine"] == _machine():
@@ -248,10 +245,8 @@ def last_complete_version(path: Path) -> Path | None:
 
 
 def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
-    """What a function reads from the last whole version of a folder, or ``path`` if there is none.
-
-    Where the folder was replaced meanwhile it is called again: it may have seen both versions.
-    """
+    """What a function reads from the last whole version of a folder, or ``path`` if there is none;
+    it is called again where the folder was replaced meanwhile."""
     while True:
         place, before = _version(path)
         try:
@@ -286,13 +281,11 @@ def open_regular_file(path: Path) -> BufferedReader:
 
 def check_regular(status: os.stat_result, path: Path) -> None:
     """Make sure that a path is that of a regular file; an OSError says what it is instead."""
-    if stat.S_ISREG(status.st_mode):
-        return
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    kinds = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
-    what = kinds.get(stat.S_IFMT(status.st_mode), "a device")
-    raise OSError(0, f"{what}, expected a file", str(path))
+    if not stat.S_ISREG(status.st_mode):
+        what = "a named pipe" if stat.S_ISFIFO(status.st_mode) else "a device"
+        raise OSError(0, f"{what}, expected a file", str(path))
 
 
 def read_regular(path: Path, limit: int = LIMIT) -> bytes:

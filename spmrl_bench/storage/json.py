@@ -28,9 +28,7 @@ _KEY, _LONG = re.compile(rb'"\s*:'), re.compile(rb"\d{19}")
 
 def parse_json(data: bytes, *, wide: bool = False) -> Any:
     """The value of JSON in UTF-8; a ValueError says that it is none, or has what is named above.
-
-    ``wide`` whole numbers, of more than 64 bits, are what other programs may write.
-    """
+    Whole numbers of other programs may be ``wide``, of more than 64 bits."""
     if data.count(b"[") + 4 * data.count(b"{") > CONTAINERS:
         raise ValueError("more lists and objects than any file of the program has")
     data = data.removeprefix(codecs.BOM_UTF8)

@@ -130,14 +130,9 @@ def _read(lock: Path) -> tuple[Owner, float] | None:
     try:
         return Owner.model_validate_json(text), touched / 1e9
     except ValidationError:  # it is not written whole yet, or never; nothing but its age is known
-        values: dict[str, Any] = {
-            "machine": "unknown",
-            "pid": 0,
-            "birth": "",
-            "token": str(touched),
-        }
         since = datetime.datetime.fromtimestamp(touched / 1e9, datetime.UTC)
-        return Owner.model_construct(**values, since=since), touched / 1e9
+        unknown: dict[str, Any] = {"machine": "unknown", "pid": 0, "birth": "", "since": since}
+        return Owner.model_construct(**unknown, token=str(touched)), touched / 1e9
 
 
 def _left_behind(owner: Owner, touched: float, folder: Path) -> bool:

@@ -140,7 +140,6 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     assert record.training.parameters == sum(single.training.parameters for single in members)
     assert "|ensemble:3|" in long_signature(record.dev)
     assert "|seed:3+1+2|" in long_signature(record.dev)
-    assert all("ensemble:" not in long_signature(single.dev) for single in singles)
 
     bank = open_treebank("tiny-open")
     selected = [folder for folder in folders if folder.name.startswith(f"small-{record.variant}-")]
@@ -199,8 +198,7 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
     counts = counts_of(parser, bank, "test")
     assert record.test.counts("brackets").rows.tolist() == counts.rows.tolist()
     for split, result in (("dev", record.dev), ("test", record.test)):
-        for part in ("treebank:tiny-open", f"split:{split}", "variant:charlstm", "prm:spmrl"):
-            assert part in long_signature(result)
+        assert f"|split:{split}|" in long_signature(result)
         assert result.tokens_per_second > 0
     training = record.training
     assert (training.updates, training.epochs) == (progress["steps"], 8) == (8 * 2, 8)

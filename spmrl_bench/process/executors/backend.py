@@ -1,8 +1,4 @@
-"""``--on BACKEND``: which executor does units of work (docs/runs.md).
-
-Settings of SLURM are those of ``[slurm]`` in ``config.toml`` of the user's own folder, which
-``slurm:KEY=VALUE,...`` changes.
-"""
+"""``--on BACKEND``: which executor does units of work (docs/runs.md)."""
 
 from __future__ import annotations
 
@@ -62,10 +58,8 @@ def parse_backend(text: str | None) -> Backend:
 def executor_for(
     backend: Backend, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
 ) -> Executor:
-    """What does units there; a SpmrlError says that it is not to be had.
-
-    One at a time on this machine is done in this process. All machines see the folder ``shared``.
-    """
+    """What does units there, where all machines see the folder ``shared``; a SpmrlError says that
+    it is not to be had."""
     if backend.kind == "dask":
         from spmrl_bench.process.executors.dask import DaskExecutor
 

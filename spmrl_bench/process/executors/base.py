@@ -1,8 +1,7 @@
 """Units of work, executors, which do them somewhere, and the loop that has many of them done.
 
 A unit leaves what it does in files, so that any process that sees the same folders may do it, be
-killed at any moment, and begin it again. An executor says how each has ended; :func:`run_units`
-decides what is done about that, and may be killed at any moment too.
+killed at any moment, and begin it again; so may :func:`run_units`.
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ ADVICE = "give the same command again (without --fresh) to continue from the las
 #: Seconds between two looks whether somebody else's work has ended, and whether a signal has come.
 AGAIN, _GLANCE = 2.0, 0.2
 
-#: How a unit has ended: it is ``done``; it ``failed`` by an error of its own, which it would again;
-#: another process has it in work (``locked``); it was asked to end and left all in order
-#: (``stopped``); or what did it is gone (``lost``).
+#: How a unit has ended: ``done``; ``failed`` by an error of its own, which it would again;
+#: ``locked`` by another process; ``stopped`` when asked to; or ``lost``, as what did it is gone.
 Status = Literal["done", "failed", "locked", "stopped", "lost"]
 Answer: TypeAlias = tuple[Status, Exception | None]
 
@@ -94,24 +92,15 @@ def run_units(
     on_end: Callable[[Outcome], None] = lambda _: None,
     advice: str = ADVICE,
 ) -> list[Outcome]:
-    """Have all units done, the longest first; returns those that failed.
+    """Have all units done, the longest first, and close the executor; returns those that failed.
 
     One that is lost is started again and goes on from what it has saved; one that another process
-    has in work is tried again until that has ended; one that fails by itself stops no other.
+    has in work is tried again until that has ended; one that fails by itself stops no other. When
+    all have begun and there is room, or nothing is left in work, ``next_unit`` is asked for one
+    more. A SpmrlError says that the executor cannot do anything more.
 
-    Args:
-        units: of which no two have the same folder.
-        executor: is closed at the end.
-        log: shows a line.
-        next_unit: asked for another unit when all of these have begun and there is room, or nothing
-            is left in work; None while there is none.
-        on_end: told of each unit that is done or has failed.
-        advice: what can be done about a unit that was lost too often.
-
-    Raises:
-        Interrupted: Ctrl-C or SIGTERM, after every unit has saved where it is.
-        KeyboardInterrupt: Ctrl-C again; every unit continues from its last checkpoint.
-        SpmrlError: the executor cannot do anything more.
+    Ctrl-C and SIGTERM raise Interrupted after every unit has saved where it is; Ctrl-C again raises
+    KeyboardInterrupt at once.
     """
     waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
     later: deque[tuple[float, Unit]] = deque()  # in the order of their times

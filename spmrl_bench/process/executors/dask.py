@@ -1,12 +1,9 @@
 """Units on the workers of a Dask cluster.
 
-A worker has one unit at a time, which it does in a process of its own, with as many threads as the
-worker was started with. So a unit is asked to save and end as anywhere else, its memory goes with
-it, and it ends when its worker is gone. CUDA_VISIBLE_DEVICES says which graphics card is whose.
-
-The workers see the same folders as the driver. A file of the driver's, the sign, tells a worker
-that sees others, which gets no work, and a unit that has failed by itself from one whose worker has
-lost the folder.
+A worker does one unit at a time, in a process of its own with the threads of the worker: so it is
+asked to save and end as anywhere else, and ends when its worker is gone. A file of the driver's,
+the sign, tells a worker that sees other folders, which gets no work, and a unit that has failed by
+itself from one whose worker has lost the folder.
 """
 
 from __future__ import annotations
@@ -42,18 +39,10 @@ class DaskExecutor:
     preemptible = False
 
     def __init__(
-        self,
-        address: str,
-        shared: Path,
-        *,
-        device: str = "auto",
-        log: Callable[[str], object] = str,
+        self, address: str, shared: Path, *, device: str, log: Callable[[str], object] = str
     ) -> None:
-        """Connect to a cluster; a SpmrlError says that there is none, or no library for it.
-
-        ``address`` is that of its scheduler, such as ``tcp://host:8786``; ``shared``, a folder that
-        all workers should see, is made if it is not there.
-        """
+        """Connect to a scheduler, such as ``tcp://host:8786``; a SpmrlError says that there is no
+        such one, or no library for it. All workers should see the folder ``shared``."""
         try:
             import distributed
         except ImportError:

@@ -1,8 +1,8 @@
 """Units as jobs of SLURM, by way of submitit.
 
 Units that are handed over together are one job array. How one has ended is its result, a file;
-where there is none, ``squeue`` says what became of its job (many clusters keep no accounts for
-``sacct``). Jobs of a driver that was killed go on: the same command finds their runs locked.
+where there is none, ``squeue`` says what became of its job (many clusters have no ``sacct``). Jobs
+of a driver that was killed go on: the same command finds their runs locked.
 """
 
 from __future__ import annotations
@@ -105,10 +105,8 @@ class SlurmExecutor:
     interval, grace = 5.0, 60.0
 
     def __init__(self, settings: SlurmSettings, folder: Path, device: str = "auto") -> None:
-        """Raise a SpmrlError if submitit or SLURM is not there.
-
-        All nodes see the ``folder``, for files of jobs, under the same name.
-        """
+        """Raise a SpmrlError if submitit or SLURM is not there. All nodes see the ``folder``, for
+        files of jobs, under the same name."""
         try:
             import submitit
         except ImportError:
@@ -197,10 +195,7 @@ class SlurmExecutor:
         return "stopped" if made_room else "lost", TrainingError(problem)
 
     def _states(self, now: float) -> dict[str, str] | None:
-        """The states of all jobs of this user, those of the last minutes too; None is no answer.
-
-        No answer for long is a SpmrlError.
-        """
+        """The states of all jobs of this user; None is no answer, which for long is an error."""
         which = ("--noheader", "--array", "--states=all", f"--user={os.getuid()}")
         answer, problem = _output("squeue", *which, "--format=%i|%T")
         if not problem:
@@ -270,13 +265,10 @@ def _output(*command: str) -> tuple[str, str]:
 
 
 def _answer_of(job: Job) -> Answer:
-    """How the unit of a job has ended, as its result says.
-
-    A pickle can do anything when it is read: only one of this user is.
-    """
     path = job.paths.result_pickle
     try:
         with path.open("rb") as file:
+            # A pickle can do anything when it is read.
             if os.fstat(file.fileno()).st_uid != os.getuid():
                 raise PermissionError("it belongs to somebody else")
             outcome, answer = pickle.load(file)
@@ -311,14 +303,11 @@ def _remove_files(job: Job) -> None:
 
 
 def do_unit(pickled: bytes, device: str, threads: int) -> Answer:
-    """Do a unit; how it ended is the result of the job. A defect is raised: submitit notes it.
-
-    submitit's handlers ignore SIGTERM and have the job queued again when its time is almost over.
-    Both are to mean the same as on one's own machine: finish the batch, save, end. So handlers are
-    replaced before the unit is read, whose modules are many.
-    """
+    """Do a unit; how it ended is the result of the job. A defect is raised: submitit notes it."""
     from submitit import JobEnvironment
 
+    # submitit's handlers ignore SIGTERM and have the job queued again when its time is almost over.
+    # Both are to mean the same as elsewhere: finish the batch, save, end.
     environment = JobEnvironment()
     almost_over = signal.Signals[f"SIG{environment.USR_SIG}"]
     signal.signal(signal.SIGTERM, interrupt)

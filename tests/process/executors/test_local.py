@@ -77,7 +77,6 @@ class Played:
         ("cuda", 3, ["cuda:0", "cuda:1", "cuda:2", "cuda:1"]),
         ("auto", 1, ["auto"] * 4),
         ("cuda:1", 2, ["cuda:1"] * 4),
-        ("cpu", 2, ["cpu"] * 4),
     ],
 )
 def test_cards_take_turns_and_one_that_is_free_again_gets_the_next_unit(
