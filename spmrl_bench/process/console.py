@@ -47,7 +47,7 @@ class _Stream(io.FileIO):
 
 @contextmanager
 def standard_streams(status: int) -> Iterator[None]:
-    """Have the three streams in UTF-8; where results cannot be written, end with the exit status."""
+    """Have the three streams in UTF-8; end with the status where results cannot be written."""
     # A closed stream becomes one that fails as it would; no file may get its number.
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115
