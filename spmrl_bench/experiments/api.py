@@ -25,8 +25,8 @@ def train(
     runs: str | Path = "runs",
     **options: Any,
 ) -> list[Run]:
-    """Train the variants of a recipe, as ``spmrl-bench train`` does, and return their runs, each of
-    which has its ``folder``, which :func:`spmrl_bench.load` takes. The options are those of
+    """Train what is not finished of the variants of a recipe, as ``spmrl-bench train`` does; return
+    all runs, of which :func:`spmrl_bench.load` takes the ``folder``. The options are those of
     :func:`~spmrl_bench.experiments.plan.make_runs`: ``treebank``, ``variants``, ``seeds``,
     ``settings`` and others. A SpmrlError says what is wrong with them, or which run failed."""
     made = make_runs(lang, runs_dir=Path(runs), **options)
