@@ -37,10 +37,10 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
     said = "found by a search of 2 trials, N min"
     assert f"| {said} |" in text
     assert f"| {said} |" in untimed(run("results", "table").stdout)
+    assert f'"{said}"' in untimed(Path("results/table.csv").read_text(encoding="utf-8"))
     assert run("results", "site").exit_code == 0
     pages = [path.read_text(encoding="utf-8") for path in Path("results/site").rglob("*.html")]
-    assert sum("Trials of a search by tpe, pruner median, seed 1" in page for page in pages) == 1
-    assert f'"{said}"' in untimed(Path("results/table.csv").read_text(encoding="utf-8"))
+    assert sum(said in untimed(page) for page in pages) >= 2
 
     def with_layers(number: int) -> tuple[str, ...]:
         return recipe, "--variant", "charlstm", "--set", f"model.layers={number}"
