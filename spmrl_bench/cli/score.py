@@ -7,11 +7,13 @@ import string
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import Encoding
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -36,87 +38,49 @@ class _Part(NamedTuple):
 
 @app.command()
 def score(
-    gold: Annotated[Path, typer.Argument(help="Gold trees: brackets, CoNLL-U or CoNLL-X.")],
-    test: Annotated[Path, typer.Argument(help="Parses of the same sentences.")],
-    prm: Annotated[
-        str,
-        typer.Option(
-            help="Brackets: parameter set (COLLINS, new, nk, spmrl, spmrl_hebrew), or an evalb "
-            "parameter file."
-        ),
-    ] = "spmrl",
-    program: Annotated[
-        str | None,
-        typer.Option(
-            help="Brackets: EVALB or EVALB_SPMRL, whose conventions a parameter file follows that "
-            "does not say so itself.",
-            show_default="EVALB",
-        ),
-    ] = None,
-    missing_parse: Annotated[
-        Literal["skip", "count"],
-        typer.Option(
-            help="Brackets: leave a sentence without parse out (skip), or count its gold brackets "
-            "as missed (count, the option -X of EVALB_SPMRL)."
-        ),
-    ] = "skip",
-    punctuation: Annotated[
-        Literal["by-tag", "by-gold", "none", "ptb-ctb", "unicode"] | None,
-        typer.Option(
-            help="Brackets: remove punctuation by the tags of each side as EVALB does (by-tag), or "
-            "at gold's positions (by-gold, the default where a file has no tags). CoNLL: score "
-            "every word (none, the default), or not those with the gold tag . , : `` '' PU "
-            "(ptb-ctb) or of Unicode punctuation (unicode).",
-            show_default=False,
-        ),
-    ] = None,
-    tags: Annotated[
-        Literal["xpos", "upos"], typer.Option(help="CoNLL: the column of tags for ptb-ctb.")
-    ] = "xpos",
-    relations: Annotated[
-        Literal["whole", "universal", "none"],
-        typer.Option(
-            help="CoNLL: relations as they are, without subtypes (nsubj:pass is nsubj), or none."
-        ),
-    ] = "whole",
-    roots: Annotated[
-        Literal["one", "several"], typer.Option(help="CoNLL: roots that a sentence may have.")
-    ] = "one",
-    by: Annotated[
-        Literal["length", "label", "span"] | None,
-        typer.Option(
-            help="Brackets: break the score down by length of the sentence, label, or length of "
-            "the span; also says what it is without labels."
-        ),
-    ] = None,
-    intervals: Annotated[
-        bool,
-        typer.Option("--intervals", help="Add 95 % confidence intervals (bootstrap, sentences)."),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail if any sentence cannot be scored.")
-    ] = False,
-    allow_skipped: Annotated[
-        bool,
-        typer.Option(
-            "--allow-skipped",
-            help="Accept a score without more than a twentieth of the sentences; with --official "
-            "without any.",
-        ),
-    ] = False,
-    official: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Brackets: let this EVALB or EVALB_SPMRL binary score the files too, and print "
-            "nothing unless it prints the same counts, byte for byte.",
-        ),
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Of both files.")] = "utf-8",
-    form: Annotated[
-        Literal["table", "json", "evalb"],
-        typer.Option("--format", help="evalb is what the C programs print, byte for byte."),
-    ] = "table",
+    gold: Path = Argument(..., help="Gold trees: brackets, CoNLL-U or CoNLL-X."),
+    test: Path = Argument(..., help="Parses of the same sentences."),
+    prm: str = Option(
+        "spmrl",
+        help="Brackets: COLLINS, new, nk, spmrl, spmrl_hebrew, or a parameter file of evalb.",
+    ),
+    program: str | None = Option(
+        None, help="Brackets: whose conventions the file follows. Default: EVALB, or what it says."
+    ),
+    missing_parse: Literal["skip", "count"] = Option(
+        "skip", help="Brackets: leave a sentence without parse out, or count its gold as missed."
+    ),
+    punctuation: Literal["by-tag", "by-gold", "none", "ptb-ctb", "unicode"] | None = Option(
+        None,
+        help="Brackets: removed by the tags of each side as EVALB does (by-tag), or at gold's "
+        "positions (by-gold, the default where a file has no tags). CoNLL: scored (none, the "
+        "default), or not with the gold tag . , : `` '' PU (ptb-ctb) or of Unicode's (unicode).",
+    ),
+    tags: Literal["xpos", "upos"] = Option("xpos", help="CoNLL: the column for ptb-ctb."),
+    relations: Literal["whole", "universal", "none"] = Option(
+        "whole", help="CoNLL: as they are, without subtypes (nsubj:pass is nsubj), or none."
+    ),
+    roots: Literal["one", "several"] = Option("one", help="CoNLL: roots that a sentence may have."),
+    by: Literal["length", "label", "span"] | None = Option(
+        None, help="Brackets: break down by length of the sentence, label, or length of the span."
+    ),
+    intervals: bool = Option(False, "--intervals", help="Add 95 % intervals (bootstrap)."),
+    strict: bool = Option(False, "--strict", help="Fail if any sentence cannot be scored."),
+    allow_skipped: bool = Option(
+        False,
+        "--allow-skipped",
+        help="Accept a score without more than a twentieth of the sentences; with --official "
+        "without any.",
+    ),
+    official: Path | None = Option(
+        None,
+        metavar="PATH",
+        help="Brackets: print nothing unless this EVALB or EVALB_SPMRL binary counts the same.",
+    ),
+    encoding: Encoding = "utf-8",
+    form: Literal["table", "json", "evalb"] = Option(
+        "table", "--format", help="evalb is what the C programs print, byte for byte."
+    ),
 ) -> None:
     """Score a file of parses against gold trees.
 
@@ -127,8 +91,6 @@ def score(
     Examples:
 
         spmrl-bench score gold.mrg parses.mrg
-
-        spmrl-bench score gold.mrg parses.mrg --prm COLLINS --strict --format json
 
         spmrl-bench score gold.mrg parses.mrg --by label --intervals
 
@@ -155,13 +117,7 @@ def score(
         score_files,
         score_trees,
     )
-    from spmrl_bench.scoring.bracket_metric import (
-        BRACKETS,
-        BracketRules,
-        left_out_text,
-        require_all,
-        require_most,
-    )
+    from spmrl_bench.scoring import bracket_metric as brackets
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.official import check_against_program
     from spmrl_bench.scoring.signature import sign
@@ -192,9 +148,9 @@ def score(
         )
         policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
         counts = score_trees(*sides(), parameters, policy)
-    rules = BracketRules(parameters, policy)
+    rules = brackets.BracketRules(parameters, policy)
     if strict:
-        require_all(counts)
+        brackets.require_all(counts)
     also = {}
     if official is not None:
         also["scorer"] = scorer = check_against_program(
@@ -207,13 +163,13 @@ def score(
         typer.echo(f"sentence {sentence}: {difference}", err=True)
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
-        signature = sign(BRACKETS, counts, rules, **also)
-        typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
+        signature = sign(brackets.BRACKETS, counts, rules, **also)
+        typer.echo(f"{brackets.left_out_text(counts)}{signature.long()}", err=True)
     else:
         parts = None if by is None else _parts(by, sides(), counts, rules)
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
     if not allow_skipped:
-        require_most(counts)
+        brackets.require_most(counts)
 
 
 def is_conll(path: Path, encoding: str = "utf-8") -> bool:

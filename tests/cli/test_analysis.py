@@ -112,8 +112,6 @@ def test_suspects_by_variation_in_all_forms(laboratory: Laboratory, opened: set[
     works(*own, "--of", "tags", "--split", "dev")
     assert opened == {"train", "dev"}
     refuses({
-        (*own, "--context", "x"): "--context: unknown",
-        (*own, "--of", "nouns"): "--of: unknown",
         (*own, "--of", "tags", "--context", "only-tags"): "--of tags --context only-tags",
         (*own, "--of", "dependencies"): "--of dependencies: the treebank has constituents only",
     })  # fmt: skip
@@ -166,14 +164,13 @@ def test_what_heads_refuses() -> None:
     save("heads")
     Path("a.txt").write_text("a dog\n", encoding="utf-8")
     refuses({
-        (*HEADS, "--measure", "norms"): "--measure: unknown",
         (*HEADS, "--category", "VPP"): "unknown category 'VPP'. Did you mean VP",
         (*HEADS, "--output", "map.gif"): "map.gif",
-        (*HEADS, "some.txt"): "--treebank tiny-mini and the file some.txt",
-        (*HEADS, "--input", "conllu"): "--input conllu: that is of files",
+        (*HEADS, "some.txt"): "FILE: give files, a --treebank or one sentence",
+        (*HEADS, "--input", "conllu"): "--input: of files only",
         HEADS[:4]: "name a treebank",
         (*HEADS[:4], "no.txt"): "no.txt: cannot be read",
-        (*HEADS[:4], "a.txt", "--split", "dev"): "--split dev",
+        (*HEADS[:4], "a.txt", "--split", "dev"): "--split: of which treebank?",
         (*HEADS, "--category", "S", "--output", "s.png"): "no span was predicted",
     })  # fmt: skip
     assert not Path("s.png").exists()
@@ -211,9 +208,9 @@ def test_what_trace_refuses() -> None:
         (*TRACE, "--gold", "(S (N dog)"): "--gold:1:1: sentence 1:",
         (*TRACE, "--gold", GOLD + GOLD): "--gold: found 2 trees",
         (*TRACE, "--gold", GOLD, "--sentence", "a dog"): "--gold: its words are not those",
-        (*TRACE, "--number", "3"): "--number 3: of which treebank?",
+        (*TRACE, "--number", "3"): "--number: of which treebank?",
         (*bank, "--number", "99"): "--number 99: the split has 8 sentences",
-        (*bank, *SENTENCE): "--treebank and --sentence",
+        (*bank, *SENTENCE): "--sentence: not beside --treebank",
     })  # fmt: skip
 
 

@@ -228,7 +228,6 @@ def test_what_add_refuses(own: Path) -> None:
         ("nowhere",): "nowhere: no such folder",
         ("bank/dev.mrg",): "bank/dev.mrg: a file, expected a folder: name bank",
         (".", "--format", "conl"): "unknown format 'conl'. Did you mean conll?",
-        (".", "--on-error", "ignore"): "unknown on-error 'ignore'",
         ("empty",): "found no file of a known format among 0 files",
     }.items():
         assert message in fails(*ADD, *arguments)
