@@ -44,7 +44,7 @@ def listing() -> None:
         rows.append((
             status.manifest.name,
             status.manifest.track,
-            " / ".join(f"{count:,}" if count else "?" for count in counts),
+            " / ".join(f"{count[0]:,}" if count else "?" for count in counts),
             ", ".join(status.layers),
             "present" if status.present else "absent",
             status.where,

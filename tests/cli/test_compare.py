@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 from collections.abc import Sequence
@@ -83,12 +82,6 @@ def test_scores_intervals_and_both_p(names: list[str]) -> None:
         f"equal on {SENTENCES - better - worse} (by F1)."
     ) in lines
     assert "Randomisation: 499 random swaps; bootstrap: 499 draws; seed 0. Inter" in printed
-    signatures = [line for line in lines if line.startswith(("A: scorer:", "B: scorer:"))]
-    assert [line[-len("|seed:3|version:0.1.0") :][:7] for line in signatures] == [
-        "|seed:3", "|seed:1"
-    ]  # fmt: skip
-    for note in ("LEFT OUT", "Fewer than", "Over seeds"):
-        assert note not in printed
 
 
 def test_json_and_the_split_that_both_have(names: list[str]) -> None:
@@ -100,9 +93,6 @@ def test_json_and_the_split_that_both_have(names: list[str]) -> None:
     assert (first["split"], first["sentences"], first["skipped"]) == ("test", 60, 0)
     assert (first["seed"], first["trials"], first["level"]) == (4, 300, 95.0)
     assert list(first["figures"]) == ["f1", "recall", "precision"]
-    f1 = first["figures"]["f1"]
-    assert 0.05 < f1["p_randomisation"] <= 1
-    assert f1["interval"]["low"] < f1["difference"]
     assert report("--seed", "4") == first != report("--seed", "5")
 
 
@@ -126,19 +116,6 @@ def test_the_metric_that_is_asked_for_and_what_is_left_out(tmp_path: Path) -> No
     assert "Fewer than 100 sentences: intervals and p bootstrap are rough." in printed
     said = refused("compare", *paths, "--metric", "attachmnt")
     assert "unknown metric 'attachmnt'. Did you mean attachment?" in said
-
-
-def test_compare_takes_run_folders(names: list[str]) -> None:
-    folder = Path("runs/german-mini/small-charlstm-seed4")
-    (folder / "best").mkdir(parents=True)
-    (folder / "best" / "weights.safetensors").write_bytes(b"weights")
-    made = record(0.15, seed=4).model_copy(
-        update={"weights": hashlib.sha256(b"weights").hexdigest()}
-    )
-    write_record(made, Path("results/runs"))
-    result = works("compare", folder, f"results/runs/{names[0]}.json", "--trials", "99")
-    assert "|seed:4|" in result.stdout
-    assert "no weights" in refused("compare", "results", names[0])
 
 
 def test_compare_takes_all_seeds_of_variants(

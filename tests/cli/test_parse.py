@@ -18,7 +18,7 @@ from typer.testing import Result
 
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.parsing.models import load_parser
-from tests.builders import MAIN, cli, cli_process, environment, tiny
+from tests.builders import MAIN, cli, environment, tiny
 from tests.conftest import PATIENCE
 
 LIMIT = 8
@@ -199,14 +199,3 @@ def test_nothing_survives_the_death_of_the_command(model: str) -> None:
         assert process.stdout.readline().startswith(b"(")
         process.kill()
         process.wait()
-
-
-def test_a_full_disk_is_an_error_not_a_traceback(model: str) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("no /dev/full on this system")
-    command = ("parse", "--model", model, "--device", "cpu")
-    with open("/dev/full", "wb") as full:
-        result = cli_process(*command, input="cats\n", stdout=full)
-    assert result.returncode == 1
-    message = "spmrl-bench: standard output: cannot be written: No space left on device\n"
-    assert result.stderr == message
