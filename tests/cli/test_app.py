@@ -180,17 +180,14 @@ def interrupt(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize(
-    ("command", "function", "said"),
-    [
-        ("train german", "spmrl_bench.experiments.train.train_all",
-         "interrupted; give the same command again (without --fresh) to continue"),
-        ("score a b", "spmrl_bench.scoring.load_prm", "interrupted"),
-    ],
-)  # fmt: skip
 def test_an_interrupt_has_its_own_status_and_says_how_to_continue(
-    command: str, function: str, said: str, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(function, interrupt)
-    result = cli(*command.split())
-    assert (result.exit_code, result.stderr.strip()) == (130, f"spmrl-bench: {said}")
+    monkeypatch.setattr("spmrl_bench.experiments.train.train_all", interrupt)
+    monkeypatch.setattr("spmrl_bench.scoring.load_prm", interrupt)
+    for command, said in {
+        "train german": "interrupted; give the same command again (without --fresh) to continue",
+        "score a b": "interrupted",
+    }.items():
+        result = cli(*command.split())
+        assert (result.exit_code, result.stderr.strip()) == (130, f"spmrl-bench: {said}")

@@ -109,17 +109,15 @@ def test_problems_are_listed(laboratory: Laboratory) -> None:
     assert "unknown treebank 'tiny-opem'. Did you mean tiny-open " in fails(*CHECK, "tiny-opem")
 
 
-def test_recipes_without_room_are_found_before_any_training(own: Path) -> None:
+def test_recipes_without_room_and_another_release(own: Path) -> None:
     works(*WRITTEN)
     recipe = HOME / "recipes" / "elvish.toml"
-    recipe.write_text(recipe.read_text() + "[model]\nmax_positions = 12\n")
+    text = recipe.read_text()
+    recipe.write_text(text + "[model]\nmax_positions = 12\n")
     said = fails(*CHECK, "elvish-bank")
     assert "recipe elvish, variant" in said
     assert "sentence 1 of train has 14 words, for which model.max_positions must be 16" in said
-
-
-def test_another_release_has_a_manifest_of_its_own(own: Path) -> None:
-    works(*WRITTEN)
+    recipe.write_text(text)
     path = HOME / "treebanks" / "elvish-bank.toml"
     path.write_text(re.sub("sentences = 8\ntokens = 67", "sentences = 9", path.read_text()))
     (HOME / "treebanks" / "checksums" / "elvish-bank.sha256").unlink()
@@ -127,7 +125,6 @@ def test_another_release_has_a_manifest_of_its_own(own: Path) -> None:
     assert "dev: expected 9 sentences, found 8" in said
     lines = said.partition("says so:\n")[2].splitlines()
     text = "\n".join(line.strip() for line in lines if " = " in line)
-    assert "splits.dev.sentences = 8" in text
     (HOME / "treebanks" / "elvish-bank-own.toml").write_text(text)
     works(*CHECK, "elvish-bank-own")
 
