@@ -197,10 +197,10 @@ def _chosen(
     given = parse_settings(settings, minutes)
     one_language = {"treebank": treebank, "track": track, **options}
     ours = not system or "all" in system
-    if not system and lang is None:
-        return plan_track(str(track), languages=names, variants=variants, settings=given, **options)
     if not system:
-        return make_runs(lang, variants=variants, settings=given, **one_language), {}
+        if lang is not None:
+            return make_runs(lang, variants=variants, settings=given, **one_language), {}
+        return plan_track(str(track), languages=names, variants=variants, settings=given, **options)
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.install import is_installed, version_of
     from spmrl_bench.systems.run import system_runs
