@@ -40,7 +40,7 @@ On = Annotated[
 Device = Annotated[str, Option(help="'auto' (CUDA when present), 'cpu', 'cuda', 'cuda:1'.")]
 Settings = Annotated[
     list[str] | None,
-    Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe; may be repeated."),
+    Option("--set", metavar="KEY=VALUE", help="Change one setting of the recipe; may be repeated."),
 ]
 Minutes = Annotated[
     float | None,
