@@ -16,7 +16,6 @@
 #   make gold=gold.mrg test=parses.mrg score    score a file of parses
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 #   make test order=7                           tests in a random order, that of the seed 7
-#   make coverage                               branches that the tests reach, by room
 #   make size                                   lines of each room, and whether they are within the limit
 #   make same BASE=COMMIT                       models, records and trainings of another version, as they were
 #   make minigen                                tests of the generator of the mini treebanks
@@ -59,7 +58,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval study search table site parse score recipes treebanks check add test coverage lint size same campaign bench minigen docs
+.PHONY: help install train eval study search table site parse score recipes treebanks check add test lint size same campaign bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -122,10 +121,6 @@ add: $(CORE)
 # A process for each core, each with one thread: threads of several processes wait for each other.
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(order),-p randomly --randomly-seed=$(order))
-
-coverage: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --cov=spmrl_bench --cov-branch --cov-report=json:$(VENV)/coverage.json
-	$(BIN)/python tools/coverage.py $(VENV)/coverage.json
 
 lint: install
 	$(BIN)/ruff check .

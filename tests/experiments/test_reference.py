@@ -99,7 +99,7 @@ def test_settings_are_found_by_key_name_and_beginning() -> None:
 
 def test_the_command_tells_values_and_meaning() -> None:
     assert (
-        cli("settings", "d_label_hidden").stdout
+        cli("recipes", "show", "d_label_hidden").stdout
         == """\
 model.scorer.d_hidden
     short: model.d_label_hidden
@@ -109,8 +109,8 @@ model.scorer.d_hidden
     Width of the hidden layer.
 """
     )
-    listed = cli("settings").stdout.splitlines()
+    listed = cli("recipes", "show").stdout.splitlines()
     assert len(listed) == len(run_settings()) + 2
     assert any(re.match(r"model\.attention\.heads +8 +4 +chart, ", line) for line in listed)
-    refused = cli("settings", "zzz")
+    refused = cli("recipes", "show", "zzz")
     assert (refused.exit_code, refused.stdout) == (1, "")
