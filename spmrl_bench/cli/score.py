@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 from typer import Argument, Option
@@ -26,14 +26,6 @@ if TYPE_CHECKING:
     Sides = Callable[[], tuple[list[Tree], list[Tree]]]
 
 _SNIFFED = 65536  # bytes in which a file shows what it holds
-
-
-class _Part(NamedTuple):
-    """What a report says beside its figures."""
-
-    key: str  # in JSON
-    value: object
-    text: str
 
 
 @app.command()
@@ -140,9 +132,14 @@ def score(
     counts = score_files(gold, test, parameters, policy, encoding=encoding)
     sides = cache(partial(read_sides, gold, test, encoding=encoding))
     ours = official is None and form != "evalb"  # the C programs know tags only
-    if counts.skipped and punctuation is None and ours and (side := _untagged(sides())):
+    untagged = []
+    if counts.skipped and punctuation is None and ours:
+        for name, trees in zip(("gold", "the file of parses"), sides(), strict=True):
+            if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
+                untagged.append(name)
+    if untagged:
         typer.echo(
-            f"{side} has no tags ({NO_TAG}): punctuation is removed where gold has it "
+            f"{untagged[0]} has no tags ({NO_TAG}): punctuation is removed where gold has it "
             "(--punctuation by-gold)",
             err=True,
         )
@@ -182,16 +179,6 @@ def is_conll(path: Path, encoding: str = "utf-8") -> bool:
     return start.lstrip("\ufeff" + string.whitespace)[:1] in tuple("#0123456789")
 
 
-def _untagged(sides: tuple[list[Tree], list[Tree]]) -> str:
-    """The side of a corpus whose words have no tags, for people; empty if both have."""
-    from spmrl_bench.trees.tree import NO_TAG
-
-    for name, trees in zip(("gold", "the file of parses"), sides, strict=True):
-        if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
-            return name
-    return ""
-
-
 def _differences(
     counts: BracketCounts, rules: BracketRules, sides: Sides
 ) -> Iterator[tuple[int, str]]:
@@ -210,12 +197,12 @@ def _print(
     counts: Counts,
     rules: object,
     *,
-    parts: _Part | None = None,
+    parts: tuple[str, object, str] | None = None,
     intervals: bool,
     as_json: bool,
     **signed: str,
 ) -> None:
-    """The report of a metric, with what is added to it, and the signature."""
+    """The report of a metric, with what is added (key, value in JSON, text), and the signature."""
     from spmrl_bench.scoring.metric import metric_named
     from spmrl_bench.scoring.signature import sign
 
@@ -232,23 +219,20 @@ def _print(
         typer.echo(f"{scorer.report(counts, rules)}\n{texts}{signature.long()}")
 
 
-def _intervals(metric: Metric[Any, Any], counts: Counts) -> _Part:
+def _intervals(metric: Metric[Any, Any], counts: Counts) -> tuple[str, object, str]:
     from spmrl_bench.scoring.significance import LEVEL, confidence_intervals
 
     ratios = [ratio for ratio in metric.ratios(counts) if ratio.value is not None]
     bounds = confidence_intervals(ratios) if ratios else []
     found = {ratio.name: bound for ratio, bound in zip(ratios, bounds, strict=True)}
     shown = ", ".join(f"{name} {one.low:.2f} to {one.high:.2f}" for name, one in found.items())
-    return _Part(
-        "intervals",
-        {name: [one.low, one.high] for name, one in found.items()},
-        f"{LEVEL:g} % confidence intervals: {shown or 'n/a'}\n\n",
-    )
+    values = {name: [one.low, one.high] for name, one in found.items()}
+    return "intervals", values, f"{LEVEL:g} % confidence intervals: {shown or 'n/a'}\n\n"
 
 
 def _parts(
     how: str, sides: tuple[list[Tree], list[Tree]], counts: BracketCounts, rules: BracketRules
-) -> _Part:
+) -> tuple[str, object, str]:
     from tabulate import tabulate
 
     from spmrl_bench.scoring.bracket_metric import BRACKETS
@@ -259,6 +243,4 @@ def _parts(
     rows = [(part.name, *part.figures().values()) for part in parts]
     headings = (how, *parts[0].figures())
     text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")
-    return _Part(
-        f"by_{how}", [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"
-    )
+    return f"by_{how}", [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"

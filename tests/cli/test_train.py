@@ -69,15 +69,6 @@ def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:
     assert len(read_records(RECORDS)) == 8
 
 
-def test_languages_and_variants_of_a_track_can_be_named(world: Laboratory) -> None:
-    options = ("--languages", "elvish", "--variant", "charlstm", "--set", "train.max_epochs=2")
-    works("train", *TRACK, *options)
-    printed = works("eval", *TRACK, *options).stdout
-    assert "Model size small, max_epochs=2: mini track, generated sentences" in printed
-    assert "dwarvish" not in printed
-    assert len(read_records(RECORDS)) == 1
-
-
 def test_a_run_that_fails_keeps_no_other_language_from_the_table(world: Laboratory) -> None:
     # A training sentence that is too long for the model ends the runs of one language.
     long = "(S (NP (DT the)) " + "(VP (VBZ sees))" * 40 + ")\n"
