@@ -25,7 +25,7 @@ differ in a long context the one is named that shorter contexts speak against.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,6 @@ from spmrl_bench.trees.tree import collapsed_spans
 Annotation = Literal["tags", "constituents", "dependencies"]
 #: What has to be the same: the words, or only the tags of those around, or of all.
 Context = Literal["words", "tags", "only-tags"]
-CONTEXTS: tuple[Context, ...] = get_args(Context)
 
 #: Words of context on either side that are looked at: what is alike in so many is alike.
 WIDEST = 12

@@ -8,19 +8,15 @@ or parse load torch.
 
 from __future__ import annotations
 
-# Importing a module of commands registers them with the application, in this order.
+# Importing a module of commands registers them with the application.
 from spmrl_bench.cli import (  # noqa: F401
-    annotation,
-    attention,
     compare,
-    heads,
-    packages,
+    model,
     parsing,
     recipes,
     results,
     runs,
     score,
-    search,
     study,
     systems,
     train,

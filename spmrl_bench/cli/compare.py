@@ -7,9 +7,10 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out, print_rows
@@ -20,14 +21,7 @@ if TYPE_CHECKING:
     from spmrl_bench.leaderboard.record import Record
     from spmrl_bench.scoring.counts import Counts
     from spmrl_bench.scoring.metric import Metric
-    from spmrl_bench.scoring.significance import Comparison, Interval, Ratio
-
-_WHICH = (
-    "A run folder; a record, or the beginning of its name; a variant or a system as the table "
-    "names it, with all its seeds; or, with --gold, a file of parses."
-)
-First = Annotated[str, typer.Argument(metavar="A", help=_WHICH)]
-Second = Annotated[str, typer.Argument(metavar="B", help="Likewise.")]
+    from spmrl_bench.scoring.significance import Interval, Ratio
 
 FEW = 100  # sentences below which the bootstrap finds too many differences
 
@@ -41,34 +35,23 @@ class _Side(NamedTuple):
 
 @app.command()
 def compare(
-    first: First,
-    second: Second,
-    treebank: Annotated[
-        str | None, typer.Option(help="Of variants and systems; needed where several have them.")
-    ] = None,
-    split: Annotated[
-        str | None,
-        typer.Option(help="dev or test.", show_default="test where both were scored on it"),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(help="By which metric.", show_default="the first that both have"),
-    ] = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="Gold trees of two files of parses.", show_default=False)
-    ] = None,
-    prm: Annotated[str, typer.Option(help="Parameter set for files of brackets.")] = "spmrl",
-    trials: Annotated[
-        int, typer.Option(min=1, help="Random swaps and random draws of sentences.")
-    ] = 10_000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the swaps and draws.")] = 0,
-    form: Annotated[
-        Literal["table", "json"], typer.Option("--format", help="What to print.")
-    ] = "table",
-    latex: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the table as LaTeX.", show_default=False),
-    ] = None,
+    first: str = Argument(
+        ...,
+        metavar="A",
+        help="A run folder; a record, or the beginning of its name; a variant or a system of the "
+        "table, with all its seeds; or, with --gold, a file of parses.",
+    ),
+    second: str = Argument(..., metavar="B", help="Likewise."),
+    treebank: str | None = Option(None, help="Needed where several have the variant or system."),
+    split: Literal["dev", "test"] | None = Option(
+        None, help="Default: test where both were scored on it."
+    ),
+    metric: str | None = Option(None, help="Default: the first that both have."),
+    gold: Path | None = Option(None, help="Gold trees of two files of parses."),
+    prm: str = Option("spmrl", help="Parameter set for files of brackets."),
+    trials: int = Option(10_000, min=1, help="Random swaps and random draws of sentences."),
+    seed: int = Option(0, min=0, help="Seed of the swaps and draws."),
+    form: Literal["table", "json"] = Option("table", "--format", help="What to print."),
     results: ResultsFolder = Path("results"),
     strict: StrictFiles = False,
 ) -> None:
@@ -83,7 +66,7 @@ def compare(
 
         spmrl-bench compare runs/german-mini/small-{charlstm,bilstm}-seed1
 
-        spmrl-bench compare charlstm bilstm --treebank german-mini --latex difference.tex
+        spmrl-bench compare charlstm bilstm --treebank german-mini
 
         spmrl-bench compare a.mrg b.mrg --gold gold.mrg
     """
@@ -115,8 +98,6 @@ def compare(
     compared = significance.compare(*zip(*defined, strict=True), trials=trials, seed=seed)
     over_seeds = _over_seeds(scorer, sides)
     counts = sides[0].counts[0]
-    if latex is not None:
-        _write_latex(latex, compared, scorer, f"A: {first}, B: {second}, {where}")
     if form == "json":
         report = {
             "metric": name,
@@ -133,7 +114,21 @@ def compare(
         }
         typer.echo(json.dumps(report, indent=2))
         return
-    print_rows(_HEADINGS, _rows(compared, scorer))
+    headings = ("", "A", "B", "B - A", "p randomisation", "p bootstrap")
+    print_rows(
+        headings,
+        (
+            (
+                scorer.title(one.name),
+                f"{one.one:.2f} {_shown(one.one_interval)}",
+                f"{one.other:.2f} {_shown(one.other_interval)}",
+                f"{one.difference:+.2f} {_shown(one.interval, '+')}",
+                f"{one.p_randomisation:.4f}",
+                f"{one.p_bootstrap:.4f}",
+            )
+            for one in compared
+        ),
+    )
     best = compared[0]
     equal = len(counts) - best.better - best.worse
     typer.echo(
@@ -181,12 +176,7 @@ def _find(
 
 
 def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, list[_Side]]:
-    from spmrl_bench.scoring import (
-        AttachmentRules,
-        load_prm,
-        score_dependency_files,
-        score_files,
-    )
+    from spmrl_bench.scoring import AttachmentRules, load_prm, score_dependency_files, score_files
     from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.metric import metric_named
     from spmrl_bench.scoring.signature import sign
@@ -195,11 +185,11 @@ def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, lis
     rules: Any = AttachmentRules() if name == "attachment" else BracketRules(load_prm(prm))
     sides = []
     for path in (first, second):
-        counts: Counts = (
-            score_dependency_files(gold, path, rules)
-            if name == "attachment"
-            else score_files(gold, path, *rules)
-        )
+        counts: Counts
+        if name == "attachment":
+            counts = score_dependency_files(gold, path, rules)
+        else:
+            counts = score_files(gold, path, *rules)
         sides.append(_Side([counts], [sign(metric_named(name), counts, rules).long()]))
     if (sides[0].counts[0].scored != sides[1].counts[0].scored).any():
         raise SpmrlError(
@@ -246,31 +236,5 @@ def _over_seeds(scorer: Metric[Any, Any], sides: Sequence[_Side]) -> dict[str, A
     return {"A": texts[0], "B": texts[1], "p": permutation(*values)}
 
 
-_HEADINGS = ("", "A", "B", "B - A", "p randomisation", "p bootstrap")
-
-
-def _rows(compared: Sequence[Comparison], metric: Metric[Any, Any]) -> list[tuple[str, ...]]:
-    return [
-        (
-            metric.title(result.name),
-            f"{result.one:.2f} {_shown(result.one_interval)}",
-            f"{result.other:.2f} {_shown(result.other_interval)}",
-            f"{result.difference:+.2f} {_shown(result.interval, '+')}",
-            f"{result.p_randomisation:.4f}",
-            f"{result.p_bootstrap:.4f}",
-        )
-        for result in compared
-    ]
-
-
 def _shown(interval: Interval, sign: str = "") -> str:
     return f"[{interval.low:{sign}.2f}, {interval.high:{sign}.2f}]"
-
-
-def _write_latex(
-    path: Path, compared: Sequence[Comparison], metric: Metric[Any, Any], title: str
-) -> None:
-    from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_table
-
-    table = Table(title, _HEADINGS, _rows(compared, metric), frozenset(_HEADINGS[1:]))
-    write_table(path, to_latex(Document("", tables=(table,))))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the checks of their values."""
+"""Options that several commands share, and what they do with them."""
 
 from __future__ import annotations
 
@@ -7,110 +7,61 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from spmrl_bench.errors import RecordError, SpmrlError, unknown_name
+from spmrl_bench.errors import RecordError, SpmrlError
 
 Lang = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="LANG", help="A language, as 'spmrl-bench recipes list' lists it, or a recipe file."
-    ),
+    str | None, Argument(metavar="LANG", help="As 'spmrl-bench recipes list' has it, or a file.")
 ]
-TreebankName = Annotated[
-    str | None,
-    typer.Option(help="Treebank to use instead of the first one present in the recipe."),
-]
+TreebankName = Annotated[str | None, Option(help="Default: the first of the recipe's here.")]
 Track = Annotated[
-    str | None,
-    typer.Option(help="Use the recipe's treebank of this track: spmrl, ptb, ctb, open or mini."),
+    str | None, Option(help="The treebank of this track: spmrl, ptb, ctb, open or mini.")
 ]
-Variant = Annotated[
-    list[str] | None,
-    typer.Option(help="Only this variant of the recipe; may be repeated. Default: all."),
+Variants = Annotated[
+    list[str] | None, Option("--variant", help="Of the recipe; may be repeated. Default: all.")
 ]
 Size = Annotated[
-    str | None,
-    typer.Option(help="'published' or 'small'. Default: what the recipe says for the track."),
+    str | None, Option(help="'published' or 'small'. Default: what the recipe has for the track.")
 ]
-Seed = Annotated[
-    int | None, typer.Option(min=0, help="Seed of all random choices.", show_default="1")
-]
-Seeds = Annotated[
-    int | None,
-    typer.Option(min=1, help="So many runs of each variant, with the seeds 1, 2, ..."),
-]
+Seed = Annotated[int | None, Option(min=0, help="Seed of all random choices. Default: 1.")]
+Seeds = Annotated[int | None, Option(min=1, help="Runs of each variant: seeds 1, 2, ...")]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        min=1,
-        help="Runs trained at once, each with its share of the threads, on all graphics cards in "
-        "turn. Default: as many as there are cards, or threads for models of the small size on a "
-        "CPU, else 1.",
-        show_default=False,
-    ),
-]
+    Option(min=1, help="Runs trained at once. Default: one a graphics card, or for small models "
+           "one a thread."),
+]  # fmt: skip
 On = Annotated[
     str | None,
-    typer.Option(
-        "--on",
-        metavar="WHERE",
-        help="Where the runs are done: 'local'; 'dask://HOST:PORT', a cluster whose scheduler is "
-        "there; 'slurm', or 'slurm:KEY=VALUE,...' with settings of its jobs. All but "
-        "the first want the runs in a folder that all machines share.",
-        show_default="local",
-    ),
-]
-Device = Annotated[str, typer.Option(help="'auto' (CUDA when present), 'cpu', 'cuda', 'cuda:1'.")]
+    Option("--on", metavar="WHERE", help="Where the runs are done: 'local', 'dask://HOST:PORT', "
+           "'slurm' or 'slurm:KEY=VALUE,...'. All but the first want a folder of runs that all "
+           "machines share. Default: local."),
+]  # fmt: skip
+Device = Annotated[str, Option(help="'auto' (CUDA when present), 'cpu', 'cuda', 'cuda:1'.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change one setting of the recipe, such as 'train.max_epochs=5'; may be repeated.",
-    ),
+    Option("--set", metavar="KEY=VALUE", help="Change one setting of the recipe; may be repeated."),
 ]
 Minutes = Annotated[
     float | None,
-    typer.Option(
-        min=0,
-        help="End each training, evaluation included, before so many minutes are over; the same "
-        "command with more goes on with it. ('--set train.max_minutes=N'.)",
-        show_default=False,
-    ),
+    Option(min=0, help="End each training before so many minutes are over; more of them go on."),
 ]
-RunsFolder = Annotated[Path, typer.Option("--runs", help="Folder of the training runs.")]
-ResultsFolder = Annotated[
-    Path, typer.Option("--results", help="Folder of the result records (in 'runs/') and tables.")
-]
+RunsFolder = Annotated[Path, Option("--runs", help="Folder of the training runs.")]
+ResultsFolder = Annotated[Path, Option("--results", help="Folder of the records and tables.")]
 SaveParses = Annotated[
-    bool,
-    typer.Option(
-        "--save-parses",
-        help="Keep the scored parses, and the gold trees that they were compared with, in the "
-        "folder 'parses' of the results.",
-    ),
+    bool, Option("--save-parses", help="Keep parses and gold trees in 'parses' of the results.")
 ]
 Model = Annotated[
-    Path,
-    typer.Option(
-        help="A run folder of 'train', the folder of a saved parser or of a package, or on the hub "
-        "'OWNER/NAME@COMMIT'."
-    ),
+    Path, Option(help="A run of 'train', a saved parser, a package, or 'OWNER/NAME@COMMIT'.")
 ]
+Encoding = Annotated[str, Option(help="Text encoding of the files.")]
 StrictFiles = Annotated[
-    bool,
-    typer.Option(
-        "--strict", help="Fail if a file of results or of published figures cannot be read."
-    ),
+    bool, Option("--strict", help="Fail if a file of results or published figures is unreadable.")
 ]
 
 
 def name_left_out(mistakes: Sequence[str], strict: bool) -> None:
-    """Say which files or lines a table goes without, and how many they are.
-
-    Raises:
-        RecordError: the user wants a table of all or none.
-    """
+    """Say which files or lines a table goes without; RecordError if it shall have all."""
     if not mistakes:
         return
     listed = "".join(f"{mistake}\n" for mistake in mistakes)
@@ -142,21 +93,6 @@ def parse_settings(pairs: list[str] | None, minutes: float | None = None) -> dic
 def say_line(text: str) -> None:
     """A line of a log, on standard error."""
     typer.echo(text, err=True)
-
-
-def chosen_seeds(seed: int | None, seeds: int | None) -> list[int]:
-    """The seeds that --seed or --seeds asks for; 1 if neither is given."""
-    if seed is not None and seeds is not None:
-        raise SpmrlError(
-            f"--seed {seed} and --seeds {seeds}: give one of the two; --seeds {seeds} takes the "
-            f"seeds 1 to {seeds}"
-        )
-    return list(range(1, seeds + 1)) if seeds is not None else [1 if seed is None else seed]
-
-
-def check_choice(option: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise SpmrlError(f"--{option}: {unknown_name(option, value, allowed)}")
 
 
 def print_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:

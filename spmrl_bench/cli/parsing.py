@@ -4,81 +4,41 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import Literal
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import Device, Model, check_choice, say_line
+from spmrl_bench.cli.options import Device, Model, say_line
 from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from spmrl_bench.parsing.answers import Output
-    from spmrl_bench.parsing.bulk import Counts, OnLong, ParseOptions
-    from spmrl_bench.parsing.streams import Form
 
 
 @app.command()
 def parse(
     model: Model,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FILE]...",
-            help="What to parse, in this order; '-' is standard input. Default: standard input.",
-            show_default=False,
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Parse a folder: the one that is given, with all that is in it, into this one.",
-            show_default=False,
-        ),
-    ] = None,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--input",
-            help="What is read: 'tokens', 'brackets' (trees) or 'conllu'. Default: 'tokens'; in a "
-            "folder, what the name of each file says.",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            help="What is written: 'brackets', 'conllu' or 'json'. Default: 'brackets'; 'conllu' "
-            "if the parser finds dependencies only."
-        ),
-    ] = None,
-    tags: Annotated[
-        Literal["xpos", "upos"], typer.Option(help="Column of the tags in CoNLL-U.")
-    ] = "xpos",
-    on_long: Annotated[
-        Literal["error", "skip", "flat"],
-        typer.Option(
-            help="A sentence with more words than the parser has positions: stop with an 'error'; "
-            "'skip' it ('(())' in brackets, '_' for its heads in CoNLL-U); or write a 'flat' "
-            "parse, as one bracket over all words. Those not parsed are counted on standard error."
-        ),
-    ] = "error",
-    workers: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Processes that parse, each with its share of the processor's cores."
-        ),
-    ] = 1,
-    on: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="WHERE",
-            help="Where the workers of '--to' are, as of 'train'; the default is this machine.",
-            show_default=False,
-        ),
-    ] = None,
+    files: list[str] | None = Argument(
+        None, metavar="[FILE]...", help="What to parse. '-', the default, is standard input."
+    ),
+    to: Path | None = Option(
+        None, metavar="FOLDER", help="Parse a folder, with all that is in it, into this one."
+    ),
+    form: Literal["tokens", "brackets", "conllu"] | None = Option(
+        None, "--input", help="Default: 'tokens'; in a folder, what the names of files say."
+    ),
+    output: Literal["brackets", "conllu", "json"] | None = Option(
+        None, help="Default: 'brackets'; 'conllu' if the parser finds dependencies only."
+    ),
+    tags: Literal["xpos", "upos"] = Option("xpos", help="Column of the tags in CoNLL-U."),
+    on_long: Literal["error", "skip", "flat"] = Option(
+        "error",
+        help="A sentence with more words than the parser has positions: stop; leave it without "
+        "parse ('(())', or '_' for its heads); or write one bracket over all words.",
+    ),
+    workers: int = Option(1, min=1, help="Processes that parse, which share the cores."),
+    on: str | None = Option(
+        None, "--on", metavar="WHERE", help="Where the workers of '--to' are, as of 'train'."
+    ),
     device: Device = "auto",
 ) -> None:
     """Parse files or standard input to standard output, in order.
@@ -103,17 +63,12 @@ def parse(
 
         spmrl-bench parse --model runs/NAME --input brackets gold.mrg > parses.mrg
 
-        spmrl-bench parse --model runs/NAME --workers 4 --on-long flat part1 part2 > trees
-
-        spmrl-bench parse --model runs/NAME --input conllu --output json text.conllu
-
-        spmrl-bench parse --model OWNER/NAME@COMMIT text.txt
+        spmrl-bench parse --model OWNER/NAME@COMMIT --input conllu --output json text.conllu
 
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
-    from spmrl_bench.parsing.answers import OUTPUTS
     from spmrl_bench.parsing.bulk import (
         SHARED_WINDOW_SENTENCES,
         Counts,
@@ -122,32 +77,41 @@ def parse(
         parse_input,
     )
     from spmrl_bench.parsing.packages import located
-    from spmrl_bench.parsing.streams import FORMS, check_readable, read_input
+    from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
-    if form is not None:
-        check_choice("input", form, FORMS)
-    if output is not None:
-        check_choice("output", output, OUTPUTS)
     names = files or []
-    options = ParseOptions(on_long, cast("Output | None", output), tags)
+    options = ParseOptions(on_long, output, tags)
     if to is not None:
-        _parse_folder(to, names, model, options, cast("Form | None", form), workers, device, on)
+        from spmrl_bench.parsing.folders import parse_folder
+        from spmrl_bench.process.executors.backend import parse_backend
+
+        if len(names) != 1 or not Path(names[0]).is_dir():
+            given = " ".join(names) or "nothing"
+            raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
+        where, folder = parse_backend(on), located(model)  # once for all workers
+        try:
+            done = parse_folder(
+                folder, Path(names[0]), to, options,
+                form=form, workers=workers, device=device, on=where, log=say_line,
+            )  # fmt: skip
+        except KeyboardInterrupt as interrupt:
+            kept = "what is done is kept: give the same command again to go on"
+            interrupt.args = (f"interrupted; {kept}",)
+            raise
+        say_line(done)
         return
     if on is not None:
         raise SpmrlError("--on is for folders, which are parsed with '--to FOLDER'")
     check_readable(names)
     folder = located(model)  # once for all processes
-    form = form or "tokens"
     transforms = None
     if form == "brackets":
         from spmrl_bench.parsing.models import trained_transforms
 
         transforms = trained_transforms(folder)
-    sentences = read_input(names, cast("Form", form), sys.stdin.buffer, tags, transforms)
-    if form == "tokens":
-        from spmrl_bench.parsing.streams import watched
-
-        sentences = watched(sentences, lambda text: typer.echo(f"spmrl-bench: {text}", err=True))
+    sentences = read_input(names, form or "tokens", sys.stdin.buffer, tags, transforms)
+    if form in (None, "tokens"):
+        sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))
     counts = Counts()
     window = SHARED_WINDOW_SENTENCES
     if workers == 1:
@@ -156,65 +120,17 @@ def parse(
     try:
         with open_workers(folder, device, options, workers) as parse_windows:
             for texts in parse_input(sentences, parse_windows, counts, window=window):
-                _write("".join(texts))
+                sys.stdout.buffer.write("".join(texts).encode())
+                sys.stdout.buffer.flush()
     except KeyboardInterrupt as interrupt:
         done = f"the first {counts.sentences:,} sentences have been parsed"
         interrupt.args = (f"interrupted; {done}",)
         raise
     finally:
         if counts.long:
-            typer.echo(f"spmrl-bench: {_long_sentences(counts, on_long)}", err=True)
-
-
-def _parse_folder(
-    to: Path,
-    names: list[str],
-    model: Path,
-    options: ParseOptions,
-    form: Form | None,
-    workers: int,
-    device: str,
-    on: str | None,
-) -> None:
-    from spmrl_bench.parsing.folders import parse_folder
-    from spmrl_bench.parsing.packages import located
-    from spmrl_bench.process.executors.backend import parse_backend
-
-    if len(names) != 1 or not Path(names[0]).is_dir():
-        given = " ".join(names) or "nothing"
-        raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
-    try:
-        done = parse_folder(
-            located(model),  # once for all workers
-            Path(names[0]),
-            to,
-            options,
-            form=form,
-            workers=workers,
-            device=device,
-            on=parse_backend(on),
-            log=say_line,
-        )
-    except KeyboardInterrupt as interrupt:
-        kept = "what is done is kept: give the same command again to go on"
-        interrupt.args = (f"interrupted; {kept}",)
-        raise
-    say_line(done)
-
-
-def _write(text: str) -> None:
-    """Write lines so that whoever reads them has them at once, and with the ends that they have.
-
-    Raises:
-        BrokenPipeError: nobody reads any more.
-        SpmrlError: they cannot be written, as on a full disk.
-    """
-    sys.stdout.buffer.write(text.encode())
-    sys.stdout.buffer.flush()
-
-
-def _long_sentences(counts: Counts, on_long: OnLong) -> str:
-    """How many sentences were too long, and which was the first."""
-    count = f"{counts.long:,} of {counts.sentences:,} sentences not parsed because of their length"
-    instead = "no parses" if on_long == "skip" else "flat parses"
-    return f"{count}, {instead} written instead. The first is {counts.first_long}"
+            typer.echo(
+                f"spmrl-bench: {counts.long:,} of {counts.sentences:,} sentences not parsed "
+                f"because of their length, {'no' if on_long == 'skip' else 'flat'} parses written "
+                f"instead. The first is {counts.first_long}",
+                err=True,
+            )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from typing import Annotated
 
 import typer
+from typer import Argument
 
 from spmrl_bench.cli.app import recipes
 from spmrl_bench.cli.options import print_rows, raise_all
@@ -42,40 +42,28 @@ def listing() -> None:
 
 @recipes.command()
 def show(
-    keys: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[KEY]...", help="A setting, or how the keys of several begin."),
-    ] = None,
+    keys: list[str] | None = Argument(
+        None, metavar="[KEY]...", help="A setting, or how the keys of several begin."
+    ),
 ) -> None:
     """List the settings of a run, or explain those that are named.
 
     Recipes give them in their sections 'model' and 'train', the command line with --set KEY=VALUE.
     A variant or a language may have other values than its size.
 
-    Examples:
-
-        spmrl-bench recipes show
+    Example:
 
         spmrl-bench recipes show train.averaging model.d_ff model.label
     """
-    from spmrl_bench.experiments.reference import (
-        run_settings,
-        setting_text,
-        settings_named,
-        value_text,
-    )
+    from spmrl_bench.experiments import reference
 
     if keys:
-        width = shutil.get_terminal_size().columns
-        typer.echo("\n\n".join(setting_text(one, width) for one in settings_named(keys)))
+        width, found = shutil.get_terminal_size().columns, reference.settings_named(keys)
+        typer.echo("\n\n".join(reference.setting_text(one, width) for one in found))
         return
-    found = run_settings()
-    rows = [
-        (
-            one.key,
-            *(value_text(value).replace("`", "") for value in one.values.values()),
-            ", ".join(one.kinds),
-        )
-        for one in found
-    ]
+    found = reference.run_settings()
+    rows = []
+    for one in found:
+        values = (reference.value_text(each).replace("`", "") for each in one.values.values())
+        rows.append((one.key, *values, ", ".join(one.kinds)))
     print_rows(("setting", *found[0].values, "kinds of parsers"), rows)

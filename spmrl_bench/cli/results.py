@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
+from typer import Option
 
 from spmrl_bench.cli.app import results as group
 from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out
@@ -18,22 +19,13 @@ if TYPE_CHECKING:
 @group.command()
 def table(
     results: ResultsFolder = Path("results"),
-    form: Annotated[
-        Literal["markdown", "csv"], typer.Option("--format", help="What to print.")
-    ] = "markdown",
-    treebank: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Print this treebank only; may be repeated.", show_default=False
-        ),
-    ] = None,
-    track: Annotated[
-        str | None,
-        typer.Option(
-            help="Print the table over the languages of this track, and whether our best or the "
-            "best external parser of each treebank is ahead."
-        ),
-    ] = None,
+    form: Literal["markdown", "csv"] = Option("markdown", "--format", help="What to print."),
+    treebank: list[str] | None = Option(
+        None, metavar="NAME", help="Print this treebank only; may be repeated."
+    ),
+    track: str | None = Option(
+        None, help="Print the table over its languages, and who is ahead: we or external parsers."
+    ),
     strict: StrictFiles = False,
 ) -> None:
     """Print and write the tables of all result records.
@@ -48,8 +40,6 @@ def table(
 
         spmrl-bench results table
 
-        spmrl-bench results table --treebank german-mini --format csv
-
         spmrl-bench results table --track open
     """
     from spmrl_bench.leaderboard.formats import to_markdown, write_table
@@ -57,13 +47,11 @@ def table(
     from spmrl_bench.leaderboard.tables import results_csv, results_document
 
     found = loaded([results], strict)
-    known = sorted({group.treebank for group in found.groups})
-    for one in treebank or ():
-        if one not in known:
-            raise SpmrlError(f"among the records: {unknown_name('treebank', one, known)}")
-    tracks = sorted({group.track for group in found.groups})
-    if track is not None and track not in tracks:
-        raise SpmrlError(f"among the records: {unknown_name('track', track, tracks)}")
+    for what, names in (("treebank", treebank or []), ("track", [track] if track else [])):
+        known = sorted({getattr(group, what) for group in found.groups})
+        for name in names:
+            if name not in known:
+                raise SpmrlError(f"among the records: {unknown_name(what, name, known)}")
 
     def text(groups: list[Group], form: str) -> str:
         if form == "csv":
@@ -87,28 +75,17 @@ def table(
 
 @group.command()
 def site(
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of results, whose records and parses are shown; may be repeated.",
-            show_default="results",
-        ),
-    ] = None,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder of the site, which is replaced as a whole.",
-            show_default="site in the first folder of results",
-        ),
-    ] = None,
-    extra: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Other files of the site, such as a logo, which are copied into it."
-        ),
-    ] = None,
+    results: list[Path] | None = Option(
+        None, metavar="DIR", help="Folder of results; may be repeated. Default: results."
+    ),
+    to: Path | None = Option(
+        None,
+        metavar="DIR",
+        help="Folder of the site, replaced as a whole. Default: site in the first of the results.",
+    ),
+    extra: Path | None = Option(
+        None, metavar="DIR", help="Other files of the site, such as a logo, copied into it."
+    ),
     strict: StrictFiles = False,
 ) -> None:
     """Build static pages of all results.
@@ -117,9 +94,7 @@ def site(
     open from the disk, load nothing from elsewhere and need no scripts. Sentences are shown of open
     and generated treebanks only. The same records give the same bytes.
 
-    Examples:
-
-        spmrl-bench results site
+    Example:
 
         spmrl-bench results site --results results --results ~/other/results --to public
     """
@@ -132,11 +107,7 @@ def site(
 
 
 def loaded(folders: list[Path], strict: bool) -> Results:
-    """Read all results, and say which files are left out.
-
-    Raises:
-        SpmrlError: there is no record.
-    """
+    """Read all results, and say which files are left out; SpmrlError if there is no record."""
     from spmrl_bench.leaderboard.board import load_results
 
     found = load_results(folders)

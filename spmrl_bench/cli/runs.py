@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import runs as group
-from spmrl_bench.cli.options import RunsFolder, check_choice, print_rows
+from spmrl_bench.cli.options import RunsFolder, print_rows
+from spmrl_bench.errors import SpmrlError, unknown_name
 
 RunsNamed = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[RUN]...",
-        help="Runs, or folders of runs. Default: all of '--runs'.",
-        show_default=False,
-    ),
+    Argument(metavar="[RUN]...", help="Runs, or folders of runs. Default: all of '--runs'."),
 ]
 
 
@@ -24,67 +22,44 @@ RunsNamed = Annotated[
 def listing(
     names: RunsNamed = None,
     runs: RunsFolder = Path("runs"),
-    state: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STATE",
-            help="Only runs in this state: running, failed, interrupted or done; "
-            "may be repeated. Default: all.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON object for each run, one a line.")
-    ] = False,
+    state: list[str] | None = Option(
+        None, help="Only running, failed, interrupted or done ones; may be repeated."
+    ),
+    as_json: bool = Option(False, "--json", help="Print a JSON object for each run, one a line."),
 ) -> None:
     """List runs: their state, machine, progress and score so far.
 
     'watch spmrl-bench runs list' shows how they go on; a process that is ended by 'kill' saves
     first.
 
-    Examples:
-
-        spmrl-bench runs list
+    Example:
 
         spmrl-bench runs list --state failed --state interrupted
     """
-    from spmrl_bench.experiments.listing import (
-        HEADINGS,
-        STATES,
-        counts,
-        find_runs,
-        json_line,
-        row,
-        run_named,
-        state_of,
-    )
+    from spmrl_bench.experiments import listing as of
 
     for each in state or ():
-        check_choice("state", each, STATES)
+        if each not in of.STATES:
+            raise SpmrlError(f"--state: {unknown_name('state', each, of.STATES)}")
     folders: list[Path] = []
     for place in names or [runs]:
         inside = next((at for at in (place, runs / place) if at.is_dir()), place)
-        found = find_runs(inside) if inside.is_dir() or not names else []
-        folders += found or [run_named(str(place), runs)] if names else found
-    looked_at = map(state_of, dict.fromkeys(folders))
+        found = of.find_runs(inside) if inside.is_dir() or not names else []
+        folders += found or [of.run_named(str(place), runs)] if names else found
+    looked_at = map(of.state_of, dict.fromkeys(folders))
     states = [run for run in looked_at if not state or run.state in state]
     if as_json:
         for run in states:
-            typer.echo(json_line(run, runs))
+            typer.echo(of.json_line(run, runs))
         return
     if states:
-        print_rows(HEADINGS, (row(run, runs) for run in states))
-    typer.echo(counts(states))
+        print_rows(of.HEADINGS, (of.row(run, runs) for run in states))
+    typer.echo(of.counts(states))
 
 
 @group.command()
 def log(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="A run: its path, or what 'spmrl-bench runs list' calls it."
-        ),
-    ],
+    name: str = Argument(..., metavar="RUN", help="Its path, or what 'runs list' calls it."),
     runs: RunsFolder = Path("runs"),
 ) -> None:
     """Print the log of a run: its evaluations, or why it failed.
@@ -102,9 +77,7 @@ def log(
 def clean(
     names: RunsNamed = None,
     runs: RunsFolder = Path("runs"),
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be dropped, and drop nothing.")
-    ] = False,
+    dry_run: bool = Option(False, "--dry-run", help="Say what would be dropped, drop nothing."),
 ) -> None:
     """Delete the last checkpoints of finished runs.
 
@@ -113,26 +86,21 @@ def clean(
     not train it again. Runs that have not ended, or could go on with more minutes, are left as they
     are, and so are those that another process trains.
 
-    Examples:
+    Example:
 
-        spmrl-bench runs clean --dry-run
-
-        spmrl-bench runs clean runs/german-mini
+        spmrl-bench runs clean runs/german-mini --dry-run
     """
     from spmrl_bench.experiments.listing import clean_runs
 
+    def size(number: int) -> str:
+        return f"{number / 1e6:,.1f} MB"
+
     answers = [run for place in names or [runs] for run in clean_runs(place, dry_run=dry_run)]
     for run in answers:
-        typer.echo(f"{run.folder}: {f'kept, {run.kept}' if run.kept else _megabytes(run.freed)}")
+        typer.echo(f"{run.folder}: {f'kept, {run.kept}' if run.kept else size(run.freed)}")
+    cleaned, kept = (
+        f"{number} run{'' if number == 1 else 's'}"
+        for number in (sum(not run.kept for run in answers), sum(bool(run.kept) for run in answers))
+    )
     verb = "would be freed" if dry_run else "freed"
-    kept = sum(bool(run.kept) for run in answers)
-    freed = _megabytes(sum(run.freed for run in answers))
-    typer.echo(f"{freed} {verb} in {_runs(len(answers) - kept)}, {_runs(kept)} kept")
-
-
-def _megabytes(size: int) -> str:
-    return f"{size / 1e6:,.1f} MB"
-
-
-def _runs(number: int) -> str:
-    return f"{number} run{'' if number == 1 else 's'}"
+    typer.echo(f"{size(sum(run.freed for run in answers))} {verb} in {cleaned}, {kept} kept")

@@ -7,11 +7,13 @@ import string
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
+from spmrl_bench.cli.options import Encoding
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -26,97 +28,51 @@ if TYPE_CHECKING:
 _SNIFFED = 65536  # bytes in which a file shows what it holds
 
 
-class _Part(NamedTuple):
-    """What a report says beside its figures."""
-
-    key: str  # in JSON
-    value: object
-    text: str
-
-
 @app.command()
 def score(
-    gold: Annotated[Path, typer.Argument(help="Gold trees: brackets, CoNLL-U or CoNLL-X.")],
-    test: Annotated[Path, typer.Argument(help="Parses of the same sentences.")],
-    prm: Annotated[
-        str,
-        typer.Option(
-            help="Brackets: parameter set (COLLINS, new, nk, spmrl, spmrl_hebrew), or an evalb "
-            "parameter file."
-        ),
-    ] = "spmrl",
-    program: Annotated[
-        str | None,
-        typer.Option(
-            help="Brackets: EVALB or EVALB_SPMRL, whose conventions a parameter file follows that "
-            "does not say so itself.",
-            show_default="EVALB",
-        ),
-    ] = None,
-    missing_parse: Annotated[
-        Literal["skip", "count"],
-        typer.Option(
-            help="Brackets: leave a sentence without parse out (skip), or count its gold brackets "
-            "as missed (count, the option -X of EVALB_SPMRL)."
-        ),
-    ] = "skip",
-    punctuation: Annotated[
-        Literal["by-tag", "by-gold", "none", "ptb-ctb", "unicode"] | None,
-        typer.Option(
-            help="Brackets: remove punctuation by the tags of each side as EVALB does (by-tag), or "
-            "at gold's positions (by-gold, the default where a file has no tags). CoNLL: score "
-            "every word (none, the default), or not those with the gold tag . , : `` '' PU "
-            "(ptb-ctb) or of Unicode punctuation (unicode).",
-            show_default=False,
-        ),
-    ] = None,
-    tags: Annotated[
-        Literal["xpos", "upos"], typer.Option(help="CoNLL: the column of tags for ptb-ctb.")
-    ] = "xpos",
-    relations: Annotated[
-        Literal["whole", "universal", "none"],
-        typer.Option(
-            help="CoNLL: relations as they are, without subtypes (nsubj:pass is nsubj), or none."
-        ),
-    ] = "whole",
-    roots: Annotated[
-        Literal["one", "several"], typer.Option(help="CoNLL: roots that a sentence may have.")
-    ] = "one",
-    by: Annotated[
-        Literal["length", "label", "span"] | None,
-        typer.Option(
-            help="Brackets: break the score down by length of the sentence, label, or length of "
-            "the span; also says what it is without labels."
-        ),
-    ] = None,
-    intervals: Annotated[
-        bool,
-        typer.Option("--intervals", help="Add 95 % confidence intervals (bootstrap, sentences)."),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail if any sentence cannot be scored.")
-    ] = False,
-    allow_skipped: Annotated[
-        bool,
-        typer.Option(
-            "--allow-skipped",
-            help="Accept a score without more than a twentieth of the sentences; with --official "
-            "without any.",
-        ),
-    ] = False,
-    official: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="Brackets: let this EVALB or EVALB_SPMRL binary score the files too, and print "
-            "nothing unless it prints the same counts, byte for byte.",
-        ),
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Of both files.")] = "utf-8",
-    form: Annotated[
-        Literal["table", "json", "evalb"],
-        typer.Option("--format", help="evalb is what the C programs print, byte for byte."),
-    ] = "table",
+    gold: Path = Argument(..., help="Gold trees: brackets, CoNLL-U or CoNLL-X."),
+    test: Path = Argument(..., help="Parses of the same sentences."),
+    prm: str = Option(
+        "spmrl",
+        help="Brackets: COLLINS, new, nk, spmrl, spmrl_hebrew, or a parameter file of evalb.",
+    ),
+    program: str | None = Option(
+        None, help="Brackets: whose conventions the file follows. Default: EVALB, or what it says."
+    ),
+    missing_parse: Literal["skip", "count"] = Option(
+        "skip", help="Brackets: leave a sentence without parse out, or count its gold as missed."
+    ),
+    punctuation: Literal["by-tag", "by-gold", "none", "ptb-ctb", "unicode"] | None = Option(
+        None,
+        help="Brackets: removed by the tags of each side as EVALB does (by-tag), or at gold's "
+        "positions (by-gold, the default where a file has no tags). CoNLL: scored (none, the "
+        "default), or not with the gold tag . , : `` '' PU (ptb-ctb) or of Unicode's (unicode).",
+    ),
+    tags: Literal["xpos", "upos"] = Option("xpos", help="CoNLL: the column for ptb-ctb."),
+    relations: Literal["whole", "universal", "none"] = Option(
+        "whole", help="CoNLL: as they are, without subtypes (nsubj:pass is nsubj), or none."
+    ),
+    roots: Literal["one", "several"] = Option("one", help="CoNLL: roots that a sentence may have."),
+    by: Literal["length", "label", "span"] | None = Option(
+        None, help="Brackets: break down by length of the sentence, label, or length of the span."
+    ),
+    intervals: bool = Option(False, "--intervals", help="Add 95 % intervals (bootstrap)."),
+    strict: bool = Option(False, "--strict", help="Fail if any sentence cannot be scored."),
+    allow_skipped: bool = Option(
+        False,
+        "--allow-skipped",
+        help="Accept a score without more than a twentieth of the sentences; with --official "
+        "without any.",
+    ),
+    official: Path | None = Option(
+        None,
+        metavar="PATH",
+        help="Brackets: print nothing unless this EVALB or EVALB_SPMRL binary counts the same.",
+    ),
+    encoding: Encoding = "utf-8",
+    form: Literal["table", "json", "evalb"] = Option(
+        "table", "--format", help="evalb is what the C programs print, byte for byte."
+    ),
 ) -> None:
     """Score a file of parses against gold trees.
 
@@ -127,8 +83,6 @@ def score(
     Examples:
 
         spmrl-bench score gold.mrg parses.mrg
-
-        spmrl-bench score gold.mrg parses.mrg --prm COLLINS --strict --format json
 
         spmrl-bench score gold.mrg parses.mrg --by label --intervals
 
@@ -155,13 +109,7 @@ def score(
         score_files,
         score_trees,
     )
-    from spmrl_bench.scoring.bracket_metric import (
-        BRACKETS,
-        BracketRules,
-        left_out_text,
-        require_all,
-        require_most,
-    )
+    from spmrl_bench.scoring import bracket_metric as brackets
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.official import check_against_program
     from spmrl_bench.scoring.signature import sign
@@ -184,17 +132,22 @@ def score(
     counts = score_files(gold, test, parameters, policy, encoding=encoding)
     sides = cache(partial(read_sides, gold, test, encoding=encoding))
     ours = official is None and form != "evalb"  # the C programs know tags only
-    if counts.skipped and punctuation is None and ours and (side := _untagged(sides())):
+    untagged = []
+    if counts.skipped and punctuation is None and ours:
+        for name, trees in zip(("gold", "the file of parses"), sides(), strict=True):
+            if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
+                untagged.append(name)
+    if untagged:
         typer.echo(
-            f"{side} has no tags ({NO_TAG}): punctuation is removed where gold has it "
+            f"{untagged[0]} has no tags ({NO_TAG}): punctuation is removed where gold has it "
             "(--punctuation by-gold)",
             err=True,
         )
         policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
         counts = score_trees(*sides(), parameters, policy)
-    rules = BracketRules(parameters, policy)
+    rules = brackets.BracketRules(parameters, policy)
     if strict:
-        require_all(counts)
+        brackets.require_all(counts)
     also = {}
     if official is not None:
         also["scorer"] = scorer = check_against_program(
@@ -207,13 +160,13 @@ def score(
         typer.echo(f"sentence {sentence}: {difference}", err=True)
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
-        signature = sign(BRACKETS, counts, rules, **also)
-        typer.echo(f"{left_out_text(counts)}{signature.long()}", err=True)
+        signature = sign(brackets.BRACKETS, counts, rules, **also)
+        typer.echo(f"{brackets.left_out_text(counts)}{signature.long()}", err=True)
     else:
         parts = None if by is None else _parts(by, sides(), counts, rules)
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
     if not allow_skipped:
-        require_most(counts)
+        brackets.require_most(counts)
 
 
 def is_conll(path: Path, encoding: str = "utf-8") -> bool:
@@ -224,16 +177,6 @@ def is_conll(path: Path, encoding: str = "utf-8") -> bool:
     except (OSError, LookupError):
         return False  # whoever reads it says what is wrong
     return start.lstrip("\ufeff" + string.whitespace)[:1] in tuple("#0123456789")
-
-
-def _untagged(sides: tuple[list[Tree], list[Tree]]) -> str:
-    """The side of a corpus whose words have no tags, for people; empty if both have."""
-    from spmrl_bench.trees.tree import NO_TAG
-
-    for name, trees in zip(("gold", "the file of parses"), sides, strict=True):
-        if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
-            return name
-    return ""
 
 
 def _differences(
@@ -254,12 +197,12 @@ def _print(
     counts: Counts,
     rules: object,
     *,
-    parts: _Part | None = None,
+    parts: tuple[str, object, str] | None = None,
     intervals: bool,
     as_json: bool,
     **signed: str,
 ) -> None:
-    """The report of a metric, with what is added to it, and the signature."""
+    """The report of a metric, with what is added (key, value in JSON, text), and the signature."""
     from spmrl_bench.scoring.metric import metric_named
     from spmrl_bench.scoring.signature import sign
 
@@ -276,23 +219,20 @@ def _print(
         typer.echo(f"{scorer.report(counts, rules)}\n{texts}{signature.long()}")
 
 
-def _intervals(metric: Metric[Any, Any], counts: Counts) -> _Part:
+def _intervals(metric: Metric[Any, Any], counts: Counts) -> tuple[str, object, str]:
     from spmrl_bench.scoring.significance import LEVEL, confidence_intervals
 
     ratios = [ratio for ratio in metric.ratios(counts) if ratio.value is not None]
     bounds = confidence_intervals(ratios) if ratios else []
     found = {ratio.name: bound for ratio, bound in zip(ratios, bounds, strict=True)}
     shown = ", ".join(f"{name} {one.low:.2f} to {one.high:.2f}" for name, one in found.items())
-    return _Part(
-        "intervals",
-        {name: [one.low, one.high] for name, one in found.items()},
-        f"{LEVEL:g} % confidence intervals: {shown or 'n/a'}\n\n",
-    )
+    values = {name: [one.low, one.high] for name, one in found.items()}
+    return "intervals", values, f"{LEVEL:g} % confidence intervals: {shown or 'n/a'}\n\n"
 
 
 def _parts(
     how: str, sides: tuple[list[Tree], list[Tree]], counts: BracketCounts, rules: BracketRules
-) -> _Part:
+) -> tuple[str, object, str]:
     from tabulate import tabulate
 
     from spmrl_bench.scoring.bracket_metric import BRACKETS
@@ -303,6 +243,4 @@ def _parts(
     rows = [(part.name, *part.figures().values()) for part in parts]
     headings = (how, *parts[0].figures())
     text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")
-    return _Part(
-        f"by_{how}", [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"
-    )
+    return f"by_{how}", [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"

@@ -1,44 +1,44 @@
-"""The command that repeats the analyses of the paper."""
+"""Commands that train many runs for one answer: studies of papers, searches for settings."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Literal
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import study as group
 from spmrl_bench.cli.options import (
     Device,
     Jobs,
+    Lang,
     On,
     ResultsFolder,
     RunsFolder,
+    Seed,
     Settings,
     Size,
     StrictFiles,
+    Track,
+    TreebankName,
     name_left_out,
     parse_settings,
     print_rows,
+    required_lang,
+    say_line,
 )
+from spmrl_bench.errors import SpmrlError
 
 
 @group.command("run")
 def study(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", help="A study, or a study file. Without it: lists them."),
-    ] = None,
-    treebank: Annotated[
-        str | None,
-        typer.Option(help="Treebank. Default: the first of the language's that is present."),
-    ] = None,
-    lang: Annotated[
-        str | None, typer.Option(help="Recipe. Default: that of the treebank's language.")
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Runs of each row, with the seeds 1, 2, ...")
-    ] = 1,
+    name: str | None = Argument(
+        None, metavar="NAME", help="A study, or a file. Without: lists them."
+    ),
+    treebank: TreebankName = None,
+    lang: str | None = Option(None, help="Recipe. Default: that of the treebank's language."),
+    seeds: int = Option(1, min=1, help="Runs of each row, with the seeds 1, 2, ..."),
     size: Size = None,
     settings: Settings = None,
     jobs: Jobs = None,
@@ -50,18 +50,14 @@ def study(
 ) -> None:
     """Repeat an experiment of a paper, and print its table.
 
-    Its systems are trained, scored on dev and set side by side.
-
-    Trains what is missing, and goes on where it stopped when the same command is given again;
-    rows that differ only in the limits of a trained parser's attention share their runs. The
-    table goes to 'studies/NAME-TREEBANK' in the results folder as CSV, Markdown and LaTeX, with
-    a figure as PNG and SVG.
+    Its systems are trained, scored on dev and set side by side; the same command goes on where it
+    stopped. Rows that differ only in the limits of a trained parser's attention share their runs.
+    The table goes to 'studies/NAME-TREEBANK' of the results as CSV, Markdown and LaTeX, with a
+    figure as PNG and SVG.
 
     Examples:
 
         spmrl-bench study run
-
-        spmrl-bench study run test-time-windows --treebank english-wsj-sample --seeds 3 --jobs 2
 
         spmrl-bench study run encoders --treebank german-mini --set train.max_epochs=5
     """
@@ -81,15 +77,8 @@ def study(
     from spmrl_bench.leaderboard.formats import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 
-    where = parse_backend(on)
-    work = plan_study(
-        chosen,
-        lang=lang,
-        treebank=treebank,
-        size=size,
-        seeds=seeds,
-        settings=parse_settings(settings),
-    )
+    where, given = parse_backend(on), parse_settings(settings)
+    work = plan_study(chosen, lang=lang, treebank=treebank, size=size, seeds=seeds, settings=given)
     folder = results / "studies"
     name_left_out(readable_scores(folder)[1], strict)  # before hours of training
     measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs, on=where)
@@ -98,3 +87,67 @@ def study(
     typer.echo(to_markdown(study_document(findings)), nl=False)
     if problem:
         typer.echo(f"spmrl-bench: no figure: {problem}", err=True)
+
+
+@group.command()
+def search(
+    lang: Lang = None,
+    treebank: TreebankName = None,
+    track: Track = None,
+    variant: str | None = Option(None, help="Of the recipe; needed where there are several."),
+    size: Size = None,
+    settings: list[str] | None = Option(
+        None,
+        "--set",
+        metavar="KEY=VALUE",
+        help="A value of all trials, or what is searched: 'KEY=LOW:HIGH', 'KEY=log:LOW:HIGH', "
+        "'KEY=int:LOW:HIGH', 'KEY=A|B|C'; may be repeated.",
+    ),
+    trials: int = Option(20, min=1, help="Trials in all, earlier ones included."),
+    minutes: float | None = Option(
+        None, min=0, help="End each trial before so many minutes are over."
+    ),
+    pruner: Literal["median", "none"] = Option("median", help="What ends trials that fall behind."),
+    sampler: Literal["tpe", "random"] = Option("tpe", help="'tpe' learns from earlier trials."),
+    seed: Seed = None,
+    jobs: int = Option(1, min=1, help="Trials at once. Only one at a time can be repeated."),
+    on: On = None,
+    device: Device = "auto",
+    runs: RunsFolder = Path("runs"),
+) -> None:
+    """Search for the settings of a variant with the best dev score.
+
+    Each trial is a run of the recipe with other settings; the test split stays closed. The same
+    command goes on where it was interrupted, and with more '--trials' adds to them; other '--set'
+    and '--minutes' are another search. At the end stand all trials and the command that trains the
+    best. It needs the extra 'search'.
+
+    Examples:
+
+        spmrl-bench study search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
+
+        spmrl-bench study search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
+    """
+    from spmrl_bench.experiments.search import plan_search, run_search, trials_report
+    from spmrl_bench.process.executors.backend import parse_backend
+
+    where, lang = parse_backend(on), required_lang(lang)
+    work = plan_search(
+        lang,
+        settings=parse_settings(settings, minutes),
+        treebank=treebank,
+        track=track,
+        variant=variant,
+        size=size,
+        seed=1 if seed is None else seed,
+        sampler=sampler,
+        pruner=pruner,
+    )
+    found = run_search(
+        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=say_line
+    )
+    typer.echo(trials_report(found))
+    if (best := found.best) is None:
+        raise SpmrlError(f"none of {len(found.trials)} trials came to its end")
+    typer.echo(f"\nBest: trial {best.number}. To train it:\n")
+    typer.echo(f"    {work.command(lang, best, runs)}")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import systems as group
 from spmrl_bench.cli.options import (
+    Encoding,
     ResultsFolder,
     SaveParses,
     StrictFiles,
@@ -18,20 +20,13 @@ from spmrl_bench.cli.options import (
 )
 from spmrl_bench.errors import SpmrlError
 
-TreebankArgument = Annotated[
-    str, typer.Argument(metavar="TREEBANK", help="As 'spmrl-bench treebanks list' lists it.")
-]
-Split = Annotated[Literal["dev", "test"], typer.Option(help="Which sentences.")]
-
 
 @group.command()
 def task(
-    treebank: TreebankArgument,
-    split: Split = "dev",
-    to: Annotated[Path, typer.Option(metavar="DIR", help="Where to write the files.")] = Path(),
-    tags: Annotated[
-        bool, typer.Option("--tags", help="Give the treebank's tags too, in the column XPOS.")
-    ] = False,
+    treebank: str = Argument(..., metavar="TREEBANK", help="As 'treebanks list' has it."),
+    split: Literal["dev", "test"] = Option("dev", help="Which sentences."),
+    to: Path = Option(Path(), metavar="DIR", help="Where to write the files."),
+    tags: bool = Option(False, "--tags", help="Give the treebank's tags too, as XPOS."),
 ) -> None:
     """Write the words of a split for another parser.
 
@@ -53,32 +48,24 @@ def task(
 
 @group.command()
 def enter(
-    treebank: Annotated[str, typer.Option(help="The treebank that was parsed.")],
-    system: Annotated[str, typer.Option(help="Name of the parser, such as Stanza.")],
-    dev: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="Its parses of dev: brackets or CoNLL-U; or both."),
-    ] = None,
-    test: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Its parses of test.")
-    ] = None,
-    version: Annotated[str, typer.Option(help="Of the parser or of its model.")] = "",
-    url: Annotated[str, typer.Option(help="Where it is found.")] = "",
-    paper: Annotated[str, typer.Option(help="Where it is described.")] = "",
-    training_data: Annotated[str, typer.Option(help="What it was trained on.")] = "",
-    notes: Annotated[str, typer.Option(help="What else a reader should know.")] = "",
-    tags: Annotated[
-        bool, typer.Option("--tags", help="It read the treebank's tags (of 'task --tags').")
-    ] = False,
-    faults: Annotated[
-        Literal["refuse", "missing", "repair"],
-        typer.Option(
-            help="Answers that cannot be scored: 'refuse' the file; count them as 'missing' "
-            "parses, of which nothing is right; 'repair' brackets that are not closed or have text "
-            "around them, and count the rest as missing."
-        ),
-    ] = "refuse",
-    encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
+    treebank: str = Option(..., help="The treebank that was parsed."),
+    system: str = Option(..., help="Name of the parser, such as Stanza."),
+    dev: list[Path] | None = Option(
+        None, metavar="FILE", help="Its parses of dev: brackets or CoNLL-U; or both."
+    ),
+    test: list[Path] | None = Option(None, metavar="FILE", help="Its parses of test."),
+    version: str = Option("", help="Of the parser or of its model."),
+    url: str = Option("", help="Where it is found."),
+    paper: str = Option("", help="Where it is described."),
+    training_data: str = Option("", help="What it was trained on."),
+    notes: str = Option("", help="What else a reader should know."),
+    tags: bool = Option(False, "--tags", help="It read the treebank's tags (of 'task --tags')."),
+    faults: Literal["refuse", "missing", "repair"] = Option(
+        "refuse",
+        help="Answers that cannot be scored: 'refuse' the file; count them as 'missing'; 'repair' "
+        "brackets not closed or with text around them, and count the rest as missing.",
+    ),
+    encoding: Encoding = "utf-8",
     results: ResultsFolder = Path("results"),
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
@@ -93,8 +80,6 @@ def enter(
 
     Examples:
 
-        spmrl-bench systems enter --dev dev.mrg --treebank german-mini --system Stanza
-
         spmrl-bench systems enter --test out.txt --treebank german-mini --system GPT --faults repair
     """
     from spmrl_bench.leaderboard.record import System, load_records
@@ -106,24 +91,14 @@ def enter(
     if not files:
         raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
     name_left_out(load_records(results / "runs")[1], strict)
+    described = System(
+        name=system, version=version, url=url, paper=paper, training_data=training_data,
+        notes=notes, outputs={},
+    )  # fmt: skip
     record, path = enter_files(
-        files,
-        open_treebank(treebank),
-        System(
-            name=system,
-            version=version,
-            url=url,
-            paper=paper,
-            training_data=training_data,
-            notes=notes,
-            outputs={},
-        ),
-        results,
-        policy=faults,
-        tags=tags,
-        encoding=encoding,
-        save_parses=save_parses,
-    )
+        files, open_treebank(treebank), described, results,
+        policy=faults, tags=tags, encoding=encoding, save_parses=save_parses,
+    )  # fmt: skip
     for name, output in record.system.outputs.items() if record.system else ():
         for kind, number in output.handled.items():
             typer.echo(f"{name}: {kind}: {number:,} answers", err=True)
@@ -156,17 +131,10 @@ def listing() -> None:
 
 @group.command()
 def install(
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="As 'spmrl-bench systems list' lists it.")
-    ],
-    python: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PROGRAM",
-            help="Interpreter of the environment. Default: the one that runs this program.",
-            show_default=False,
-        ),
-    ] = None,
+    name: str = Argument(..., metavar="NAME", help="As 'spmrl-bench systems list' has it."),
+    python: str | None = Option(
+        None, metavar="PROGRAM", help="Interpreter. Default: the one that runs this program."
+    ),
 ) -> None:
     """Install an external parser in an environment of its own.
 

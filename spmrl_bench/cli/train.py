@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Option
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import (
@@ -26,8 +27,7 @@ from spmrl_bench.cli.options import (
     StrictFiles,
     Track,
     TreebankName,
-    Variant,
-    chosen_seeds,
+    Variants,
     name_left_out,
     parse_settings,
     raise_all,
@@ -41,23 +41,14 @@ if TYPE_CHECKING:
 
 Languages = Annotated[
     str | None,
-    typer.Option(
-        metavar="LANG,LANG,...",
-        help="Only these recipes of the track.",
-        show_default="all with a treebank of the track that is present",
-    ),
+    Option(metavar="LANG,...", help="Only these of the track. Default: all with a treebank here."),
 ]
 SystemNames = Annotated[
     list[str] | None,
-    typer.Option(
-        "--system",
-        metavar="NAME",
-        help="An external parser instead of the recipe's variants, as 'spmrl-bench systems list' "
-        "has it, or the path of its description (.toml); may be repeated. 'all': the variants and "
-        "every external parser that is installed.",
-        show_default=False,
-    ),
-]
+    Option("--system", metavar="NAME", help="An external parser instead of the variants, as "
+           "'spmrl-bench systems list' has it, or its description (.toml); may be repeated. 'all': "
+           "the variants and every one that is installed."),
+]  # fmt: skip
 
 
 @app.command()
@@ -66,7 +57,7 @@ def train(
     track: Track = None,
     languages: Languages = None,
     treebank: TreebankName = None,
-    variant: Variant = None,
+    variant: Variants = None,
     system: SystemNames = None,
     size: Size = None,
     seed: Seed = None,
@@ -77,9 +68,7 @@ def train(
     on: On = None,
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Delete what the run folders hold and start anew.")
-    ] = False,
+    fresh: bool = Option(False, "--fresh", help="Delete what the run folders hold, start anew."),
 ) -> None:
     """Train a recipe's variants on a treebank, or on a whole track.
 
@@ -95,20 +84,18 @@ def train(
         spmrl-bench train --track mini --variant charlstm
 
         spmrl-bench train --track open --system all --minutes 10
-
-        spmrl-bench train german --seeds 5 --on slurm:partition=gpu,gpus=1
     """
     from spmrl_bench.experiments.train import train_all
     from spmrl_bench.process.executors.backend import parse_backend
 
-    backend = parse_backend(on)
+    where = parse_backend(on)
     work, absent = _chosen(
-        lang, track, languages, treebank, variant, system, minutes, settings,
-        size=size, seeds=chosen_seeds(seed, seeds), runs_dir=runs,
+        lang, track, languages, treebank, variant, system, minutes, settings, seed, seeds,
+        size=size, runs_dir=runs,
     )  # fmt: skip
     for name, places in absent.items():
         typer.echo(f"absent: {name} ({places})", err=True)
-    train_all(work, device=device, fresh=fresh, jobs=jobs, on=backend)
+    train_all(work, device=device, fresh=fresh, jobs=jobs, on=where)
 
 
 @app.command("eval")
@@ -117,24 +104,19 @@ def evaluate(
     track: Track = None,
     languages: Languages = None,
     treebank: TreebankName = None,
-    variant: Variant = None,
+    variant: Variants = None,
     system: SystemNames = None,
     size: Size = None,
     seed: Seed = None,
     seeds: Seeds = None,
     minutes: Minutes = None,
     settings: Settings = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs scored at once.")] = 1,
+    jobs: int = Option(1, min=1, help="Runs scored at once."),
     on: On = None,
     device: Device = "auto",
     runs: RunsFolder = Path("runs"),
     results: ResultsFolder = Path("results"),
-    ensemble: Annotated[
-        bool,
-        typer.Option(
-            "--ensemble", help="Also score all runs of the selected variant as one parser."
-        ),
-    ] = False,
+    ensemble: bool = Option(False, "--ensemble", help="Score all runs as one parser too."),
     save_parses: SaveParses = False,
     strict: StrictFiles = False,
 ) -> None:
@@ -150,8 +132,6 @@ def evaluate(
 
         spmrl-bench eval german --seeds 5 --ensemble
 
-        spmrl-bench eval --track mini --variant charlstm
-
         spmrl-bench eval --track open --system all --minutes 10
     """
     from spmrl_bench.experiments.score import KnownRecords, evaluate_all
@@ -161,24 +141,18 @@ def evaluate(
     from spmrl_bench.leaderboard.tables import results_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 
-    backend = parse_backend(on)
+    where = parse_backend(on)
     if system and ensemble:
         raise SpmrlError("--ensemble: not for external parsers (--system)")
     work, absent = _chosen(
-        lang, track, languages, treebank, variant, system, minutes, settings,
-        size=size, seeds=chosen_seeds(seed, seeds), runs_dir=runs,
+        lang, track, languages, treebank, variant, system, minutes, settings, seed, seeds,
+        size=size, runs_dir=runs,
     )  # fmt: skip
     known = KnownRecords(results)
     published, wrong = load_published()
     name_left_out([*known.problems.values(), *wrong], strict)
     records, errors = evaluate_all(
-        work,
-        known,
-        device=device,
-        ensemble=ensemble,
-        jobs=jobs,
-        on=backend,
-        save_parses=save_parses,
+        work, known, device=device, ensemble=ensemble, jobs=jobs, on=where, save_parses=save_parses
     )
     if not records:
         raise_all(errors)
@@ -203,6 +177,8 @@ def _chosen(
     system: list[str] | None,
     minutes: float | None,
     settings: list[str] | None,
+    seed: int | None,
+    seeds: int | None,
     **options: Any,
 ) -> tuple[Sequence[AnyRun], dict[str, str]]:
     """The runs that the options of 'train' and 'eval' name, and the recipes without treebank."""
@@ -210,24 +186,25 @@ def _chosen(
 
     if lang is None and track is None:
         required_lang(lang)
+    if seed is not None and seeds is not None:
+        raise SpmrlError(f"--seed {seed} and --seeds {seeds}: give one of the two")
+    options["seeds"] = list(range(1, seeds + 1)) if seeds else [1 if seed is None else seed]
     names = [name.strip() for name in (languages or "").split(",") if name.strip()]
     if lang is not None and names:
         raise SpmrlError(f"{lang} and --languages: give one of the two")
+    if lang is None and treebank is not None and not system:
+        raise SpmrlError(f"--treebank {treebank}: name its language too")
     given = parse_settings(settings, minutes)
+    one_language = {"treebank": treebank, "track": track, **options}
+    ours = not system or "all" in system
     if not system:
         if lang is not None:
-            runs = make_runs(
-                lang, treebank=treebank, track=track, variants=variants, settings=given, **options
-            )
-            return runs, {}
-        if treebank is not None:
-            raise SpmrlError(f"--treebank {treebank}: name its language too")
+            return make_runs(lang, variants=variants, settings=given, **one_language), {}
         return plan_track(str(track), languages=names, variants=variants, settings=given, **options)
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.install import is_installed, version_of
     from spmrl_bench.systems.run import system_runs
 
-    ours = "all" in system
     if variants and not ours:
         raise SpmrlError("--variant: not for external parsers (--system)")
     others = [load_system(name) for name in system if name != "all"]
@@ -242,17 +219,14 @@ def _chosen(
         for one in others
     ]
     if lang is None:
-        treebanks = None if treebank is None else [treebank]
-        own = variants if ours else []
         board = plan_board(
-            str(track), languages=names, treebanks=treebanks, variants=own, others=makers,
-            settings=given, **options,
+            str(track), languages=names, treebanks=[treebank] if treebank else None,
+            variants=variants if ours else [], others=makers, settings=given, **options,
         )  # fmt: skip
         return board, {}
-    options |= {"treebank": treebank, "track": track}
-    own_runs = make_runs(lang, variants=variants, settings=given, **options) if ours else []
-    work: list[AnyRun] = [*own_runs]
+    own = make_runs(lang, variants=variants, settings=given, **one_language) if ours else []
+    work: list[AnyRun] = [*own]
     for layer, make in makers:
-        if not own_runs or layer in own_runs[0].treebank.layers:
-            work += make(lang, **options)
+        if not own or layer in own[0].treebank.layers:
+            work += make(lang, **one_language)
     return work, {}

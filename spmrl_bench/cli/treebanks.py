@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
+from typer import Argument, Option
 
 from spmrl_bench.cli.app import treebanks
-from spmrl_bench.cli.options import check_choice, print_rows, raise_all
-from spmrl_bench.errors import SpmrlError, TreebankError
+from spmrl_bench.cli.options import Device, print_rows, raise_all
+from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
 
 if TYPE_CHECKING:
-    from spmrl_bench.treebanks.check import TreebankStatistics, Validation
+    from spmrl_bench.analysis.suspect_lists import Item
+    from spmrl_bench.analysis.variation import Annotation, Context
     from spmrl_bench.treebanks.manifest import SplitName
-    from spmrl_bench.treebanks.new import NewTreebank
+    from spmrl_bench.treebanks.treebank import Treebank
 
-_VALIDATED = (
-    "treebank", "split", "sentences", "tokens", "broken", "no words", "relations",
-    "not projective", "arcs not projective", "state",
-)  # fmt: skip
 _SHOWN = 20  # errors printed unless all are asked for
 
 
@@ -41,21 +38,18 @@ def listing() -> None:
     from spmrl_bench.treebanks.patterns import some
 
     statuses, wrong = treebank_statuses()
-    rows = [
-        (
+    rows = []
+    for status in statuses:
+        counts = [status.manifest.splits[split].sentences for split in SPLITS]
+        rows.append((
             status.manifest.name,
             status.manifest.track,
-            " / ".join(
-                f"{counts[0]:,}" if (counts := status.manifest.splits[split].sentences) else "?"
-                for split in SPLITS
-            ),
+            " / ".join(f"{count[0]:,}" if count else "?" for count in counts),
             ", ".join(status.layers),
             "present" if status.present else "absent",
             status.where,
             some(status.missing or status.layer_missing, most=3),
-        )
-        for status in statuses
-    ]
+        ))  # fmt: skip
     headings = (
         "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"
     )  # fmt: skip
@@ -65,7 +59,7 @@ def listing() -> None:
 
 @treebanks.command()
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Treebanks to download.")],
+    names: list[str] = Argument(..., metavar="NAME...", help="Treebanks to download."),
 ) -> None:
     """Download open treebanks.
 
@@ -87,26 +81,18 @@ def fetch(
 
 @treebanks.command()
 def check(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Treebanks, or 'all' that are present."),
-    ] = None,
-    figures: Annotated[
-        bool, typer.Option("--figures", help="Print the figures of every split.")
-    ] = False,
-    every: Annotated[
-        bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
-    ] = False,
+    names: list[str] | None = Argument(None, metavar="[NAME]...", help="Default: all present."),
+    figures: bool = Option(False, "--figures", help="Print the figures of every split."),
+    every: bool = Option(False, "--every-error", help=f"Print every error, not only {_SHOWN}."),
 ) -> None:
     """Read treebanks completely and list what is wrong with them.
 
     Checked are the files and their checksums, every sentence, the numbers of sentences and
     tokens that the manifest declares, the root of every tree, sentences that two splits have, the
     sentences and words of a second layer, and whether the recipes that name the treebank have room
-    for its sentences. Of dependencies the table says how many relations there are, and how many
-    sentences and arcs are not projective. Where the numbers of sentences are not the declared ones,
-    it prints a manifest of your own, based on the treebank's, that declares those that are there.
-    The status is 1 if anything is wrong, or if a treebank that was named is absent.
+    for its sentences. Where the numbers of sentences are not the declared ones, it prints a
+    manifest of your own, based on the treebank's, that declares those that are there. The status
+    is 1 if anything is wrong, or if a treebank that was named is absent.
 
     Examples:
 
@@ -116,95 +102,70 @@ def check(
     """
     from spmrl_bench.experiments.plan import recipe_problems
     from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
-    from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table, validate
+    from spmrl_bench.treebanks.check import VALIDATED, validate
 
-    everything = not names or names == ["all"]
     wrong: list[TreebankError] = []
-    if everything:
+    if not names or names == ["all"]:
         statuses, wrong = treebank_statuses()
         names = [status.manifest.name for status in statuses if status.present]
-    manifests = [load_manifest(name) for name in names or ()]
     results = []
-    for manifest in manifests:
-        result = validate(manifest)
+    for manifest in [load_manifest(name) for name in names]:
+        results.append(result := validate(manifest))
         if result.present:
             longest = {split: one.longest for split, one in result.statistics.items()}
             result.problems += recipe_problems(manifest.name, longest)
-        results.append(result)
-        if result.present and figures:
-            for statistics, layer in _layers(result):
-                typer.echo(f"{result.name}{layer}\n\n{statistics_table(statistics)}\n")
-                for line in inventories(statistics):
-                    typer.echo(line)
-                typer.echo()
-            for line in shared_note(result.shared):
-                typer.echo(f"{line}\n")
-    rows = [row for result in results for row in _validation_rows(result)]
-    print_rows(_VALIDATED, rows)
-    failed = [result for result in results if not result.sound]
+            if figures:
+                typer.echo(result.figures())
+        else:
+            missing = "not present: 'spmrl-bench treebanks list' says what is missing"
+            result.problems.append(missing)
+    print_rows(VALIDATED, [row for result in results for row in result.rows()])
+    failed = [result for result in results if result.problems]
     for result in failed:
-        problems = result.problems or [
-            "not present: 'spmrl-bench treebanks list' says what is missing"
-        ]
-        typer.echo(f"\n{result.name}: {len(problems)} problem(s)", err=True)
-        _print_errors(problems, every)
+        typer.echo(f"\n{result.name}: {len(result.problems)} problem(s)", err=True)
+        _print_errors(result.problems, every)
         if result.deviating:
-            typer.echo(_own_manifest(result), err=True)
+            typer.echo(result.own_manifest(), err=True)
     if failed:
-        names_ = ", ".join(result.name for result in failed)
-        unsound = f"{len(failed)} of {len(results)} treebanks are not sound: {names_}"
-        wrong.append(TreebankError(unsound))
+        unsound = ", ".join(result.name for result in failed)
+        text = f"{len(failed)} of {len(results)} treebanks are not sound: {unsound}"
+        wrong.append(TreebankError(text))
     raise_all(wrong)
+
+
+def _print_errors(errors: list[str], every: bool) -> None:
+    shown = errors if every else errors[:_SHOWN]
+    for error in shown:
+        typer.echo(f"  {error}", err=True)
+    if len(errors) > len(shown):
+        typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=True)
 
 
 @treebanks.command()
 def add(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder with its files.")],
-    language: Annotated[
-        str | None,
-        typer.Option(help="English name of the language. Default: the name of the folder."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the treebank. Default: language and folder.")
-    ] = None,
-    form: Annotated[
-        str | None, typer.Option("--format", help="File format. Default: guessed.")
-    ] = None,
-    encoding: Annotated[
-        str | None, typer.Option(help="Text encoding. Default: UTF-8, or as a file's mark says.")
-    ] = None,
-    train: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Files for training: a name, a pattern with '*', a folder, or '@LIST', a file "
-            "with a name on each line; may be repeated."
-        ),
-    ] = None,
-    dev: Annotated[list[str] | None, typer.Option(help="Likewise for development.")] = None,
-    test: Annotated[list[str] | None, typer.Option(help="Likewise for the test.")] = None,
-    allow_shared: Annotated[
-        bool, typer.Option("--allow-shared", help="Allow splits to have the same sentences.")
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Write the files without asking.")
-    ] = False,
-    on_error: Annotated[
-        str,
-        typer.Option(
-            help="'fail': write nothing if a sentence breaks the format. 'skip': leave such "
-            "sentences out; the manifest says how many there are."
-        ),
-    ] = "fail",
-    into: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write 'treebanks/NAME.toml' and the recipe under this folder. Default: the "
-            "checkout, or your own folder ($SPMRL_BENCH_HOME, else ~/.spmrl_bench)."
-        ),
-    ] = None,
-    every: Annotated[
-        bool, typer.Option("--every-error", help=f"Print every error, not only {_SHOWN}.")
-    ] = False,
+    folder: Path = Argument(..., metavar="DIR", help="The folder with its files."),
+    language: str | None = Option(None, help="Its English name. Default: the folder's name."),
+    name: str | None = Option(None, help="Of the treebank. Default: language and folder."),
+    form: str | None = Option(None, "--format", help="File format. Default: guessed."),
+    encoding: str | None = Option(None, help="Default: UTF-8, or as a file's mark says."),
+    train: list[str] | None = Option(
+        None, help="Files: a name, a pattern with '*', a folder, '@LIST'; may be repeated."
+    ),
+    dev: list[str] | None = Option(None, help="Likewise for development."),
+    test: list[str] | None = Option(None, help="Likewise for the test."),
+    allow_shared: bool = Option(
+        False, "--allow-shared", help="Allow splits to have the same sentences."
+    ),
+    yes: bool = Option(False, "--yes", "-y", help="Write the files without asking."),
+    on_error: Literal["fail", "skip"] = Option(
+        "fail", help="Write nothing if a sentence breaks the format, or leave such sentences out."
+    ),
+    into: Path | None = Option(
+        None,
+        help="Folder of 'treebanks/NAME.toml' and the recipe. Default: the checkout, or your own "
+        "($SPMRL_BENCH_HOME, else ~/.spmrl_bench).",
+    ),
+    every: bool = Option(False, "--every-error", help=f"Print every error, not only {_SHOWN}."),
 ) -> None:
     """Make a manifest and a recipe for a folder of treebank files.
 
@@ -223,10 +184,10 @@ def add(
         spmrl-bench treebanks add corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
     from spmrl_bench.experiments.recipe import new_recipe
+    from spmrl_bench.readers.formats import FORMATS
     from spmrl_bench.storage.paths import home
     from spmrl_bench.treebanks.new import inspect_folder, place_for_new, write_new_treebank
 
-    check_choice("on-error", on_error, ("fail", "skip"))
     if folder.is_file():
         raise SpmrlError(
             f"{folder}: a file, expected a folder: name {folder.parent}, and where other files "
@@ -234,10 +195,8 @@ def add(
         )
     if not folder.is_dir():
         raise SpmrlError(f"{folder}: no such folder")
-    if form is not None:
-        from spmrl_bench.readers.formats import FORMATS
-
-        check_choice("format", form, tuple(FORMATS.names()))
+    if form is not None and form not in FORMATS.names():
+        raise SpmrlError(f"--format: {unknown_name('format', form, FORMATS.names())}")
     named: dict[SplitName, list[str] | None] = {"train": train, "dev": dev, "test": test}
     found = inspect_folder(
         folder,
@@ -248,7 +207,7 @@ def add(
         given={split: files for split, files in named.items() if files},
         allow_shared=allow_shared,
     )
-    _print_new(found, every)
+    typer.echo(found.report())
     refused = ""
     if found.errors:
         typer.echo(f"\n{len(found.errors)} sentence(s) break the format:", err=True)
@@ -261,111 +220,131 @@ def add(
         refused = refused or "--allow-shared takes them as they are"
     if refused:
         raise SpmrlError(f"nothing was written; {refused}")
-    if not yes and not _wanted(found):
+    typer.echo()
+    question = f"Write the manifest of {found.name}?"  # asked only where somebody is there
+    if not (yes or (sys.stdin.isatty() and typer.confirm(question))):
         typer.echo("nothing was written; the same command with --yes writes it")
         return
     top = into or place_for_new()
     recipe, text = new_recipe(found.language, found.name, found.longest, top)
-    paths = write_new_treebank(found, top, {recipe: text})
-    typer.echo()
-    for path in paths:
+    for path in write_new_treebank(found, top, {recipe: text}):
         typer.echo(f"wrote {path}")
     known = top.absolute() in (home(), place_for_new())
     typer.echo(f"next: spmrl-bench train {recipe.stem if known else recipe}")
 
 
-def _wanted(found: NewTreebank) -> bool:
-    """Whether the user says so; nobody is asked where nobody is there."""
-    typer.echo()
-    return sys.stdin.isatty() and typer.confirm(f"Write the manifest of {found.name}?")
+@treebanks.command()
+def suspects(
+    treebank: str = Argument(..., metavar="NAME", help="A treebank."),
+    model: Path | None = Option(
+        None, metavar="RUN", help="A run of 'train'. Default: the treebank tells by itself."
+    ),
+    split: Literal["train", "dev", "test"] | None = Option(
+        None, help="Default: 'dev' with a model, else 'train'."
+    ),
+    of: Literal["constituents", "dependencies", "tags"] | None = Option(
+        None, help="Only these. Default: all that the model finds, or the treebank's first layer."
+    ),
+    context: Literal["words", "tags", "only-tags"] = Option(
+        "words", help="What is the same: all 'words', around them only 'tags', or 'only-tags'."
+    ),
+    worst: int = Option(50, min=1, help="Sentences that are listed."),
+    output: Path | None = Option(None, help="File to write instead: .txt, .html or .csv."),
+    device: Device = "auto",
+) -> None:
+    """List the sentences whose annotation is most likely wrong.
+
+    With a model: each constituent, or each head and relation, on which gold and parser differ has a
+    margin, what the parser would give up to decide as gold does. The largest margin of a sentence
+    counts, less the more else differs. A parser has learnt the errors that it was trained on.
+
+    Without: words that are annotated otherwise than the same words elsewhere are ambiguous or
+    wrong; the more words around them are the same, and the fewer places are annotated as this
+    one, the likelier it is wrong here (Dickinson & Meurers 2003; Boyd, Dickinson & Meurers 2008
+    for dependencies). In a small treebank few words occur twice in the same context: try
+    --context tags.
+
+    Examples:
+
+        spmrl-bench treebanks suspects french-sequoia --context tags --output list.html
+
+        spmrl-bench treebanks suspects german-mini --model runs/german-mini/small-charlstm-seed1
+    """
+    from spmrl_bench.analysis.drawing import write_file
+    from spmrl_bench.analysis.suspect_lists import SuspectList, check_ending
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    if output is not None:
+        check_ending(output)
+    bank = open_treebank(treebank)
+    split = split or ("dev" if model else "train")
+    if split != "test":
+        bank = bank.without_test()
+    if model is None:
+        title, note, found = _by_variation(bank, split, of, context)
+    else:
+        title, note, found = _by_parser(bank, split, of, model, device)
+    listed = SuspectList(title, note, bank.name, split, bank.places(split), found[:worst])
+    if output is None:
+        typer.echo(listed.text(), nl=False)
+        return
+    write_file(output, check_ending(output)(listed).encode())
+    for line in (title, *note, f"spmrl-bench: {output} written, {len(listed.items):,} sentences"):
+        typer.echo(line, err=True)
 
 
-def _print_new(found: NewTreebank, every: bool) -> None:
-    from spmrl_bench.treebanks.check import inventories, shared_note, statistics_table
-    from spmrl_bench.treebanks.manifest import SPLITS
+def _by_parser(
+    bank: Treebank, split: str, of: str | None, run: Path, device: str
+) -> tuple[str, list[str], list[Item]]:
+    from spmrl_bench.analysis.suspect_lists import disagreement_item
+    from spmrl_bench.analysis.suspects import disagreements
+    from spmrl_bench.experiments.evaluation import check_lengths
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.parsing.models import load_parser
 
-    source = found.source
-    encoding = f", {source.options['encoding']}" if "encoding" in source.options else ""
-    typer.echo(f"format: {source.form.name}, {source.form.title}{encoding}")
-    for note in found.notes:
-        typer.echo(note)
-    typer.echo(f"splits: {found.division.how}")
-    for name in SPLITS:
-        first, last = found.ranges.get(name, (0, 0))
-        part = f", sentences {first} to {last}" if last else ""
-        cut = name in found.division.cut
-        files = "the same files" if cut else _names(found.division.files[name], every)
-        typer.echo(f"  {name}: {files}{part}")
-    passed_over = sorted({*found.others, *found.division.unused})
-    typer.echo(f"passed over: {_names(passed_over, every) or 'nothing'}\n")
-    typer.echo(statistics_table(found.statistics))
-    typer.echo()
-    for line in inventories(found.statistics) + shared_note(found.shared):
-        typer.echo(line)
-
-
-def _names(paths: Sequence[str], every: bool) -> str:
-    shown = paths if every else paths[:_SHOWN]
-    more = len(paths) - len(shown)
-    return ", ".join(shown) + (f" and {more} more (--every-error)" if more else "")
-
-
-def _print_errors(errors: list[str], every: bool, err: bool = True) -> None:
-    shown = errors if every else errors[:_SHOWN]
-    for error in shown:
-        typer.echo(f"  {error}", err=err)
-    if len(errors) > len(shown):
-        typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=err)
+    if not run.is_dir():
+        raise SpmrlError(
+            f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME"
+        )
+    prepare_process(device)
+    parser = load_parser(run, device)
+    layers = kind_named(parser.kind).layers
+    if of is not None and of not in layers:
+        raise SpmrlError(f"--of {of}: the parser finds {' and '.join(layers)} only")
+    examples = bank.examples(split, layers)
+    check_lengths(parser, bank, split, examples)
+    found = disagreements(parser, examples, of)
+    if split == "train":
+        typer.echo("spmrl-bench: a parser has learnt the errors that it was trained on", err=True)
+    notes = [
+        f"Parser: {run}. It differs from gold on {len(found):,} of {len(examples):,} sentences.",
+        "A margin is what the parser would give up to decide as gold does: a difference of "
+        "scores for constituents, the logarithm of odds for words.",
+    ]
+    title = f"Where {bank.name}, {split}, and a parser disagree"
+    return title, notes, [disagreement_item(one) for one in found]
 
 
-def _layers(result: Validation) -> list[tuple[dict[str, TreebankStatistics], str]]:
-    """The figures of each layer, and what to write behind the name of the treebank."""
-    if result.dependencies in ({}, result.statistics):
-        return [(result.statistics, "")]
-    return [(result.statistics, ", constituents"), (result.dependencies, ", dependencies")]
+def _by_variation(
+    bank: Treebank, split: str, of: Annotation | None, context: Context
+) -> tuple[str, list[str], list[Item]]:
+    from spmrl_bench.analysis.suspect_lists import variation_item
+    from spmrl_bench.analysis.variation import variation
 
-
-def _validation_rows(result: Validation) -> list[tuple[str, ...]]:
-    nothing = [""] * (len(_VALIDATED) - 2)
-    if not result.present:
-        return [(result.name, *nothing, "absent")]
-    state = "sound" if result.sound else f"{len(result.problems)} problem(s)"
-    if result.aligned is not None and result.sound:
-        state += f"; {result.aligned:,} tokens aligned with the dependencies"
-    rows: list[tuple[str, ...]] = []
-    for split, statistics in result.statistics.items():
-        counts = [f"{statistics.sentences:,}", f"{statistics.tokens:,}"]
-        counts += map(str, result.left_out.get(split, (0, 0)))
-        counts += _dependency_figures(result.dependencies.get(split))
-        rows.append((result.name, split, *counts, "" if rows else state))
-    return rows or [(result.name, *nothing, state)]
-
-
-def _dependency_figures(statistics: TreebankStatistics | None) -> tuple[str, str, str]:
-    """The number of relations, and of sentences and arcs that are not projective."""
-    from spmrl_bench.readers.conll import UNSPECIFIED
-
-    if statistics is None:
-        return "", "", ""
-    return (
-        str(len(statistics.labels.keys() - {UNSPECIFIED})),
-        _share(statistics.discontinuous_sentences, statistics.sentences),
-        _share(statistics.discontinuous, statistics.tokens),
+    annotation = of or bank.layers[0]
+    if annotation == "tags" and context == "only-tags":
+        raise SpmrlError("--of tags --context only-tags: equal tags are equal; compare words")
+    if annotation not in ("tags", *bank.layers):
+        raise SpmrlError(f"--of {of}: the treebank has {' and '.join(bank.layers)} only")
+    sentences = bank.examples(
+        split, [layer for layer in bank.layers if layer == annotation] or bank.layers[:1]
     )
-
-
-def _own_manifest(result: Validation) -> str:
-    """What to write into a manifest for a release with other numbers."""
-    lines = [f'name = "{result.name}-own"', f'base = "{result.name}"']
-    for counts in result.deviating.values():
-        lines += counts.splitlines()
-    text = "\n".join(f"    {line}" for line in lines)
-    return (
-        "If this is another release that you want to use as it is, treebanks/"
-        f"{result.name}-own.toml in your own folder ($SPMRL_BENCH_HOME) says so:\n{text}"
+    found = variation(sentences, annotation, context)
+    note = (
+        f"{sum(map(len, found)):,} places in {len(found):,} of {len(sentences):,} sentences are "
+        "annotated otherwise than the same words or tags elsewhere."
     )
-
-
-def _share(count: int, whole: int) -> str:
-    """A count and, if there is any, its share."""
-    return f"{count:,} ({100 * count / whole:.1f} %)" if count else "0"
+    words = [each.words for each in sentences]
+    title = f"Variation in the {annotation} of {bank.name}, {split}"
+    return title, [note], [variation_item(own, words) for own in found]

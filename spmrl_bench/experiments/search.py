@@ -7,8 +7,10 @@ seed for each draw, so a search that was interrupted goes on with the trials tha
 
 from __future__ import annotations
 
+import json
 import math
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -35,12 +37,14 @@ from spmrl_bench.leaderboard.record import (
     Search,
     SearchDocument,
     SearchTrial,
+    minutes_text,
     read_search,
 )
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.base import Outcome, Unit, run_units
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.training import LAST
@@ -49,8 +53,6 @@ from spmrl_bench.training.schedule import PRUNED, read_progress
 if TYPE_CHECKING:
     from optuna import Study
 
-SAMPLERS = ("tpe", "random")
-PRUNERS = ("median", "none")
 #: Trials whose settings are drawn before any is judged or learnt from.
 FIRST_TRIALS = 5
 
@@ -179,6 +181,39 @@ class SearchPlan:
         parts = (settings_folder(given), self.sampler, self.pruner, f"seed{first.seed}")
         name = "-".join((SEARCHES + first.size, first.variant, *parts))
         return runs_dir / first.treebank / name
+
+    def command(self, lang: str, best: SearchTrial, runs: Path) -> str:
+        """The command line that trains the settings of a trial."""
+        config = self.first.config
+        words = ["spmrl-bench", "train", lang, "--treebank", config.treebank]
+        words += ["--variant", config.variant, "--size", config.size, "--seed", str(config.seed)]
+        for key, value in {**self.fixed, **best.settings}.items():
+            words += ["--set", f"{key}={_text(value)}"]
+        return shlex.join([*words, *(["--runs", str(runs)] if runs != Path("runs") else [])])
+
+
+def trials_report(found: Search) -> str:
+    """A table of all trials, what is wrong with those that failed, and how many there are."""
+    from tabulate import tabulate
+
+    names = [key.rpartition(".")[2] for key in found.space]
+    heads = ["trial", *names, f"dev {SelectionMetric.parse(found.select).title}", "state"]
+    rows = []
+    for one in found.trials:
+        values = (_text(one.settings[key]) for key in found.space)
+        dev = "" if one.dev is None else f"{one.dev:.2f}"
+        rows.append((str(one.number), *values, dev, one.state, f"{one.minutes:.1f}"))
+    lines = [tabulate(rows, [*heads, "minutes"], tablefmt="simple", disable_numparse=True)]
+    lines += [f"trial {one.number}: {one.problem}" for one in found.trials if one.problem]
+    ended = [f"{found.count('complete')} complete"]
+    ended += [f"{n} {state}" for state in ("pruned", "failed") if (n := found.count(state))]
+    spent = minutes_text(found.minutes)
+    return "\n".join([*lines, f"\n{len(rows)} trials ({', '.join(ended)}), {spent} in all"])
+
+
+def _text(value: Any) -> str:
+    """A value as the command line takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def plan_search(

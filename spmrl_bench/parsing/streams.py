@@ -13,7 +13,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import BinaryIO, Literal, NamedTuple, get_args
+from typing import BinaryIO, Literal, NamedTuple
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.parsing.given_trees import TreeReader, read_trees
@@ -22,7 +22,6 @@ from spmrl_bench.readers.text import fields, stream_lines
 
 #: What an input holds.
 Form = Literal["tokens", "brackets", "conllu"]
-FORMS: tuple[Form, ...] = get_args(Form)
 _EXPECTED = {
     "tokens": "one sentence per line",
     "brackets": "bracketed trees",

@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from textwrap import indent
 
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.readers.conll import UNSPECIFIED
 from spmrl_bench.treebanks.catalogue import Root, treebank_status
 from spmrl_bench.treebanks.files import ALLOW_SHARED, TreebankFiles, same_places
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
@@ -37,6 +39,11 @@ MOST_SHARED = 0.1
 BY_CHANCE = 2
 
 
+#: Headings of the rows of a :class:`Validation`.
+VALIDATED = (
+    "treebank", "split", "sentences", "tokens", "broken", "no words", "relations",
+    "not projective", "arcs not projective", "state",
+)  # fmt: skip
 #: A sentence of two splits: split, number from 1, earlier split, number there.
 Shared = tuple[str, int, str, int]
 
@@ -70,6 +77,50 @@ class Validation:
     def sound(self) -> bool:
         """The treebank is here, and nothing is wrong with it."""
         return self.present and not self.problems
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A row for each split, or one if nothing was read."""
+        state = f"{len(self.problems)} problem(s)" if self.present else "absent"
+        if self.sound:
+            state = "sound"
+            if self.aligned is not None:
+                state += f"; {self.aligned:,} tokens aligned with the dependencies"
+        rows: list[tuple[str, ...]] = []
+        for split, one in self.statistics.items():
+            counts = [f"{one.sentences:,}", f"{one.tokens:,}"]
+            counts += map(str, self.left_out.get(split, (0, 0)))
+            arcs = self.dependencies.get(split)
+            counts += ["", "", ""] if arcs is None else [
+                str(len(arcs.labels.keys() - {UNSPECIFIED})),
+                _share(arcs.discontinuous_sentences, arcs.sentences),
+                _share(arcs.discontinuous, arcs.tokens),
+            ]  # fmt: skip
+            rows.append((self.name, split, *counts, "" if rows else state))
+        return rows or [(self.name, *[""] * (len(VALIDATED) - 2), state)]
+
+    def figures(self) -> str:
+        """The figures of each layer, and the sentences that two splits have."""
+        layers = {", constituents": self.statistics, ", dependencies": self.dependencies}
+        if self.dependencies in ({}, self.statistics):
+            layers = {"": self.statistics}
+        lines = []
+        for title, one in layers.items():
+            table = statistics_table(one)
+            lines += [f"{self.name}{title}\n\n{table}\n", *inventories(one), ""]
+        return "\n".join(lines + [f"{line}\n" for line in shared_note(self.shared)])
+
+    def own_manifest(self) -> str:
+        """What to write into a manifest for a release with other numbers."""
+        lines = [f'name = "{self.name}-own"', f'base = "{self.name}"', *self.deviating.values()]
+        return (
+            "If this is another release that you want to use as it is, treebanks/"
+            f"{self.name}-own.toml in your own folder ($SPMRL_BENCH_HOME) says so:\n"
+            + indent("\n".join(lines), "    ")
+        )
+
+
+def _share(count: int, whole: int) -> str:
+    return f"{count:,} ({100 * count / whole:.1f} %)" if count else "0"
 
 
 def validate(manifest: Manifest, root: Root = None) -> Validation:

@@ -20,15 +20,24 @@ from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
-from spmrl_bench.treebanks.check import Shared, TreebankStatistics, find_overlaps, read_and_count
+from spmrl_bench.treebanks.check import (
+    Shared,
+    TreebankStatistics,
+    find_overlaps,
+    inventories,
+    read_and_count,
+    shared_note,
+    statistics_table,
+)
 from spmrl_bench.treebanks.files import TreebankFiles
 from spmrl_bench.treebanks.guess import Division, Source, divide, guess_sources, guess_transforms
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
-from spmrl_bench.treebanks.patterns import find_files
+from spmrl_bench.treebanks.patterns import find_files, some
 from spmrl_bench.treebanks.reading import FirstLayer, read_layer, split_data
 from spmrl_bench.trees.parse import Parse
 
 _SAMPLE = 500  # sentences of a file that the transforms are guessed from
+_SHOWN = 20  # files of a split that a report names
 _LISTED = 10  # files that a manifest lists by name where a pattern means the same
 _PREDICTED = re.compile(r"(?<![a-z])pred(icted)?(?![a-z])")
 _UNKNOWN = "unknown: fill in what the release says"
@@ -73,6 +82,22 @@ class NewTreebank:
     def files(self, split: SplitName) -> tuple[str, ...]:
         """The files that a split has, or has a part of."""
         return self.division.files["train" if split in self.division.cut else split]
+
+    def report(self) -> str:
+        """What was found: format, the files of each split and those of none, and the figures."""
+        form, encoding = self.source.form, self.source.options.get("encoding")
+        lines = [f"format: {form.name}, {form.title}{f', {encoding}' if encoding else ''}"]
+        lines += [*self.notes, f"splits: {self.division.how}"]
+        for split in SPLITS:
+            cut = split in self.division.cut
+            files = "the same files" if cut else some(self.division.files[split], most=_SHOWN)
+            first, last = self.ranges.get(split, (0, 0))
+            part = f", sentences {first} to {last}" if last else ""
+            lines.append(f"  {split}: {files}{part}")
+        passed_over = sorted({*self.others, *self.division.unused})
+        lines.append(f"passed over: {some(passed_over, most=_SHOWN) or 'nothing'}\n")
+        lines += [statistics_table(self.statistics), "", *inventories(self.statistics)]
+        return "\n".join(lines + shared_note(self.shared))
 
 
 def inspect_folder(

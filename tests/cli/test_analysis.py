@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.treebanks.treebank import Treebank
-from tests.analysis.constructed import random_parser, two_headed_parser
+from tests.analysis.constructed import two_headed_parser
 from tests.builders import refused, tiny, works
 from tests.laboratory import Laboratory
 from tests.parsers.test_transition_parser import crossing
@@ -23,7 +23,6 @@ SENTENCE = ("--sentence", "the dog sees a cat .")
 PARSERS: dict[str, Callable[[], Any]] = {
     "heads": lambda: two_headed_parser(np_head=3, vp_head=1),
     "chart": tiny,
-    "added": lambda: random_parser(label_outputs="projected"),
     "actions": lambda: tiny("transition", crossing(), encoder="gru", attention_layers=2),
 }
 
@@ -66,7 +65,7 @@ def rows_of(path: str) -> list[dict[str, str]]:
 # ---- suspects ----------------------------------------------------------------------------
 
 
-def test_suspects_by_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
+def test_suspects_by_a_run(laboratory: Laboratory, opened: set[str]) -> None:
     works("train", laboratory.recipe, "--variant", "charlstm")
     opened.clear()
     by_run = ("treebanks", "suspects", "tiny-open", "--model", RUN)
@@ -74,15 +73,11 @@ def test_suspects_by_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]
     assert text.startswith("Where tiny-open, dev, and a parser disagree\nParser: runs/tiny-open/")
     assert re.search(r"\n1\. tiny-open dev, sentence (\d) \(dev\.mrg, sentence \1\): margin", text)
     assert len(re.findall(r"^\d+\. tiny-open dev", text, re.MULTILINE)) == 3
-    for name in ("list.csv", "list.html", "list.txt"):
-        result = works(*by_run, "--output", name)
-        assert result.stdout == ""
-        assert f"spmrl-bench: {name} written, " in result.stderr
+    result = works(*by_run, "--output", "list.csv")
+    assert result.stdout == ""
+    assert "spmrl-bench: list.csv written, " in result.stderr
     assert {row["layer"] for row in rows_of("list.csv")} == {"constituents"}
-    assert Path("list.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert opened == {"dev"}
-    works(*by_run, "--split", "test")
-    assert opened == {"dev", "test"}
     seen = works("treebanks", "suspects", "tiny-mini", "--model", RUN, "--split", "train")
     assert "a parser has learnt the errors that it was trained on" in seen.stderr
     Path("empty").mkdir()
@@ -94,7 +89,7 @@ def test_suspects_by_a_run_in_all_forms(laboratory: Laboratory, opened: set[str]
     })  # fmt: skip
 
 
-def test_suspects_by_variation_in_all_forms(laboratory: Laboratory, opened: set[str]) -> None:
+def test_suspects_by_variation(laboratory: Laboratory, opened: set[str]) -> None:
     path = laboratory.treebanks / "tiny-open" / "train.mrg"
     lines = path.read_text(encoding="utf-8").splitlines()
     right = "(S (NP (P so)) (VP (V runs) (NP (D the) (N dog)) (A home)))"
@@ -106,14 +101,11 @@ def test_suspects_by_variation_in_all_forms(laboratory: Laboratory, opened: set[
     assert "1. tiny-open train, sentence 21 (train.mrg, sentence 21)" in text
     assert "2:4 is not annotated; with 5 words around it the same, 2 other places are NP" in text
     assert opened == {"train"}
-    for name in ("list.csv", "list.html", "list.txt"):
-        works(*own, "--output", name, "--context", "only-tags")
-    assert Path("list.csv").read_text(encoding="utf-8").startswith("rank,treebank,split,sentence")
-    works(*own, "--of", "tags", "--split", "dev")
-    assert opened == {"train", "dev"}
+    works(*own, "--output", "list.html", "--context", "only-tags")
+    assert Path("list.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    works(*own, "--of", "tags", "--split", "test")
+    assert opened == {"train", "test"}
     refuses({
-        (*own, "--context", "x"): "--context: unknown",
-        (*own, "--of", "nouns"): "--of: unknown",
         (*own, "--of", "tags", "--context", "only-tags"): "--of tags --context only-tags",
         (*own, "--of", "dependencies"): "--of dependencies: the treebank has constituents only",
     })  # fmt: skip
@@ -134,18 +126,12 @@ def test_heads_of_a_treebank() -> None:
     assert (found["NP"][2], found["VP"][2]) == ("3:", "1:")
     assert "S" in found  # missed
     assert ">NP (" in Path("out/map.svg").read_text(encoding="utf-8")
-    works(*HEADS, "--measure", "lead", "--output", "out/t.csv")
-    lines = rows_of("out/t.csv")
-    best = max(
-        (row for row in lines if row["category"] == "NP"), key=lambda r: float(r["contribution"])
-    )
-    assert best["head"] == "3"
-    assert len(lines) == 5 * len(rows)
     assert result.stderr == "spmrl-bench: out/map.svg written\n"
-    chosen = ("--category", "VP", "--category", "NP", "--category", "VP")
-    result = works(*HEADS, "--split", "test", *chosen, "--top", "2", "--output", "bars.svg")
+    works(*HEADS, "--measure", "lead", "--output", "out/t.csv")
+    assert len(rows_of("out/t.csv")) == 5 * len(rows)
+    chosen = ("--category", "VP", "--category", "NP", "--split", "test", "--output", "bars.svg")
+    result = works(*HEADS, *chosen)
     assert [row.split()[0] for row in result.stdout.splitlines()[2:]] == ["VP", "NP"]
-    assert "heads to VP, NP" in Path("bars.svg").read_text(encoding="utf-8")
 
 
 def test_heads_of_files_and_of_standard_input() -> None:
@@ -162,32 +148,10 @@ def test_heads_of_files_and_of_standard_input() -> None:
     assert "NP" in found.pop()
 
 
-def test_what_heads_refuses() -> None:
-    save("heads")
-    Path("a.txt").write_text("a dog\n", encoding="utf-8")
-    refuses({
-        (*HEADS, "--measure", "norms"): "--measure: unknown",
-        (*HEADS, "--category", "VPP"): "unknown category 'VPP'. Did you mean VP",
-        (*HEADS, "--output", "map.gif"): "map.gif",
-        (*HEADS, "some.txt"): "--treebank tiny-mini and the file some.txt",
-        (*HEADS, "--input", "conllu"): "--input conllu: that is of files",
-        HEADS[:4]: "name a treebank",
-        (*HEADS[:4], "no.txt"): "no.txt: cannot be read",
-        (*HEADS[:4], "a.txt", "--split", "dev"): "--split dev",
-        (*HEADS, "--category", "S", "--output", "s.png"): "no span was predicted",
-    })  # fmt: skip
-    assert not Path("s.png").exists()
-
-
 def test_spans_are_traced(laboratory: Laboratory) -> None:
     save("heads")
-    tree, blank, heading, lead, names, row, *_ = works(
-        *TRACE, *SENTENCE, "--top", "1"
-    ).stdout.splitlines()
+    tree, blank, heading, *_ = works(*TRACE, *SENTENCE, "--top", "1").stdout.splitlines()
     assert (tree[0], blank, heading[:2]) == ("(", "", "0:")
-    assert " lead " in lead
-    assert "looks at" in names
-    assert row.split()[0] in ("1", "3")
     lines = works(*TRACE, "--gold", f"( {GOLD} )", "--errors").stdout.splitlines()
     assert " spans differ from gold" in lines[1]
     headings = [line for line in lines if line[:1].isdigit() and ":" in line.split()[0]]
@@ -199,52 +163,48 @@ def test_spans_are_traced(laboratory: Laboratory) -> None:
     path = laboratory.treebanks / "tiny-mini" / "test.mrg"
     gold = path.read_text(encoding="utf-8").splitlines()[1]
     assert works(*TRACE, *where).stdout == works(*TRACE, "--gold", gold).stdout
-    right = works(*TRACE, "--gold", tree, "--errors")
-    assert right.stdout.splitlines()[1].startswith("0 of ")
 
 
-def test_what_trace_refuses() -> None:
+def test_what_heads_refuses() -> None:
     save("heads")
-    whole, bank = (*TRACE, *SENTENCE), (*TRACE, "--treebank", "tiny-mini")
+    Path("a.txt").write_text("a dog\n", encoding="utf-8")
+    bank = (*TRACE, "--treebank", "tiny-mini")
     refuses({
-        (*whole, "--errors"): "--errors",
+        (*HEADS, "--category", "VPP"): "unknown category 'VPP'. Did you mean VP",
+        (*HEADS, "--output", "map.gif"): "map.gif",
+        (*HEADS, "some.txt"): "FILE: give files, a --treebank or one sentence",
+        (*HEADS, "--input", "conllu"): "--input: of files only",
+        TRACE: "name a treebank",
+        (*TRACE, "no.txt"): "no.txt: cannot be read",
+        (*TRACE, "a.txt", "--split", "dev"): "--split: of which treebank?",
+        (*HEADS, "--category", "S", "--output", "s.png"): "no span was predicted",
+        (*TRACE, *SENTENCE, "--errors"): "--errors: known only with --gold",
         (*TRACE, "--gold", "(S (N dog)"): "--gold:1:1: sentence 1:",
         (*TRACE, "--gold", GOLD + GOLD): "--gold: found 2 trees",
         (*TRACE, "--gold", GOLD, "--sentence", "a dog"): "--gold: its words are not those",
-        (*TRACE, "--number", "3"): "--number 3: of which treebank?",
+        (*TRACE, "--number", "3"): "--number: of which treebank?",
         (*bank, "--number", "99"): "--number 99: the split has 8 sentences",
-        (*bank, *SENTENCE): "--treebank and --sentence",
+        (*bank, *SENTENCE): "--sentence: not beside --treebank",
     })  # fmt: skip
+    assert not Path("s.png").exists()
 
 
 # ---- attention ---------------------------------------------------------------------------
 
 
-def drawn(model: str, *options: str, output: str = "some.svg") -> str:
+def drawn(model: str, *options: str) -> str:
     """The picture that the command writes."""
-    sentence = ("--sentence", "d a c b")
-    result = works("model", "attention", "--model", model, *sentence, *options, "--output", output)
-    assert (result.stdout, result.stderr) == ("", f"spmrl-bench: {output} written\n")
-    return Path(output).read_bytes().decode("latin-1")
+    rest = ("--sentence", "d a c b", *options, "--output", "maps/some.svg")
+    result = works("model", "attention", "--model", model, *rest)
+    assert (result.stdout, result.stderr) == ("", "spmrl-bench: maps/some.svg written\n")
+    return Path("maps/some.svg").read_text(encoding="utf-8")
 
 
-def test_attention_of_an_encoder_in_the_format_of_the_name() -> None:
-    save("chart")
-    for ending, beginning in {"png": "\x89PNG", "svg": "<?xml", "pdf": "%PDF"}.items():
-        assert drawn("chart", output=f"maps/some.{ending}").startswith(beginning)
-    picture = Path("maps/some.svg").read_text(encoding="utf-8")
-    assert all(f">{token}<" in picture for token in ("START", "a", "d", "STOP"))
-    assert picture.count("layer 0, head 0") == 3
+def test_attention_of_an_encoder_and_before_actions() -> None:
+    save("chart", "actions")
     chosen = drawn("chart", "--layer", "0", "--head", "1")
     assert (chosen.count("layer 0, head 0"), chosen.count("layer 0, head 1")) == (0, 3)
-
-
-def test_attention_before_actions() -> None:
-    save("actions")
     picture = drawn("actions")
-    assert "Attention before each action" in picture
-    assert picture.count(">SHIFT ") == 4
-    assert all(picture.count(f">{word}<") == 2 for word in "abcd")
     assert [picture.count(f">layer {layer}<") for layer in range(3)] == [1, 1, 0]
     one = drawn("actions", "--layer", "1")
     assert [one.count(f">layer {layer}<") for layer in range(2)] == [0, 1]
@@ -252,18 +212,13 @@ def test_attention_before_actions() -> None:
 
 def test_what_attention_refuses() -> None:
     save("actions", "chart")
-    own, other = (
-        ("model", "attention", "--model", model, "--sentence", "d a c b", "--output", "some.svg")
-        for model in ("actions", "chart")
-    )
+    rest = ("--sentence", "d a c b", "--output", "some.svg")
+    attention = ("model", "attention", *rest, "--model")
     refuses({
-        (*own, "--head", "0"): "--head 0: the attention before actions has layers",
-        (*own, "--layer", "2"): "--layer 2: the parser's layers are 0 to 1",
-        (*other, "--layer", "2"): "--layer 2: the parser's layers are 0 to 1",
-        (*other, "--head", "7"): "--head 7: the parser's heads are 0 to 1",
-        (*other[:-1], "some.gif"): "some.gif",
+        (*attention, "actions", "--head", "0"): "--head 0: the attention before actions has layers",
+        (*attention, "chart", "--head", "7"): "--head 7: the parser's heads are 0 to 1",
+        (*attention, "chart", "--output", "some.gif"): "some.gif",
     })  # fmt: skip
-    assert not Path("some.svg").exists()
 
 
 # ---- study -------------------------------------------------------------------------------
@@ -308,9 +263,7 @@ def test_a_study_prints_its_table_and_leaves_files(own: tuple[str, ...]) -> None
 def test_studies_are_listed_and_mistakes_told_before_training(own: tuple[str, ...]) -> None:
     lines = works("study", "run").stdout.splitlines()
     assert lines[0].split() == ["study", "rows", "title", "source"]
-    names = [line.split()[0] for line in lines[2:]]
-    assert names == sorted(names)
-    assert "test-time-ablation" in names
+    assert "test-time-ablation" in [line.split()[0] for line in lines[2:]]
     refuses({
         ("study", "run", "encodrs"): "unknown study 'encodrs'. Did you mean encoders",
         ("study", "run", "encoders"): "name a treebank",

@@ -12,7 +12,6 @@ from tests.builders import cli, refused, works
 from tests.laboratory import Laboratory
 from tests.systems.conftest import DESCRIPTION, DRIVER
 
-SUFFIXES = ("md", "csv", "tex")
 RECORDS = Path("results/runs")
 TRACK = ("--track", "mini", "--device", "cpu")
 
@@ -35,22 +34,17 @@ def world(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory
     return laboratory
 
 
-@pytest.mark.parametrize(
-    ("options", "seeds"),
-    [((), [1]), (("--seed", "0"), [0]), (("--seeds", "1"), [1]), (("--seeds", "3"), [1, 2, 3])],
-)
-def test_seeds_and_jobs_reach_training(
-    options: tuple[str, ...], seeds: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_seeds_and_jobs_reach_training(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(
         "spmrl_bench.experiments.train.train_all",
         lambda runs, **rest: calls.append((runs, rest["jobs"])),
     )
-    assert works("train", "german", "--track", "mini", *options, "--jobs", "4").stderr == ""
-    ((runs, jobs),) = calls
-    assert jobs == 4
-    assert [run.config.seed for run in runs if run.variant == "charlstm"] == seeds
+    for options, seeds in {"": [1], "--seed 0": [0], "--seeds 3": [1, 2, 3]}.items():
+        works("train", "german", "--track", "mini", *options.split(), "--jobs", "4")
+        runs, jobs = calls.pop()
+        assert jobs == 4
+        assert [run.config.seed for run in runs if run.variant == "charlstm"] == seeds
 
 
 def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:
@@ -60,15 +54,12 @@ def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == "# Scores by language, mini track, generated sentences"
     table = [line for line in lines if line.startswith(("| dwarvish", "| elvish"))]
-    assert [line.split("|")[2].strip() for line in table] == ["dwarvish-mini", "tiny-mini"]
     assert all(" ± " in line for line in table)
     assert lines[-1] == "Absent: orcish."
     records = read_records(RECORDS)
     assert len(records) == 8
     assert sum(record.test is not None for record in records) == 4
-    texts = {name: Path(f"results/multilingual-mini.{name}").read_text() for name in SUFFIXES}
-    assert texts["md"].splitlines()[0] == lines[0]
-    assert texts["tex"].startswith("%")
+    assert Path("results/multilingual-mini.md").read_text().splitlines()[0] == lines[0]
 
     weights = sorted(Path("runs").rglob("best/weights.safetensors"))
     before = [path.stat().st_mtime_ns for path in weights]
@@ -76,16 +67,6 @@ def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:
     assert works("eval", *TRACK, "--seeds", "2").stdout == result.stdout
     assert [path.stat().st_mtime_ns for path in weights] == before
     assert len(read_records(RECORDS)) == 8
-
-
-def test_languages_and_variants_of_a_track_can_be_named(world: Laboratory) -> None:
-    options = ("--languages", "elvish", "--variant", "charlstm", "--set", "train.max_epochs=2")
-    works("train", *TRACK, *options)
-    printed = works("eval", *TRACK, *options).stdout
-    assert "Model size small, max_epochs=2: mini track, generated sentences" in printed
-    assert "dwarvish" not in printed
-    assert "Absent" not in printed
-    assert len(read_records(RECORDS)) == 1
 
 
 def test_a_run_that_fails_keeps_no_other_language_from_the_table(world: Laboratory) -> None:

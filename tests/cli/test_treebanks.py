@@ -41,18 +41,14 @@ def fails(*arguments: object) -> str:
     return result.stderr
 
 
-def test_treebanks_that_are_present_and_missing(
+def test_treebanks_and_languages_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TREEBANKS", str(tmp_path))
-    lines = {line.split()[0]: line for line in works("treebanks", "list").stdout.splitlines()}
-    assert " present " in lines["german-mini"]
-    assert " absent " in lines["german-spmrl"]
-    assert str(tmp_path) in lines["german-spmrl"]
-    assert "40,472 / 5,000 / 5,000" in lines["german-spmrl"]
-
-
-def test_languages_are_listed_with_their_treebanks() -> None:
+    found = {line.split()[0]: line for line in works("treebanks", "list").stdout.splitlines()}
+    assert " present " in found["german-mini"]
+    for shown in (" absent ", str(tmp_path), "40,472 / 5,000 / 5,000"):
+        assert shown in found["german-spmrl"]
     lines = works("recipes", "list").stdout.splitlines()
     (german,) = (line for line in lines if line.startswith("german"))
     assert "german-squoia, german-mini" in german
@@ -77,7 +73,19 @@ def test_sound_treebanks(laboratory: Laboratory) -> None:
     assert works(*CHECK).stdout == printed
 
 
-def test_a_broken_manifest_hides_no_other(laboratory: Laboratory) -> None:
+def test_a_broken_manifest_or_recipe_hides_no_other(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(HOME.absolute()))
+    (HOME / "recipes").mkdir(parents=True)
+    (HOME / "recipes" / "dwarvish.toml").write_text('language = "dwarvish"\ntreebank = "x"\n')
+    (HOME / "recipes" / "elvish.toml").write_text(laboratory.recipe.read_text())
+    result = cli("recipes", "list")
+    assert result.exit_code == 1
+    assert "dwarvish.toml: treebank: unknown key. Did you mean treebanks" in result.stderr
+    assert "tiny-open" in result.stdout
+    (HOME / "recipes" / "dwarvish.toml").unlink()
+    (HOME / "recipes" / "elvish.toml").unlink()
     path = laboratory.manifests / "tiny-mini.toml"
     path.write_text(path.read_text().replace('prm = "spmrl"', 'prm = "smprl"'))
     for command in (("treebanks", "list"), CHECK):
@@ -90,15 +98,6 @@ def test_a_broken_manifest_hides_no_other(laboratory: Laboratory) -> None:
     assert "present for elvish: tiny-open\n" in said
 
 
-def test_a_broken_recipe_hides_no_other(own: Path) -> None:
-    (HOME / "recipes").mkdir(parents=True)
-    (HOME / "recipes" / "elvish.toml").write_text('language = "elvish"\ntreebank = "x"\n')
-    result = cli("recipes", "list")
-    assert result.exit_code == 1
-    assert "elvish.toml: treebank: unknown key. Did you mean treebanks" in result.stderr
-    assert "german-spmrl" in result.stdout
-
-
 def test_problems_are_listed(laboratory: Laboratory) -> None:
     path = laboratory.treebanks / "tiny-open" / "dev.mrg"
     path.write_text("(S (N a)\n" * 30)
@@ -106,24 +105,21 @@ def test_problems_are_listed(laboratory: Laboratory) -> None:
     assert "tiny-open: 31 problem(s)" in said
     assert "dev.mrg:1:1: sentence 1: the tree that starts here" in said
     assert "... and 11 more (--every-error)" in said
-    assert "dev: expected 8 sentences, found 0" in fails(*CHECK, "--every-error")
     absent = fails(*CHECK, "tiny-licensed")  # a treebank that is named must be there
     assert "tiny-licensed: 1 problem(s)\n  not present: " in absent
     assert absent.endswith("1 of 1 treebanks are not sound: tiny-licensed\n")
     assert "unknown treebank 'tiny-opem'. Did you mean tiny-open " in fails(*CHECK, "tiny-opem")
 
 
-def test_recipes_without_room_are_found_before_any_training(own: Path) -> None:
+def test_recipes_without_room_and_another_release(own: Path) -> None:
     works(*WRITTEN)
     recipe = HOME / "recipes" / "elvish.toml"
-    recipe.write_text(recipe.read_text() + "[model]\nmax_positions = 12\n")
+    text = recipe.read_text()
+    recipe.write_text(text + "[model]\nmax_positions = 12\n")
     said = fails(*CHECK, "elvish-bank")
     assert "recipe elvish, variant" in said
     assert "sentence 1 of train has 14 words, for which model.max_positions must be 16" in said
-
-
-def test_another_release_has_a_manifest_of_its_own(own: Path) -> None:
-    works(*WRITTEN)
+    recipe.write_text(text)
     path = HOME / "treebanks" / "elvish-bank.toml"
     path.write_text(re.sub("sentences = 8\ntokens = 67", "sentences = 9", path.read_text()))
     (HOME / "treebanks" / "checksums" / "elvish-bank.sha256").unlink()
@@ -131,7 +127,6 @@ def test_another_release_has_a_manifest_of_its_own(own: Path) -> None:
     assert "dev: expected 9 sentences, found 8" in said
     lines = said.partition("says so:\n")[2].splitlines()
     text = "\n".join(line.strip() for line in lines if " = " in line)
-    assert "splits.dev.sentences = 8" in text
     (HOME / "treebanks" / "elvish-bank-own.toml").write_text(text)
     works(*CHECK, "elvish-bank-own")
 
@@ -147,18 +142,10 @@ def test_a_new_treebank_trains_at_once(own: Path) -> None:
     lines = works(*WRITTEN).stdout.splitlines()
     assert lines[0].startswith("format: brackets, ")
     assert lines[0].endswith(", utf-8")
-    assert lines[1:6] == [
-        "splits: by the names of the files",
-        "  train: train.mrg",
-        "  dev: dev.mrg",
-        "  test: test.mrg",
-        "passed over: notes.txt",
-    ]
+    assert lines[1:3] == ["splits: by the names of the files", "  train: train.mrg"]
+    assert lines[5] == "passed over: notes.txt"
     assert lines[-1] == "next: spmrl-bench train elvish"
-    assert sorted(line.rsplit("/", 1)[1] for line in lines if line.startswith("wrote")) == [
-        "elvish-bank.sha256", "elvish-bank.toml", "elvish.toml"
-    ]  # fmt: skip
-    assert 'path = "bank"' in (HOME / "treebanks" / "elvish-bank.toml").read_text()
+    assert sum(line.startswith("wrote ") for line in lines) == 3
     settings = {"max_epochs": 1, "evaluations_per_epoch": 1, "batch_size": TRAIN["batch_size"]}
     changes = [f"--set=train.{key}={value}" for key, value in settings.items()]
     changes += ["--set=model.d_model=32", "--set=model.layers=1", "--set=model.heads=1"]
@@ -228,7 +215,6 @@ def test_what_add_refuses(own: Path) -> None:
         ("nowhere",): "nowhere: no such folder",
         ("bank/dev.mrg",): "bank/dev.mrg: a file, expected a folder: name bank",
         (".", "--format", "conl"): "unknown format 'conl'. Did you mean conll?",
-        (".", "--on-error", "ignore"): "unknown on-error 'ignore'",
         ("empty",): "found no file of a known format among 0 files",
     }.items():
         assert message in fails(*ADD, *arguments)

@@ -226,7 +226,6 @@ def test_mistakes_are_told_before_anything_is_trained(
         ("--set train.max_minutes=1:2", "at the same time"),
         ("--set train.evaluations_per_epoch=int:1:2", "at the same time and evaluations"),
         ("--set train.checkpoint_minutes=1:2", "it does not change what is learnt"),
-        ("--set model.layers=1|2 --pruner medium", "Did you mean median"),
         ("--set model.layers=1", "nothing to search"),
     ):
         assert message in refused(*words[:5], *options.split())

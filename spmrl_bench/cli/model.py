@@ -1,0 +1,263 @@
+"""Commands about a trained parser: package it, see what it looks at and which heads decide."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+from typer import Argument, Option
+
+from spmrl_bench.cli.app import model as group
+from spmrl_bench.cli.options import Device, Model, ResultsFolder, print_rows
+from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.analysis.heads import Example
+    from spmrl_bench.parsers.base import Parser
+    from spmrl_bench.parsing.streams import Form
+
+
+@group.command()
+def package(
+    run: Path = Argument(..., metavar="RUN", help="The folder of a run that was scored."),
+    to: Path = Option(..., help="The folder that gets the package, as a folder of its name."),
+    name: str | None = Option(None, help="Default: 'spmrl_bench_' and the treebank."),
+    licence: str | None = Option(
+        None,
+        "--license",
+        help="An identifier such as 'cc-by-4.0', or a sentence. Default: that of the treebank, if "
+        "it is open and its licence well known.",
+    ),
+    results: ResultsFolder = Path("results"),
+) -> None:
+    """Package the best parser of a run, to share it.
+
+    The package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
+    card (README.md) with what it was trained on and how it was scored, and a list of the files with
+    their hashes. Its version is the day on which the run was scored. Whatever takes a model takes
+    its folder, or its name on the hub ('hf upload OWNER/NAME FOLDER' puts it there).
+
+    Example:
+
+        spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
+    """
+    from spmrl_bench.experiments.packaging import package_run
+
+    folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
+    for warning in warnings:
+        typer.echo(f"spmrl-bench: {warning}", err=True)
+    typer.echo(folder)
+
+
+# ---- attention ----
+
+
+@group.command()
+def attention(
+    model: Model,
+    sentence: str = Option(..., help="The words of one sentence, separated by white space."),
+    output: Path = Option(..., help="File of the figure: .png, .svg or .pdf."),
+    tags: str | None = Option(None, help="Tags of the words, for a parser that reads them."),
+    layer: list[int] | None = Option(None, min=0, help="Only this layer, from 0; may be repeated."),
+    head: list[int] | None = Option(None, min=0, help="Only this head of the encoder, likewise."),
+    device: Device = "auto",
+) -> None:
+    """Draw the attention weights of a parser for one sentence.
+
+    For a self-attentive encoder: one panel for each layer and head; rows are queries, columns are
+    keys. A parser whose encoder keeps content and position apart also shows what each head would
+    look at by the content or the position alone.
+
+    For a transition parser: one picture for each layer of attention, with a row for each action of
+    the parse that it finds. It shows how much the layer takes of each word before the action,
+    which words are on the stack at that moment, wait or have been removed, and the arc that the
+    action makes.
+
+    Example:
+
+        spmrl-bench model attention --model runs/NAME --sentence "The cat sat ." --output map.png
+    """
+    from spmrl_bench.analysis.attention import draw_actions, draw_heads_of
+    from spmrl_bench.analysis.drawing import check_format, load_matplotlib
+    from spmrl_bench.parsers.base import Parser
+
+    check_format(output)
+    load_matplotlib()
+    words, given = sentence.split(), None if tags is None else tags.split()
+    parser = _loaded(model, device)
+    if type(parser).derivation is not Parser.derivation:
+        if head:
+            raise SpmrlError(
+                f"--head {head[0]}: the attention before actions has layers, but no heads"
+            )
+        found = parser.derivation(words, given)
+        layers = _chosen("layer", layer, found.weights.shape[1])
+        figure = draw_actions(found, layers=layers, model=str(model))
+    else:
+        parts = parser.attention(words, given).parts
+        maps = {part: parser.attention(words, given, part).weights for part in parts}
+        count, width = next(iter(maps.values())).shape[:2]
+        layers, heads = _chosen("layer", layer, count), _chosen("head", head, width)
+        figure = draw_heads_of(maps, words, layers=layers, heads=heads, model=str(model))
+    figure.save(output)
+    typer.echo(f"spmrl-bench: {output} written", err=True)
+
+
+def _loaded(model: Path, device: str) -> Parser:
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsing.models import load_parser
+
+    prepare_process(device)
+    return load_parser(model, device)
+
+
+def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
+    """The layers or heads to show."""
+    if count == 0:
+        raise SpmrlError(f"the parser has no {what}s")
+    for number in numbers or []:
+        if number >= count:
+            raise SpmrlError(f"--{what} {number}: the parser's {what}s are 0 to {count - 1}")
+    return sorted(set(numbers)) if numbers else list(range(count))
+
+
+# ---- heads ----
+
+
+@group.command()
+def heads(
+    model: Model,
+    files: list[str] | None = Argument(
+        None, metavar="[FILE]...", help="Sentences to parse; '-' is standard input."
+    ),
+    treebank: str | None = Option(None, help="Treebank with the sentences and their gold trees."),
+    split: Literal["train", "dev", "test"] | None = Option(None, help="Its split. Default: dev."),
+    number: int | None = Option(None, min=1, help="Trace this sentence of the split, from 1."),
+    sentence: str | None = Option(None, help="Trace this sentence, its words separated by spaces."),
+    tags: str | None = Option(None, help="Tags of the words, for a parser that reads them."),
+    gold: str | None = Option(None, help="Its gold tree in brackets, which has the words too."),
+    errors: bool = Option(False, "--errors", help="Trace only spans whose label is not gold's."),
+    form: Literal["tokens", "brackets", "conllu"] = Option("tokens", "--input", help="Of a FILE."),
+    measure: Literal["norm", "released", "lead"] = Option(
+        "norm",
+        help="What a contribution is: the head's share of the span vector; that of the public code "
+        "of Mrini et al.; its part of the lead of the label over the runner-up.",
+    ),
+    category: list[str] | None = Option(
+        None, help="Only this label, as bars instead of the heat map; may be repeated."
+    ),
+    top: int = Option(4, min=1, help="Heads in each row, or of each span."),
+    output: Path | None = Option(
+        None, help="File of a figure (.png, .svg or .pdf), or of all numbers (.csv)."
+    ),
+    device: Device = "auto",
+) -> None:
+    """Show which heads of label attention are behind which labels.
+
+    Over many sentences it prints for each predicted label the heads with the highest mean
+    contribution, those that contribute the most to the most spans, and how often these are behind
+    the gold spans that were missed (Mrini et al. 2020, sections 4.5 and 4.6). A figure shows all
+    heads by all frequent labels, or of some labels the contribution of each head.
+
+    One sentence is traced: for each span the predicted label, its score and its lead over the gold
+    label or the runner-up, the heads that bring the most into it, their share of the span vector,
+    their part of the lead, and the tokens that they look at.
+
+    Examples:
+
+        spmrl-bench model heads --model runs/NAME --treebank german-mini --output heads.png
+
+        spmrl-bench model heads --model runs/NAME --treebank german-mini --number 17 --errors
+    """
+    one = not (number is None and sentence is None and gold is None)
+    in_bank, own = treebank is not None, "of one sentence: --sentence, --gold or --number"
+    for option, senseless, why in (
+        ("FILE", files and (one or in_bank), "give files, a --treebank or one sentence"),
+        ("--input", form != "tokens" and not files, "of files only"),
+        ("--split", split and not in_bank, "of which treebank? Name it with --treebank"),
+        ("--number", number and not in_bank, "of which treebank? Name it with --treebank"),
+        ("--sentence", sentence is not None and in_bank, "not beside --treebank"),
+        ("--gold", gold is not None and in_bank, "not beside --treebank"),
+        ("--tags", tags is not None and (in_bank or not one), own),
+        ("--errors", errors and not one, own),
+        ("--errors", errors and not in_bank and gold is None, "known only with --gold"),
+        ("--category", category and one, "of many sentences, but one is to be traced"),
+        ("--output", output and one, "of many sentences, but one is to be traced"),
+    ):
+        if senseless:
+            raise SpmrlError(f"{option}: {why}")
+    examples = _sentences(files, form, treebank, split)
+    if number is not None and number > len(examples):
+        raise SpmrlError(f"--number {number}: the split has {len(examples):,} sentences")
+    if one:
+        from spmrl_bench.analysis.heads import trace, trace_text
+
+        example = examples[number - 1] if number else _example(sentence, tags, gold)
+        traced = trace(_loaded(model, device), example)
+        typer.echo(trace_text(*traced, errors=errors, top=top), nl=False)
+        return
+    from spmrl_bench.analysis.drawing import check_format, load_matplotlib, write_file
+    from spmrl_bench.analysis.heads import HEADINGS, head_contributions, table_rows
+    from spmrl_bench.analysis.heads_figure import draw_categories, draw_heads
+
+    if not (files or in_bank):
+        raise SpmrlError("name a treebank (--treebank german-mini) or files of sentences")
+    drawn = output if output and output.suffix.lower() != ".csv" else None
+    if drawn:
+        check_format(drawn)
+        load_matplotlib()
+    found = head_contributions(_loaded(model, device), iter(examples), measure)
+    chosen = list(dict.fromkeys(category or []))
+    rows = table_rows(found, chosen, top=top)
+    figure = None
+    if drawn:  # what cannot be drawn is said before anything is printed
+        draw = draw_categories(found, chosen, model=str(model)) if chosen else None
+        figure = draw or draw_heads(found, model=str(model))
+    print_rows(HEADINGS, rows)
+    if output is None:
+        return
+    if figure is not None:
+        figure.save(output)
+    else:
+        write_file(output, found.frame().to_csv(index=False, lineterminator="\n").encode())
+    typer.echo(f"spmrl-bench: {output} written", err=True)
+
+
+def _sentences(
+    files: list[str] | None, form: Form, treebank: str | None, split: str | None
+) -> Sequence[Example]:
+    """The sentences of files, or of a treebank with their trees."""
+    from spmrl_bench.analysis.heads import Example
+
+    if treebank is not None:
+        from spmrl_bench.treebanks.treebank import open_treebank
+
+        trees = open_treebank(treebank).examples(split or "dev", ["constituents"])
+        return [Example(each.words, each.tags, each.tree) for each in trees]
+    from spmrl_bench.parsing.streams import check_readable, read_input
+
+    check_readable(files or [])
+    given = read_input(files or [], form, sys.stdin.buffer) if files else []
+    return [Example(each.words, each.tags) for each in given]
+
+
+def _example(sentence: str | None, tags: str | None, gold: str | None) -> Example:
+    """The sentence of options, whose tree has no brackets without a label."""
+    from spmrl_bench.analysis.heads import Example
+    from spmrl_bench.readers.brackets import read_brackets
+    from spmrl_bench.trees.tree import Tree
+
+    own = None if tags is None else tags.split()
+    if gold is None:
+        return Example((sentence or "").split(), own)
+    trees = list(read_brackets(gold, path="--gold"))
+    if len(trees) != 1:
+        raise SpmrlError(f"--gold: found {len(trees)} trees, expected one in brackets")
+    labelled = [row for row in trees[0].constituents() if row[2]]
+    tree = Tree.build(trees[0].words, trees[0].tags, labelled)
+    if sentence is not None and tuple(sentence.split()) != tree.words:
+        raise SpmrlError("--gold: its words are not those of --sentence")
+    return Example(tree.words, own or tree.tags, tree)
