@@ -52,6 +52,7 @@ def compare(
     trials: int = Option(10_000, min=1, help="Random swaps and random draws of sentences."),
     seed: int = Option(0, min=0, help="Seed of the swaps and draws."),
     form: Literal["table", "json"] = Option("table", "--format", help="What to print."),
+    latex: Path | None = Option(None, metavar="FILE", help="Also write the table as LaTeX."),
     results: ResultsFolder = Path("results"),
     strict: StrictFiles = False,
 ) -> None:
@@ -66,7 +67,7 @@ def compare(
 
         spmrl-bench compare runs/german-mini/small-{charlstm,bilstm}-seed1
 
-        spmrl-bench compare charlstm bilstm --treebank german-mini
+        spmrl-bench compare charlstm bilstm --treebank german-mini --latex table.tex
 
         spmrl-bench compare a.mrg b.mrg --gold gold.mrg
     """
@@ -98,6 +99,23 @@ def compare(
     compared = significance.compare(*zip(*defined, strict=True), trials=trials, seed=seed)
     over_seeds = _over_seeds(scorer, sides)
     counts = sides[0].counts[0]
+    headings = ("", "A", "B", "B - A", "p randomisation", "p bootstrap")
+    rows = [
+        (
+            scorer.title(one.name),
+            f"{one.one:.2f} {_shown(one.one_interval)}",
+            f"{one.other:.2f} {_shown(one.other_interval)}",
+            f"{one.difference:+.2f} {_shown(one.interval, '+')}",
+            f"{one.p_randomisation:.4f}",
+            f"{one.p_bootstrap:.4f}",
+        )
+        for one in compared
+    ]
+    if latex is not None:
+        from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_table
+
+        table = Table(f"A: {first}; B: {second}; {where}", headings, rows, frozenset(headings[1:]))
+        write_table(latex, to_latex(Document("", tables=(table,))))
     if form == "json":
         report = {
             "metric": name,
@@ -114,21 +132,7 @@ def compare(
         }
         typer.echo(json.dumps(report, indent=2))
         return
-    headings = ("", "A", "B", "B - A", "p randomisation", "p bootstrap")
-    print_rows(
-        headings,
-        (
-            (
-                scorer.title(one.name),
-                f"{one.one:.2f} {_shown(one.one_interval)}",
-                f"{one.other:.2f} {_shown(one.other_interval)}",
-                f"{one.difference:+.2f} {_shown(one.interval, '+')}",
-                f"{one.p_randomisation:.4f}",
-                f"{one.p_bootstrap:.4f}",
-            )
-            for one in compared
-        ),
-    )
+    print_rows(headings, rows)
     best = compared[0]
     equal = len(counts) - best.better - best.worse
     typer.echo(

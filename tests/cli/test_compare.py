@@ -143,7 +143,8 @@ def test_compare_takes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         Path(f"{name}.mrg").write_text(text, encoding="utf-8")
         lines = conll_lines("wv", "TT", "01" if name == "a" else "20", "rr")
         Path(f"{name}.conllu").write_text(lines, encoding="utf-8")
-    printed = works("compare", "a.mrg", "b.mrg", "--gold", "gold.mrg").stdout
+    printed = works("compare", "a.mrg", "b.mrg", "--gold", "gold.mrg", "--latex", "t.tex").stdout
+    assert "F1 & 88.89" in Path("t.tex").read_text(encoding="utf-8")
     assert printed.splitlines()[2].split()[:2] == ["F1", "88.89"]
     assert "B is better than A on 1 sentences of gold.mrg, worse on 0, equal on 2" in printed
     printed = works("compare", "a.conllu", "b.conllu", "--gold", "gold.conllu").stdout
