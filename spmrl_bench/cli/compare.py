@@ -47,8 +47,8 @@ def compare(
         str | None, typer.Option(help="Of variants and systems; needed where several have them.")
     ] = None,
     split: Annotated[
-        str | None,
-        typer.Option(help="dev or test.", show_default="test where both were scored on it"),
+        Literal["dev", "test"] | None,
+        typer.Option(help="Of the treebank.", show_default="test where both were scored on it"),
     ] = None,
     metric: Annotated[
         str | None,

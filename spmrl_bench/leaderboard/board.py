@@ -61,15 +61,13 @@ class SeedMean:
 
     mean: float
     sd: float | None  # sample standard deviation (n - 1); None for one seed
-    seeds: int  # how many
 
     @classmethod
     def of(cls, values: Collection[float]) -> SeedMean | None:
-        """Mean and standard deviation; None where there is no value."""
         if not values:
             return None
         sd = statistics.stdev(values) if len(values) > 1 else None
-        return cls(statistics.fmean(values), sd, len(values))
+        return cls(statistics.fmean(values), sd)
 
 
 def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> str:
@@ -98,7 +96,7 @@ def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     common = sorted(seeds) if all(scores.keys() == seeds for _, scores in columns) else []
     by_seed = [mean(scores[seed] for _, scores in columns) for seed in common]
     sd = statistics.stdev(by_seed) if len(by_seed) > 1 else None
-    return SeedMean(mean(statistics.fmean(one.values()) for _, one in columns), sd, len(by_seed))
+    return SeedMean(mean(statistics.fmean(one.values()) for _, one in columns), sd)
 
 
 # ---- Columns of figures ----
@@ -121,7 +119,6 @@ class Column(NamedTuple):
 
     @property
     def is_headline(self) -> bool:
-        """Whether its metric puts systems in order by it."""
         return self.metric != "" and self.figure == metric_named(self.metric).headline
 
 
@@ -150,7 +147,6 @@ def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
 
 
 def brief_columns(metrics: Iterable[str]) -> list[Column]:
-    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
     return [column for column in named_columns(list(metrics)).values() if column.brief]
 
 
@@ -194,7 +190,6 @@ class Sums:
         return cls(whole, scored, None if lengths is None else list(lengths), len(found))
 
     def of_same_sentences(self, other: Sums) -> bool:
-        """Whether both score the same sentences."""
         same = len(self.ratio) == len(other.ratio) and self.lengths == other.lengths
         return same and bool((self.scored == other.scored).all())
 
@@ -226,10 +221,6 @@ class Entry:
         return self.runs[0].record
 
     @property
-    def stored(self) -> list[StoredRecord]:
-        return [run.stored for run in self.runs]
-
-    @property
     def members(self) -> list[Entry]:
         return [Entry([run]) for run in self.runs] if len(self.runs) > 1 else []
 
@@ -244,16 +235,11 @@ class Entry:
         return not self.baseline and self.record.system is not None
 
     @property
-    def kind(self) -> str:
-        return "system" if self.is_system else self.form
-
-    @property
     def variant(self) -> str:
         return self.baseline or self.record.variant
 
     @property
     def name(self) -> str:
-        """The same with the settings, and how many vote."""
         members = len(self.record.ensemble)
         return self.baseline or self.runs[0].name + f", ensemble of {members}" * bool(members)
 
@@ -271,17 +257,15 @@ class Entry:
 
     @property
     def number(self) -> int | None:
-        """Of its runs, or of the members of an ensemble."""
         members = len(self.record.ensemble) if self.form == "ensemble" else len(self.runs)
         return None if self.baseline else members
 
     @property
     def seed(self) -> int | None:
-        return self.record.seed if self.kind == "run" else None
+        return self.record.seed if self.form == "run" and not self.is_system else None
 
     @property
     def origin(self) -> str:
-        """Whose it is, in a word or two."""
         if self.is_system:
             return "of others" if self.record.hardware is not None else "entered"
         return self.form if self.baseline else "shipped" if self.shipped else "own"
@@ -295,7 +279,6 @@ class Entry:
 
     @property
     def searched(self) -> str:
-        """What a search for the settings has cost; empty without one."""
         found = [run.record.searches for run in self.runs if not self.baseline]
         return "; ".join(dict.fromkeys(filter(None, map(searched_text, found))))
 
@@ -308,7 +291,7 @@ class Entry:
         return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
 
     def _results(self, split: str) -> list[SplitResult]:
-        """The scores of its runs, or none where one of them has none that can be shown."""
+        """The scores of all its runs, or none."""
         results = [run.result(split, self.baseline) for run in self.runs]
         found = [result for result in results if result and installed_metrics(result)]
         return found if len(found) == len(results) else []
@@ -355,7 +338,7 @@ class Entry:
         }
 
     def sums(self, view: View, figure: str = "") -> Sums | None:
-        """Its counts; None where they do not give the figure (the headline) by sentence."""
+        """None where its counts do not give the figure (the headline) by sentence."""
         metric, split = view
         figure = figure or metric_named(metric).headline
         if (view, figure) not in self._sums:
@@ -367,7 +350,6 @@ class Entry:
         return self._sums[view, figure]
 
     def compare(self, other: Entry, view: View, figure: str = "") -> Difference | None:
-        """By how much it is better than another; None where their sentences do not compare."""
         one, two = self.sums(view, figure), other.sums(view, figure)
         return None if one is None or two is None else one.compare(two)
 
@@ -394,7 +376,6 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Treebank and track, and which of several tables."""
         number = f", table {self.number}" if self.several else ""
         return f"{self.treebank} ({track_title(self.track)}{number})"
 
@@ -452,7 +433,6 @@ class Group:
 
 
 def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
-    """The tables of all treebanks, by track, treebank and number."""
     return [
         Group(track, treebank, number, len(groups) > 1, runs)
         for (track, treebank), groups in grouped(stored).items()
@@ -461,7 +441,6 @@ def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
 
 
 def metrics_of(runs: Iterable[Run]) -> list[str]:
-    """The metrics that runs and their baselines were scored with, in the order of tables."""
     records = [run.record for run in runs]
     results = (result for record in records for result in record.results)
     found = dict.fromkeys(name for result in results for name in installed_metrics(result))
@@ -469,7 +448,6 @@ def metrics_of(runs: Iterable[Run]) -> list[str]:
 
 
 def track_title(track: str) -> str:
-    """What titles of tables call a track; nobody shall take generated sentences for a language."""
     return f"{track} track, generated sentences" if track == "mini" else f"{track} track"
 
 
@@ -486,6 +464,7 @@ class Results:
 
     @cached_property
     def groups(self) -> list[Group]:
+        """By track, treebank and number."""
         return groups_of(self.stored)
 
     def named(self, name: str, treebank: str | None = None) -> list[Record]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spmrl_bench.errors import CheckpointError, RecordError, ScoreError, unknown_name
+from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
 from spmrl_bench.leaderboard.frame import Difference, differences, is_of, score_key
 from spmrl_bench.leaderboard.record import (
     SHIPPED,
@@ -29,7 +29,6 @@ from spmrl_bench.training import BEST
 
 
 def common_metric(one: Record, other: Record) -> str:
-    """The first metric that both records were scored by; a ScoreError where there is none."""
     for name in one.metrics:
         if name in other.metrics:
             return name
@@ -44,8 +43,6 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
 
     A ScoreError where a record has no such scores or they do not compare; names what differs.
     """
-    if split not in SPLITS:
-        raise ScoreError(unknown_name("split", split, SPLITS))
     scorer = metric_named(metric)
     counts, keys = [], []
     for name, record in (("the first", one), ("the second", other)):
@@ -95,13 +92,13 @@ def record_differences(one: Record, other: Record) -> list[Difference]:
         signed: dict[str, Any] = {}
         for split in SPLITS:
             if result := record.result(split):
-                signed[split] = "scored"
-                if one.result(split) and other.result(split):
-                    parts = {
-                        name: signature_parts(scored.signature_long)
-                        for name, scored in result.metrics.items()
-                    }
-                    signed[split] = parts if several else next(iter(parts.values()), {})
+                parts = {
+                    name: signature_parts(scored.signature_long)
+                    for name, scored in result.metrics.items()
+                }
+                both = one.result(split) and other.result(split)
+                shown = parts if several else next(iter(parts.values()), {})
+                signed[split] = shown if both else "scored"
         found.append(dict(_flat(signed | record.model_dump(mode="json", include=keys))))
     return differences(*found)
 
@@ -122,8 +119,7 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
     """The record of a run; why files that could be one cannot be read is added to ``errors``.
 
     It is wanted by the path of a record; by the beginning of the name of one in
-    ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
-    weights, or its parses, is taken.
+    ``results_dir/runs``; or by the folder of a run, whose newest record with its weights is taken.
 
     Raises:
         RecordError: there is none or there are several, or it is broken.
@@ -153,43 +149,30 @@ def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
     settings = _settings(run / "run.json")
     records, wrong = load_records(folder)
     errors += wrong
-    if settings is not None and "system" in settings:
-        what = "parses"
-        paths = {split: run / f"{split}.parses" for split in SPLITS}
-        parses = {split: [file_digest(path)] for split, path in paths.items() if path.is_file()}
-        about = [settings.get(key) for key in ("treebank", "size", "seed")]
-        found = [
-            record
-            for record in records
-            if record.system
-            and [record.treebank.name, record.size, record.seed] == about
-            and parses
-            == {key: [*one.sha256.values()] for key, one in record.system.outputs.items()}
-        ]
-    else:
-        what, members = "best parser", [read_folder(run / BEST, _digest_of_weights)]
-        found = [
-            record
-            for record in records
-            # Runs may end with the same weights; a copy of one may have lost its settings.
-            if record.members == members and (settings is None or is_of(record, settings, members))
-        ]
+    members = [read_folder(run / BEST, _digest_of_weights)]
+    found = [
+        record
+        for record in records
+        # Runs may end with the same weights; a copy of one may have lost its settings.
+        if record.members == members and (settings is None or is_of(record, settings, members))
+    ]
     if found:
         return found[-1]
     broken = "".join(f"\nnot read: {error}" for error in wrong)
     raise RecordError(
-        f"{run}: no record of its {what} in {folder}: "
+        f"{run}: no record of its best parser in {folder}: "
         f"'spmrl-bench eval' with the options of its training writes it{broken}"
     )
 
 
 def _settings(path: Path) -> dict[str, Any] | None:
-    """What a run was trained with; None where a copy of a run has lost it."""
     if not path.exists():
         return None
     found = read_json(path, CheckpointError)
     if not isinstance(found, dict):
         raise CheckpointError(f"{path}: not the settings of a run")
+    if "system" in found:
+        raise CheckpointError(f"{path.parent}: the folder of a system; name it as the table does")
     return found
 
 

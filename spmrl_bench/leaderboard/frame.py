@@ -103,18 +103,18 @@ class Run:
         return *about, self.digest, self.precision, members
 
     def result(self, split: str, baseline: str = "") -> SplitResult | None:
-        """The scores of a split, of the parser or of a baseline."""
         if baseline:
             return self.record.baselines.get(baseline) if split == "test" else None
         return self.record.result(split)
 
     def figure(self, key: Key, baseline: str = "") -> float | None:
-        """A figure of the parser or of a baseline; None where there is no value."""
         split, metric, figure = key
+        if baseline and split != "test":
+            return None
         if key == ("dev", "", "score"):
-            return None if baseline else self.record.dev_score
+            return self.record.dev_score
         if split == "train":
-            return None if baseline else getattr(self.record.cost, figure, None)
+            return getattr(self.record.cost, figure, None)
         result = self.result(split, baseline)
         return None if result is None else result.figure(metric, figure)
 
@@ -127,10 +127,8 @@ class RunGroup(list[Run]):
         self.counted: Counted = {}
 
 
-def by_age(records: Iterable[Record], shipped: Iterable[Record] = ()) -> list[StoredRecord]:
-    """Records of the user and shipped ones, oldest first."""
-    stored = [StoredRecord(record) for record in records]
-    stored += [StoredRecord(record, shipped=True) for record in shipped]
+def by_age(records: Iterable[Record]) -> list[StoredRecord]:
+    stored = map(StoredRecord, records)
     return sorted(stored, key=lambda one: one.record.finished)
 
 
@@ -168,7 +166,6 @@ def _runs(stored: Sequence[StoredRecord]) -> Iterator[Run]:
 
 
 def installed_metrics(result: SplitResult) -> list[str]:
-    """The metrics of a result that the program has."""
     return [name for name in METRICS.names() if name in result.metrics]
 
 
@@ -191,7 +188,6 @@ def _agree(one: Counted, other: Counted) -> bool:
 
 
 def counting_differences(one: Counted, other: Counted) -> list[Difference]:
-    """In what the scores of two groups were counted differently, sorted by key."""
     return sorted(row for name in one.keys() & other for row in differences(one[name], other[name]))
 
 
@@ -288,11 +284,8 @@ def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
     variant, since the later ones go on from what the earlier ones have shown.
     """
 
-    def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
-        found = resolved_settings(settings).items()
-        return {
-            key: value for key, value in found if key != "train.max_minutes" and value is not None
-        }
+    def comparable(settings: Mapping[str, Any]) -> str:
+        return digest(resolved_settings(settings) | {"train.max_minutes": None})
 
     own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
     found = []
@@ -305,20 +298,17 @@ def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
 
 
 def digest(settings: Resolved) -> str:
-    """What stands for the settings: 16 digits of a hash."""
     given = {key: value for key, value in settings.items() if value is not None}
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def differing_settings(several: Iterable[Resolved]) -> list[str]:
-    """The keys whose values are not the same in all, sorted."""
     first, *others = several
     keys = sorted({*first}.union(*others))
     return [key for key in keys if any(one.get(key) != first.get(key) for one in others)]
 
 
 def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults by dotted key of a parser with these settings; none of what is not installed."""
     if kind not in KINDS.names():
         return {}
     config = kind_named(kind).parser_class.Config
@@ -336,7 +326,7 @@ def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
 # ---- All numbers ----
 
 
-def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> pd.DataFrame:
+def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
     """One row for each record, split, metric and figure (:data:`Key`) that has a value.
 
     ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
@@ -351,7 +341,7 @@ def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> 
             *(run.record.size, run.record.seed, len(run.record.ensemble), run.record.selected),
             *(run.newest, run.record.finished, baseline, *key, value),
         )
-        for place, groups in grouped(by_age(records, shipped)).items()
+        for place, groups in grouped(stored).items()
         for number, runs in enumerate(groups, start=1)
         for run in runs
         for baseline, key in _keys(run)
@@ -365,7 +355,6 @@ def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> 
 
 
 def _keys(run: Run) -> Iterator[tuple[str, Key]]:
-    """The figures that a record can have, each with the name of the baseline that it is of."""
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
         yield "", ("train", "", figure)
     yield "", ("dev", "", "score")

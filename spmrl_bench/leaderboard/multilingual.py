@@ -100,12 +100,11 @@ class TreebankRow:
 
     @property
     def p(self) -> float | None:
-        """The largest p of the selected variant against the others; None without a test."""
+        """The largest against the others; None without a test."""
         return max((one.p for one in self.compared.values() if one), default=None)
 
     @property
     def significant(self) -> bool:
-        """Whether dev shows the selected variant to be better than every other."""
         won = [one for one in self.compared.values() if one and one.points > 0 and one.p < LEVEL]
         return 0 < len(won) == len(self.entries) - 1
 
@@ -137,8 +136,6 @@ class TreebankRow:
 
 @dataclass(frozen=True)
 class Setup:
-    """Runs of one model size, precision, settings and way to select, over the languages."""
-
     name: str
     criterion: SelectionMetric
     variants: Sequence[str]
@@ -147,7 +144,6 @@ class Setup:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """What selects, of each variant, then figures of test, then headlines of baselines."""
         title = f"dev {self.criterion.title}"
         dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
         test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
@@ -275,10 +271,7 @@ def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
 def write_track(
     groups: Iterable[Group], track: str, results_dir: Path, published: Sequence[PublishedFigure]
 ) -> str:
-    """Write the table of a track in all formats, and return it as Markdown.
-
-    A SpmrlError where a file cannot be written.
-    """
+    """Write the table of a track in all formats, and return it as Markdown."""
     document = track_document(groups, track, published)
     texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
     for suffix, text in texts.items():
@@ -289,7 +282,6 @@ def write_track(
 def track_document(
     groups: Iterable[Group], track: str, published: Sequence[PublishedFigure]
 ) -> Document:
-    """The scores of a track, one table for each setup, and published ones."""
     order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
     setups, left_out = setups_of(groups, track, order)
     titles = dict.fromkeys(setup.criterion.title for setup in setups)
@@ -392,7 +384,6 @@ def _published_tables(
 def _published_table(
     title: str, figures: Sequence[PublishedFigure], column: Column, setups: Sequence[Setup]
 ) -> Table:
-    """Systems by languages, on the treebanks that the reference has figures of."""
     banks = {one.language: one.treebank for one in figures if one.variant}
     figures = [one for one in figures if banks.get(one.language) == one.treebank]
     selected = "selected on dev" if column.split == "test" else ""

@@ -72,7 +72,6 @@ def _compact(values: list[int]) -> Sequence[int]:
 
 
 def signature_parts(signature: str) -> dict[str, str]:
-    """The ``key:value`` parts of a signature, which ``|`` separates."""
     return dict(part.partition(":")[::2] for part in signature.split("|"))
 
 
@@ -120,7 +119,6 @@ class TreebankInfo(Part):
     )
 
     def fingerprint(self, layers: Iterable[str]) -> str:
-        """That of the layers; several are joined by ``+``."""
         return "+".join(self.fingerprints.get(layer, "") for layer in layers)
 
 
@@ -425,11 +423,9 @@ class Record(StoredModel):
 
     @property
     def members(self) -> list[str]:
-        """SHA-256 of the weights of each run that it is the record of."""
         return self.ensemble or [self.weights]
 
     def result(self, split: str) -> SplitResult | None:
-        """The scores of ``dev`` or ``test``; None where it was not scored."""
         return self.test if split == "test" else self.dev
 
     @property
@@ -438,13 +434,11 @@ class Record(StoredModel):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it was scored with, in the order of tables."""
         names = (name for one in (self.dev, self.test) if one is not None for name in one.metrics)
         return in_order(dict.fromkeys(names), [self.select])
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was changed of the recipe: ``section.key`` and value."""
         return self.recipe.get("settings") or {}
 
     @property
@@ -458,7 +452,6 @@ class Record(StoredModel):
 
     @classmethod
     def upgraded(cls, content: Any) -> Any:
-        """The content of a record of any version in the newest layout; all else as it is."""
         if isinstance(content, Mapping) and content.get("schema_version") == 2:
             content = _from_2(content)
         if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
@@ -501,7 +494,6 @@ def minutes_text(minutes: float) -> str:
 
 
 def searched_text(searches: Sequence[Search]) -> str:
-    """How the settings of a run were found and what was spent on it; empty without a search."""
     if not searches:
         return ""
     trials = sum(len(search.trials) for search in searches)
@@ -622,12 +614,10 @@ def file_bytes(path: Path, what: str) -> bytes:
 
 
 def document_name(data: bytes) -> str:
-    """File name of a document with these bytes."""
     return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
 
 
 def problems(error: ValidationError) -> str:
-    """What is wrong in a document, each with its place."""
     found = [
         f"{'.'.join(map(str, item['loc']))[:200] or 'document'}: {item['msg']}"
         for item in error.errors()
@@ -637,12 +627,10 @@ def problems(error: ValidationError) -> str:
 
 
 def write_record(record: Record, folder: Path) -> Path:
-    """Write a record under its name and return the path; a RecordError where that fails."""
     return write_document(record, folder)
 
 
 def read_record(path: Path) -> Record:
-    """Read and check one record; a RecordError where it is none."""
     return read_document(Record, path)
 
 

@@ -32,7 +32,6 @@ SPEED = ("train", "", "tokens_per_second")
 
 
 def results_markdown(records: Iterable[Record], published: Iterable[PublishedFigure]) -> str:
-    """The tables of records as Markdown."""
     return to_markdown(results_document(groups_of(by_age(records)), published))
 
 
@@ -134,7 +133,6 @@ def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[No
 
 
 def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
-    """In what the other tables of a treebank were counted differently."""
     for other in groups:
         if (other.track, other.treebank) == (group.track, group.treebank) and other is not group:
             differing = counting_differences(group.runs.counted, other.runs.counted)
@@ -246,7 +244,11 @@ def ours_and_others(
         best: dict[bool, tuple[float, Entry, float]] = {}  # of systems, of others
         for entry in group.entries:
             dev, test = (entry.headline((metric, split)) for split in SPLITS)
-            if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
+            if (
+                dev is None
+                or test is None
+                or not (entry.is_system or entry.form in ("run", "mean"))
+            ):
                 continue
             if minutes is not None and _budget(entry) != minutes:
                 left_out[f"{entry.text} on {group.treebank}"] = None

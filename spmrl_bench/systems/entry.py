@@ -94,11 +94,7 @@ def score_answers(
         recipe: what tells it from other systems and runs.
         tags: whether the system read the treebank's tags.
         parses_in: a results folder, to keep the parses as they were scored.
-        speeds: tokens a second of each split.
         fields: of the record of a system that was trained here.
-
-    Raises:
-        SpmrlError: a file cannot be read or scored, or the parses not be kept.
     """
     source = {
         "tags": bank.manifest.tags if tags else "none",

@@ -28,10 +28,8 @@ _WHOLE = "versions.json"
 
 
 class Environment(NamedTuple):
-    """The interpreter that runs a system, and the versions of its packages by name."""
-
-    python: str
-    versions: dict[str, str]
+    python: str  # the interpreter that runs a system
+    versions: dict[str, str]  # of its packages, by name
 
 
 def environment_of(system: SystemDescription) -> Environment:
@@ -53,7 +51,7 @@ def environment_of(system: SystemDescription) -> Environment:
 
 
 def version_of(system: SystemDescription) -> str:
-    """The version of the first of its requirements; a RecipeError if it is not installed."""
+    """That of the first of its requirements; a RecipeError if it is not installed."""
     names = [*map(_distribution, system.requirements), "spmrl_bench"]
     return environment_of(system).versions.get(names[0], "")
 

@@ -17,7 +17,7 @@ from spmrl_bench.experiments.evaluation import (
     rules_of,
 )
 from spmrl_bench.leaderboard.compare import find_record
-from spmrl_bench.leaderboard.frame import records_frame
+from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsers.base import Parser
@@ -122,7 +122,7 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     assert [record.selected for record in again] == [record.selected for record in records]
     assert [dev_f1(record) for record in again] == [dev_f1(record) for record in records]
     assert [record in records for record in again] == [False, True, False, True]
-    frame = records_frame(read_records(RESULTS / "runs"))
+    frame = records_frame(by_age(read_records(RESULTS / "runs")))
     shown = frame[frame["newest"] & frame["selected"] & (frame["figure"] == "f1")]
     assert shown["group"].unique().tolist() == [1]
     assert shown.groupby("record")["split"].agg(set).tolist() == [{"dev", "test"}] * 2

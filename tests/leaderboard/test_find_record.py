@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.leaderboard.compare import find_record
-from spmrl_bench.leaderboard.record import Output, Record, System, write_record
+from spmrl_bench.leaderboard.record import Record, write_record
 from tests.builders import make_record
 
 WEIGHTS = b"weights"
@@ -57,6 +56,11 @@ def test_a_run_without_record_or_parser_says_so(results: Path) -> None:
         find_record(str(make_run(b"other")), results)
     with pytest.raises(CheckpointError, match="results/best: no weights"):
         find_record("results", results)
+    Path("results/best").mkdir()
+    Path("results/best/weights.safetensors").write_bytes(WEIGHTS)
+    Path("results/run.json").write_text('{"system": "udpipe"}')
+    with pytest.raises(CheckpointError, match="results: the folder of a system; name it as the t"):
+        find_record("results", results)
 
 
 @pytest.mark.parametrize("wanted", [".json", "zzz", "runs/0", "gone/0123456789abcdef.json"])
@@ -72,22 +76,3 @@ def test_an_ambiguous_beginning_is_refused(results: Path) -> None:
     digit = next(one[0] for one, other in pairwise(names) if one[0] == other[0])
     with pytest.raises(RecordError, match=f"^{digit}: begins the names of several records in"):
         find_record(digit, results)
-
-
-def test_the_folder_of_a_system_stands_for_the_record_of_its_parses(results: Path) -> None:
-    run = Path("runs/german-mini/udpipe-small-seed1")
-    run.mkdir(parents=True)
-    outputs = {}
-    for split in ("dev", "test"):
-        (run / f"{split}.parses").write_text(split)
-        digest = hashlib.sha256(split.encode()).hexdigest()
-        outputs[split] = Output(sha256={"constituents": digest}, policy="missing")
-    settings = {"system": "udpipe", "treebank": "german-mini", "size": "small", "seed": 1}
-    (run / "run.json").write_text(json.dumps(settings))
-    with pytest.raises(RecordError, match="no record of its parses in results/runs"):
-        find_record(str(run), results)
-    system = System(name="UDPipe", outputs=outputs)
-    records = [make_record(seed=seed, system=system, baselines={}) for seed in (1, 2)]
-    for record in records:
-        keep(record)
-    assert find_record(str(run), results) == records[0]

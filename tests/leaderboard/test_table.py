@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.frame import by_age
@@ -58,13 +57,8 @@ def names(text: str) -> list[str]:
 
 
 def loser() -> Record:
-    return make_record(
-        variant="word-charlstm",
-        selected=False,
-        dev=make_result(HALF, HALF),
-        test=None,
-        baselines={},
-    )
+    fields = {"selected": False, "test": None, "baselines": {}}
+    return make_record(variant="word-charlstm", dev=make_result(HALF, HALF), **fields)
 
 
 def test_one_run_with_its_baseline_and_the_published_figure() -> None:
@@ -84,32 +78,23 @@ def test_one_run_with_its_baseline_and_the_published_figure() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("language", "name", "track", "heading"),
-    [
-        ("german", "german-spmrl", "spmrl", "K&K18 F1 (this treebank)"),
-        ("german", "german-squoia", "open", "K&K18 F1 (another treebank: german-spmrl)"),
-        ("dutch", "dutch-alpino", "open", "signature"),
-    ],
-)
-def test_published_figures_say_what_treebank_they_are_of(
-    language: str, name: str, track: str, heading: str
-) -> None:
-    bank = make_treebank(name, track, language=language)
-    assert cells(text_of([make_record(treebank=bank)]), "variant")[-1] == heading
-
-
 def test_treebanks_and_tracks_never_share_a_table() -> None:
+    about = {
+        "german-mini (mini track, generated sentences)": ("german", "mini"),
+        "dutch-alpino (open track)": ("dutch", "open"),
+        "german-squoia (open track)": ("german", "open"),
+        "german-spmrl (spmrl track)": ("german", "spmrl"),
+    }
     records = [
-        make_record(),
-        make_record(treebank=make_treebank("german-squoia", "open")),
-        make_record(treebank=make_treebank("french-sequoia", "open", language="french")),
+        make_record(treebank=make_treebank(title.split()[0], track, language=language))
+        for title, (language, track) in about.items()
     ]
-    assert titles(text_of(records)) == [
-        "german-mini (mini track, generated sentences)",
-        "french-sequoia (open track)",
-        "german-squoia (open track)",
-    ]
+    text = text_of(records)
+    assert titles(text) == list(about)
+    # Published figures say what treebank they are of.
+    heads = [line.split("|")[-2].strip() for line in text.splitlines() if "| variant" in line]
+    other = "K&K18 F1 (another treebank: german-spmrl)"
+    assert heads == [other, "signature", other, "K&K18 F1 (this treebank)"]
 
 
 def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
@@ -122,10 +107,8 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
     }
     for key, other in variations.items():
         text = text_of([base, other])
-        tables = [
-            f"german-mini (mini track, generated sentences, table {number})" for number in (1, 2)
-        ]
-        assert titles(text) == tables, key
+        table = "german-mini (mini track, generated sentences, table {})".format
+        assert titles(text) == [table(1), table(2)], key
         assert f"Does not compare with table 1 of german-mini: {key} is" in text
 
 
@@ -136,12 +119,6 @@ def test_newest_record_of_a_run_is_shown_and_older_ones_are_counted() -> None:
         text = text_of(order)
         assert cells(text, "charlstm")[3] == "100.00"
         assert "Newest record of each run; 1 older record is not shown." in text
-
-
-def dev_f1(record: Record) -> float:
-    value = record.dev.figure("brackets", "f1")
-    assert value is not None
-    return value
 
 
 def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Record:
@@ -174,28 +151,22 @@ def cells(text: str, row: str) -> list[str]:
 
 def test_seeds_of_a_variant_are_one_row_with_mean_and_sample_standard_deviation() -> None:
     # Complete match of 2, 4 and 6 in 8 sentences: 25, 50 and 75; mean 50, s = 25 (n - 1).
-    runs = [
-        run_of(3, 6, 2),
-        run_of(1, 2, 4),
-        run_of(2, 4, 6),
-        run_of(1, 3, variant="word-charlstm"),
-    ]
+    runs = [run_of(3, 6, 2), run_of(1, 2, 4), run_of(2, 4, 6)]
+    runs.append(run_of(1, 3, variant="word-charlstm"))
     text = text_of(runs)
     row = cells(text, "charlstm")
     assert row[:3] == ["charlstm", "small", "mean of 3"]
     assert row[7] == "50.00 ± 25.00"
     assert "±" not in "".join(cells(text, "word-charlstm"))
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == 1 + 3
-    f1 = {right: dev_f1(run_of(1, right)) for right in (2, 3, 4, 6)}
+    f1 = {right: run_of(1, right).dev.figure("brackets", "f1") for right in (2, 3, 4, 6)}
     assert (
         "Means over seeds, ± their sample standard deviation. F1 of each run:\n\n"
         f"- charlstm: seed 1 dev {f1[2]:.2f}, test {f1[4]:.2f}; "
         f"seed 2 dev {f1[4]:.2f}, test {f1[6]:.2f}; seed 3 dev {f1[6]:.2f}, test {f1[2]:.2f}\n"
     ) in text
     assert "Means over seeds" not in text_of(runs[:1])
-
-
-def test_a_variant_that_was_not_tested_with_every_seed_has_no_mean_on_test() -> None:
+    # One that was not tested with every seed has no mean on test.
     row = cells(text_of([run_of(1, 2, 4), run_of(2, 4)]), "charlstm")
     assert "±" in row[3]
     assert row[4:9] == [""] * 5
