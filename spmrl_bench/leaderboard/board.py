@@ -25,7 +25,6 @@ from spmrl_bench.leaderboard.frame import (
     StoredRecord,
     grouped,
     installed_metrics,
-    score_key,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
@@ -43,8 +42,6 @@ from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation
 
 LEVEL = 0.05  # p below which a difference is marked
-# What describes a treebank rather than the way of scoring.
-_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
 
 View = tuple[str, str]
 """A metric and a split."""
@@ -61,13 +58,14 @@ class SeedMean:
 
     mean: float
     sd: float | None  # sample standard deviation (n - 1); None for one seed
+    seeds: int  # how many
 
     @classmethod
     def of(cls, values: Collection[float]) -> SeedMean | None:
         if not values:
             return None
         sd = statistics.stdev(values) if len(values) > 1 else None
-        return cls(statistics.fmean(values), sd)
+        return cls(statistics.fmean(values), sd, len(values))
 
 
 def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> str:
@@ -96,7 +94,7 @@ def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
     common = sorted(seeds) if all(scores.keys() == seeds for _, scores in columns) else []
     by_seed = [mean(scores[seed] for _, scores in columns) for seed in common]
     sd = statistics.stdev(by_seed) if len(by_seed) > 1 else None
-    return SeedMean(mean(statistics.fmean(one.values()) for _, one in columns), sd)
+    return SeedMean(mean(statistics.fmean(one.values()) for _, one in columns), sd, len(by_seed))
 
 
 # ---- Columns of figures ----
@@ -400,13 +398,6 @@ class Group:
                 baselines.setdefault(name, run)
         entries = sorted(map(Entry, series.values()), key=place)
         return entries + [Entry([run], name) for name, run in baselines.items()]
-
-    def way_of_counting(self, metric: str) -> dict[str, str]:
-        """What scores by a metric share that may be averaged with those of other treebanks."""
-        results = (result for run in self.runs for result in run.record.results)
-        scored = next(one.metrics[metric] for one in results if metric in one.metrics)
-        key = score_key(scored.signature_long, "")
-        return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
 
     @cached_property
     def views(self) -> list[View]:

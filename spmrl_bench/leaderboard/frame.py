@@ -1,13 +1,10 @@
 """Records in groups whose scores compare, each run with its name; and all numbers in one frame.
 
-What a table must not get wrong is decided here, once: which records compare (*groups*), which are
-of the same run (the newest counts), and which runs differ in their seed only (*series*).
-
 Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
 treebank with the hash of its files, split, sentences, those left out, transforms, tags. Two runs of
-one variant are one experiment only where every setting agrees that can change the weights, from
-wherever it came. One that a record lacks has its default, or what was done before there was the
-setting (:mod:`spmrl_bench.parsers.legacy`), and a file of somebody else counts by its content.
+one variant are one experiment (*series*, which differ in their seed) only where every setting
+agrees that can change the weights, from wherever it came. One that a record lacks has its default,
+or what was done before there was the setting, and a file of somebody else counts by its content.
 """
 
 from __future__ import annotations
@@ -139,7 +136,8 @@ def grouped(stored: Sequence[StoredRecord]) -> dict[tuple[str, str], list[RunGro
         bank = run.record.treebank
         groups = found.setdefault((bank.track, bank.name), [])
         counted = _counted(run.record)
-        group = next((one for one in groups if _agree(one.counted, counted)), None)
+        alike = (one for one in groups if not counting_differences(one.counted, counted))
+        group = next(alike, None)
         if group is None:
             groups.append(group := RunGroup())
         group.counted.update(counted)
@@ -172,19 +170,15 @@ def installed_metrics(result: SplitResult) -> list[str]:
 def _counted(record: Record) -> Counted:
     found: Counted = {}
     for split in SPLITS:
-        result = record.result(split)
-        for name in installed_metrics(result) if result else ():
+        if (result := record.result(split)) is None:
+            continue
+        for name in installed_metrics(result):
             fingerprint = record.treebank.fingerprint(metric_named(name).layers)
-            assert result is not None
             key = score_key(result.metrics[name].signature_long, fingerprint)
             # Beyond dev, the splits of two records can differ in this only.
             skipped = {"test skipped": key.get("skipped", "0")}
             found[name, split] = skipped if split == "test" else key
     return found
-
-
-def _agree(one: Counted, other: Counted) -> bool:
-    return all(one[name] == other[name] for name in one.keys() & other.keys())
 
 
 def counting_differences(one: Counted, other: Counted) -> list[Difference]:
@@ -242,10 +236,7 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Differ
 
 
 def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
-    """All that decides what a run learns but its seed and treebank, from a recipe as recorded.
-
-    Settings of the parser have their short names where these say exactly the same.
-    """
+    """All that decides what a run learns but its seed and treebank, from a recipe as recorded."""
     kind = str(recipe.get("kind", "chart"))
     found: dict[str, Any] = {}
     for section, values in (("train", defaults_of(TrainConfig)), *recipe.items()):
@@ -263,11 +254,7 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
 
 
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
-    """Whether a record is of runs with these settings and weights.
-
-    Weights alone do not tell: runs that differ in what is read off, or in the name of their
-    treebank, may end alike.
-    """
+    """Whether a record is of runs with these settings and weights: other runs may end alike."""
     names = ("variant", "size", "seed")
     return (
         record.members == list(weights)
@@ -285,7 +272,7 @@ def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
     """
 
     def comparable(settings: Mapping[str, Any]) -> str:
-        return digest(resolved_settings(settings) | {"train.max_minutes": None})
+        return digest({**resolved_settings(settings), "train.max_minutes": None})
 
     own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
     found = []
@@ -331,8 +318,7 @@ def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
 
     ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
     ``name`` is the variant with its settings, ``newest`` says whether it is the newest record of
-    its run, and ``baseline`` is empty for the parser itself. Scores by metrics that are not
-    installed are left out.
+    its run, and ``baseline`` is empty for the parser itself.
     """
     rows = [
         (

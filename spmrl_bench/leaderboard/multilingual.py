@@ -38,12 +38,14 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_table,
 )
-from spmrl_bench.leaderboard.frame import Key
+from spmrl_bench.leaderboard.frame import Key, score_key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 
 _SCORE = ("dev", "", "score")
+# What describes a treebank rather than the way of scoring.
+_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
 _About = tuple[str, str, str, str]
 """Settings, precision, size and select of a setup."""
 
@@ -111,10 +113,12 @@ class TreebankRow:
     @cached_property
     def counting(self) -> frozenset[tuple[str, ...]]:
         """Metrics, keys and values that scores share which may be averaged with its own."""
+        dev = self.entries[self.selected].record.dev
         return frozenset(
-            (metric, *item)
+            (metric, key, value)
             for metric in self.criterion.metrics
-            for item in self.group.way_of_counting(metric).items()
+            for key, value in score_key(dev.metrics[metric].signature_long, "").items()
+            if key not in _OF_TREEBANK
         )
 
     @property
@@ -177,10 +181,7 @@ def _languages(rows: Iterable[TreebankRow]) -> list[str]:
 def setups_of(
     groups: Iterable[Group], track: str, order: Sequence[str] = ()
 ) -> tuple[list[Setup], list[str]]:
-    """The setups of a track, for tables about the variants in ``order``, and a note on others.
-
-    Those of a single language are left out where another has several, as are experiments.
-    """
+    """The setups of a track, for tables about the variants in ``order``, and a note on others."""
     found: dict[_About, list[tuple[Group, dict[str, Entry]]]] = {}
     for group in groups:
         for about, entries in _placed(group).items() if group.track == track else ():
@@ -361,10 +362,7 @@ _OTHER_TREEBANK = (
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
 ) -> Iterator[Table]:
-    """Published headlines for the languages of some setups, above our scores of the same treebank.
-
-    Figures of other treebanks of the languages get tables without any score of this program.
-    """
+    """Above our scores of the same treebank; those of other treebanks stand by themselves."""
     metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
     columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}
     banks = {(row.group.language, row.group.treebank) for setup in setups for row in setup.rows}

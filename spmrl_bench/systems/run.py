@@ -292,12 +292,7 @@ def system_runs(
     settings: Mapping[str, str] | None = None,
     minutes: float | None = None,
 ) -> list[SystemRun]:
-    """The runs of a system on the treebank that our own parsers would take, one for each seed.
-
-    Raises:
-        SpmrlError: something named is unknown, no treebank has the layer, or the system is not
-            installed.
-    """
+    """The runs of a system on the treebank that our own parsers would take, one for each seed."""
     recipe = load_recipe(lang)
     bank, note = choose_treebank(recipe, treebank, track, [system.layer])
     if system.layer not in bank.layers:

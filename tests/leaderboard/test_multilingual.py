@@ -196,13 +196,13 @@ def test_variants_that_do_not_compare_are_not_tested() -> None:
 
 
 def test_average_of_languages() -> None:
-    assert average([("a", {1: 80.0}), ("b", {1: 90.0})]) == SeedMean(85.0, None)
+    assert average([("a", {1: 80.0}), ("b", {1: 90.0})]) == SeedMean(85.0, None, 1)
     assert average([("a", {1: 80.0}), ("b", {})]) is None
     mixed = [("a", {1: 80.0}), ("a", {1: 60.0}), ("b", {1: 90.0})]
-    assert average(mixed) == SeedMean(80.0, None)  # each language counts once
+    assert average(mixed) == SeedMean(80.0, None, 1)  # each language counts once
     # Seeds 1 and 2 average to 82 and 86.
     several = [("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0, 2: 90.0})]
-    assert average(several) == SeedMean(84.0, pytest.approx(statistics.stdev((82, 86))))
+    assert average(several) == SeedMean(84.0, pytest.approx(statistics.stdev((82, 86))), 2)
     uneven = average([("a", {1: 80.0, 2: 82.0}), ("b", {1: 84.0})])
     assert (uneven.mean, uneven.sd) == (82.5, None)
 
