@@ -54,8 +54,6 @@ Scores = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class SeedMean:
-    """A figure from one or several seeds."""
-
     mean: float
     sd: float | None  # sample standard deviation (n - 1); None for one seed
     seeds: int  # how many
@@ -101,8 +99,6 @@ def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
 
 
 class Column(NamedTuple):
-    """A figure of a split, of any system or of one variant or baseline."""
-
     title: str
     split: str
     metric: str
@@ -357,10 +353,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Entries of one treebank that compare: one table.
-
-    Its entries are parsers by their scores on dev, then baselines.
-    """
+    """One table: entries of a treebank that compare, parsers by scores on dev, then baselines."""
 
     track: str
     treebank: str
@@ -447,8 +440,6 @@ def track_title(track: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """The records of one or several folders, and published figures."""
-
     stored: Sequence[StoredRecord]  # oldest first
     published: Sequence[PublishedFigure]
     errors: Sequence[str]  # a message for each file or line that cannot be read

@@ -1,8 +1,7 @@
 """Scores of one model over the languages of a track, and published ones beside them.
 
-Runs of one model size, precision and settings that were selected by the same figure form a
-:class:`Setup`. A row of it is one treebank with the runs that compare, from as many seeds as there
-are; an average is over rows that were scored in the same way, and only where each has the value.
+A row is one treebank with the runs that compare, from as many seeds as there are; an average is
+over rows that were scored in the same way, and only where each has the value.
 
 Ensembles, systems of others, shipped records and variants of one language are left out. Of several
 states of a treebank the one with most of the published variants is taken, then the newest. The
@@ -114,6 +113,7 @@ class TreebankRow:
     def counting(self) -> frozenset[tuple[str, ...]]:
         """Metrics, keys and values that scores share which may be averaged with its own."""
         dev = self.entries[self.selected].record.dev
+        assert dev is not None, "it was selected on dev"
         return frozenset(
             (metric, key, value)
             for metric in self.criterion.metrics

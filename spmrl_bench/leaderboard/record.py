@@ -9,7 +9,6 @@ name of one is refused with a reason, within bounds of time and memory.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import os
@@ -144,10 +143,7 @@ class MetricResult(Part):
         """
         skipped = signature_parts(self.signature_long).get("skipped", "0")
         if not re.fullmatch("[0-9]{1,9}", skipped):
-            raise ValueError(
-                f"{name}: signature_long: skipped is '{skipped:.20}', which is no number of "
-                "sentences"
-            )
+            raise ValueError(f"{name}: signature_long: skipped is '{skipped:.20}', no number")
         for column, values in self.counts.items():
             if len(values) != sentences:
                 size = f"{len(values)} entries for {sentences} sentences"
@@ -359,10 +355,9 @@ def read_search(folder: Path) -> SearchDocument | None:
 
 
 class Record(StoredModel):
-    """One finished run: one variant, trained from one seed on one treebank.
+    """One run; or an ensemble of such runs, from other seeds; or the parses of a system.
 
-    Or several such runs of one variant, from other seeds, that parse together. Or the parses of a
-    system of somebody else: ``variant`` is then its name and version, ``weights`` stands for them.
+    Of a system, ``variant`` is its name and version, and ``weights`` stands for its parses.
     """
 
     what: ClassVar[str] = "record"
@@ -572,18 +567,11 @@ def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], l
     """
     found: dict[Path, Model] = {}
     errors: list[str] = []
-    paths = files_of(folder, ".json")
-    collects = gc.isenabled()
-    gc.disable()  # of thousands of documents, which have no cycles, it takes a tenth of the time
-    try:
-        for path in paths:
-            try:
-                found[path] = read_document(cls, path)
-            except RecordError as error:
-                errors.append(str(error))
-    finally:
-        if collects:
-            gc.enable()
+    for path in files_of(folder, ".json"):
+        try:
+            found[path] = read_document(cls, path)
+        except RecordError as error:
+            errors.append(str(error))
     return found, errors
 
 
@@ -635,10 +623,7 @@ def read_record(path: Path) -> Record:
 
 
 def load_records(folder: Path) -> tuple[list[Record], list[str]]:
-    """The records of a folder, oldest first, and a message for each file that is none.
-
-    A RecordError where the folder cannot be read.
-    """
+    """The records of a folder, oldest first, and a message for each file that is none."""
     found, errors = load_documents(Record, folder)
     return sorted(found.values(), key=lambda record: record.finished), errors
 

@@ -36,7 +36,6 @@ def results_markdown(records: Iterable[Record], published: Iterable[PublishedFig
 
 
 def results_document(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> Document:
-    """One table for each group, with its notes."""
     beside = by_variant(published)
     return Document("", tables=tuple(_table(group, groups, beside) for group in groups))
 
@@ -154,11 +153,7 @@ def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFi
 def results_frame(
     groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
 ) -> pd.DataFrame:
-    """One row per run, mean and baseline, with unrounded numbers.
-
-    Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
-    standard deviations; those of a second published system have a number at their end.
-    """
+    """One row per run, mean and baseline; only those of one ``treebank`` and ``group`` compare."""
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
     frame = pd.DataFrame(

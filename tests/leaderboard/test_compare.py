@@ -67,7 +67,6 @@ def test_differences_are_of_ingredients_and_not_of_results() -> None:
         weights="ef" * 32,
         recipe={"variant": "charlstm", "learning_rate": 0.002, "model": {"layers": 8}},
         versions={"spmrl_bench": "0.1.0", "torch": "2.4"},
-        commit="0123abc",
     )
     assert record_differences(one, one) == []
     assert record_differences(one, make_record(**UNSELECTED)) == [("test", "scored", "absent")]
@@ -76,7 +75,6 @@ def test_differences_are_of_ingredients_and_not_of_results() -> None:
         ("recipe.learning_rate", "0.0008", "0.002"),
         ("recipe.model.layers", "absent", "8"),
         ("versions.torch", "absent", "2.4"),
-        ("commit", "absent", "0123abc"),
     ]
 
 

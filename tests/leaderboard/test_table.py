@@ -38,12 +38,8 @@ def text_of(records: list[Record], published: list[PublishedFigure] = PUBLISHED)
     return results_markdown(records, published)
 
 
-def csv_of(records: list[Record]) -> str:
-    return results_csv(groups_of(by_age(records)), PUBLISHED)
-
-
 def frame_of(records: list[Record]) -> pd.DataFrame:
-    return pd.read_csv(io.StringIO(csv_of(records)))
+    return pd.read_csv(io.StringIO(results_csv(groups_of(by_age(records)), PUBLISHED)))
 
 
 def titles(text: str) -> list[str]:
@@ -134,10 +130,9 @@ def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Reco
         "selected": test is not None,
         "dev": scored(dev, "dev"),
         "test": None if test is None else scored(test, "test"),
-        "baselines": {}
-        if test is None
-        else {"right-branching": make_result(*[HALF] * 8, split="test")},
     }
+    baselines = {"right-branching": make_result(*[HALF] * 8, split="test")}
+    fields["baselines"] = {} if test is None else baselines
     return make_record(**(fields | changes))
 
 
@@ -195,9 +190,7 @@ def test_settings_and_ensembles_are_rows_of_their_own() -> None:
     assert published == ["", "dev 91.26", "", "dev 91.26", ""]
     frame = frame_of(runs)
     assert list(frame["kind"]) == ["ensemble", "run", "run", "run", "baseline"]
-    assert frame["runs"][0] == 2
-    assert frame["settings"][2] == "matrices=full,position=added"
-    assert set(frame["variant"]) == {"charlstm", "right-branching"}
+    assert (frame["runs"][0], frame["settings"][2]) == (2, "matrices=full,position=added")
 
 
 def attached(seed: int, right: int, **changes: Any) -> Record:
@@ -246,9 +239,8 @@ def test_parsers_of_one_layer_and_of_both_share_a_table() -> None:
     heads = cells(text, "variant")
     assert heads[3:7] == ["dev F1", "dev LAS", "test recall", "test precision"]
     assert len(set(heads)) == len(heads)
-    assert cells(text, "both")[3:5] == ["87.50", "62.50"]
-    assert cells(text, "links")[3:5] == ["", "62.50"]
-    assert cells(text, "charlstm")[3:5] == ["87.50", ""]
+    shown = {"both": ["87.50", "62.50"], "links": ["", "62.50"], "charlstm": ["87.50", ""]}
+    assert {name: cells(text, name)[3:5] for name in shown} == shown
     assert names(text)[3:] == ["attach-neighbour", "right-branching"]
     assert "`prm:spmrl & match:attachment`" in text
 
