@@ -65,11 +65,7 @@ def is_installed(system: SystemDescription) -> bool:
 
 
 def install(system: SystemDescription, python: str | None, log: Callable[[str], None]) -> None:
-    """Make the environment of a system with an interpreter, by default that of this program.
-
-    Raises:
-        SpmrlError: it cannot be written, or pip fails; with the last lines that it printed.
-    """
+    """Make the environment of a system with an interpreter, by default that of this program."""
     folder, required = _folder(system), system.requirements
     if system.environment == "program":
         version_of(system)
