@@ -31,7 +31,7 @@ def task(
     """Write the words of a split for another parser.
 
     No gold structure is written. The words are those that our parsers read: one sentence a line in
-    'TREEBANK.SPLIT.txt' (where no word has a space in it), one word a line in
+    'TREEBANK.SPLIT.txt' (a space inside a word is _), one word a line in
     'TREEBANK.SPLIT.conllu'. What the other parser makes of them is entered with 'spmrl-bench
     systems enter'.
 

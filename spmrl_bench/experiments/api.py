@@ -48,6 +48,4 @@ def evaluate(
 def results_frame(results: str | Path = "results") -> pd.DataFrame:
     """All numbers of a folder of results, one row for each record, split, metric and figure. Files
     in it that cannot be read are left out; a RecordError where the folder cannot be."""
-    stored = load_results([Path(results)]).stored
-    own = [one.record for one in stored if not one.shipped]
-    return records_frame(own, [one.record for one in stored if one.shipped])
+    return records_frame(load_results([Path(results)]).stored)

@@ -25,7 +25,6 @@ from spmrl_bench.leaderboard.frame import (
     StoredRecord,
     grouped,
     installed_metrics,
-    score_key,
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
@@ -43,8 +42,6 @@ from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation
 
 LEVEL = 0.05  # p below which a difference is marked
-# What describes a treebank rather than the way of scoring.
-_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
 
 View = tuple[str, str]
 """A metric and a split."""
@@ -57,15 +54,12 @@ Scores = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class SeedMean:
-    """A figure from one or several seeds."""
-
     mean: float
     sd: float | None  # sample standard deviation (n - 1); None for one seed
     seeds: int  # how many
 
     @classmethod
     def of(cls, values: Collection[float]) -> SeedMean | None:
-        """Mean and standard deviation; None where there is no value."""
         if not values:
             return None
         sd = statistics.stdev(values) if len(values) > 1 else None
@@ -105,8 +99,6 @@ def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
 
 
 class Column(NamedTuple):
-    """A figure of a split, of any system or of one variant or baseline."""
-
     title: str
     split: str
     metric: str
@@ -121,7 +113,6 @@ class Column(NamedTuple):
 
     @property
     def is_headline(self) -> bool:
-        """Whether its metric puts systems in order by it."""
         return self.metric != "" and self.figure == metric_named(self.metric).headline
 
 
@@ -150,7 +141,6 @@ def named_columns(metrics: Sequence[str]) -> dict[str, Column]:
 
 
 def brief_columns(metrics: Iterable[str]) -> list[Column]:
-    """The headline of each metric on dev, then the tabled figures of test up to the headline."""
     return [column for column in named_columns(list(metrics)).values() if column.brief]
 
 
@@ -194,7 +184,6 @@ class Sums:
         return cls(whole, scored, None if lengths is None else list(lengths), len(found))
 
     def of_same_sentences(self, other: Sums) -> bool:
-        """Whether both score the same sentences."""
         same = len(self.ratio) == len(other.ratio) and self.lengths == other.lengths
         return same and bool((self.scored == other.scored).all())
 
@@ -226,10 +215,6 @@ class Entry:
         return self.runs[0].record
 
     @property
-    def stored(self) -> list[StoredRecord]:
-        return [run.stored for run in self.runs]
-
-    @property
     def members(self) -> list[Entry]:
         return [Entry([run]) for run in self.runs] if len(self.runs) > 1 else []
 
@@ -244,16 +229,11 @@ class Entry:
         return not self.baseline and self.record.system is not None
 
     @property
-    def kind(self) -> str:
-        return "system" if self.is_system else self.form
-
-    @property
     def variant(self) -> str:
         return self.baseline or self.record.variant
 
     @property
     def name(self) -> str:
-        """The same with the settings, and how many vote."""
         members = len(self.record.ensemble)
         return self.baseline or self.runs[0].name + f", ensemble of {members}" * bool(members)
 
@@ -271,17 +251,15 @@ class Entry:
 
     @property
     def number(self) -> int | None:
-        """Of its runs, or of the members of an ensemble."""
         members = len(self.record.ensemble) if self.form == "ensemble" else len(self.runs)
         return None if self.baseline else members
 
     @property
     def seed(self) -> int | None:
-        return self.record.seed if self.kind == "run" else None
+        return self.record.seed if self.form == "run" and not self.is_system else None
 
     @property
     def origin(self) -> str:
-        """Whose it is, in a word or two."""
         if self.is_system:
             return "of others" if self.record.hardware is not None else "entered"
         return self.form if self.baseline else "shipped" if self.shipped else "own"
@@ -295,7 +273,6 @@ class Entry:
 
     @property
     def searched(self) -> str:
-        """What a search for the settings has cost; empty without one."""
         found = [run.record.searches for run in self.runs if not self.baseline]
         return "; ".join(dict.fromkeys(filter(None, map(searched_text, found))))
 
@@ -308,7 +285,7 @@ class Entry:
         return sorted({run.record.commit[:10] for run in self.runs if run.record.commit})
 
     def _results(self, split: str) -> list[SplitResult]:
-        """The scores of its runs, or none where one of them has none that can be shown."""
+        """The scores of all its runs, or none."""
         results = [run.result(split, self.baseline) for run in self.runs]
         found = [result for result in results if result and installed_metrics(result)]
         return found if len(found) == len(results) else []
@@ -355,7 +332,7 @@ class Entry:
         }
 
     def sums(self, view: View, figure: str = "") -> Sums | None:
-        """Its counts; None where they do not give the figure (the headline) by sentence."""
+        """None where its counts do not give the figure (the headline) by sentence."""
         metric, split = view
         figure = figure or metric_named(metric).headline
         if (view, figure) not in self._sums:
@@ -367,7 +344,6 @@ class Entry:
         return self._sums[view, figure]
 
     def compare(self, other: Entry, view: View, figure: str = "") -> Difference | None:
-        """By how much it is better than another; None where their sentences do not compare."""
         one, two = self.sums(view, figure), other.sums(view, figure)
         return None if one is None or two is None else one.compare(two)
 
@@ -377,10 +353,7 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Entries of one treebank that compare: one table.
-
-    Its entries are parsers by their scores on dev, then baselines.
-    """
+    """One table: entries of a treebank that compare, parsers by scores on dev, then baselines."""
 
     track: str
     treebank: str
@@ -394,7 +367,6 @@ class Group:
 
     @property
     def title(self) -> str:
-        """Treebank and track, and which of several tables."""
         number = f", table {self.number}" if self.several else ""
         return f"{self.treebank} ({track_title(self.track)}{number})"
 
@@ -419,13 +391,6 @@ class Group:
                 baselines.setdefault(name, run)
         entries = sorted(map(Entry, series.values()), key=place)
         return entries + [Entry([run], name) for name, run in baselines.items()]
-
-    def way_of_counting(self, metric: str) -> dict[str, str]:
-        """What scores by a metric share that may be averaged with those of other treebanks."""
-        results = (result for run in self.runs for result in run.record.results)
-        scored = next(one.metrics[metric] for one in results if metric in one.metrics)
-        key = score_key(scored.signature_long, "")
-        return {name: value for name, value in key.items() if name not in _OF_TREEBANK}
 
     @cached_property
     def views(self) -> list[View]:
@@ -452,7 +417,6 @@ class Group:
 
 
 def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
-    """The tables of all treebanks, by track, treebank and number."""
     return [
         Group(track, treebank, number, len(groups) > 1, runs)
         for (track, treebank), groups in grouped(stored).items()
@@ -461,7 +425,6 @@ def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
 
 
 def metrics_of(runs: Iterable[Run]) -> list[str]:
-    """The metrics that runs and their baselines were scored with, in the order of tables."""
     records = [run.record for run in runs]
     results = (result for record in records for result in record.results)
     found = dict.fromkeys(name for result in results for name in installed_metrics(result))
@@ -469,7 +432,6 @@ def metrics_of(runs: Iterable[Run]) -> list[str]:
 
 
 def track_title(track: str) -> str:
-    """What titles of tables call a track; nobody shall take generated sentences for a language."""
     return f"{track} track, generated sentences" if track == "mini" else f"{track} track"
 
 
@@ -478,14 +440,13 @@ def track_title(track: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    """The records of one or several folders, and published figures."""
-
     stored: Sequence[StoredRecord]  # oldest first
     published: Sequence[PublishedFigure]
     errors: Sequence[str]  # a message for each file or line that cannot be read
 
     @cached_property
     def groups(self) -> list[Group]:
+        """By track, treebank and number."""
         return groups_of(self.stored)
 
     def named(self, name: str, treebank: str | None = None) -> list[Record]:

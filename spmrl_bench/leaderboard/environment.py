@@ -39,7 +39,6 @@ def find_hardware(device: torch.device | None = None) -> Hardware:
 
 
 def find_versions() -> dict[str, str]:
-    """Versions of Python, this program and the libraries that compute."""
     versions = {"python": platform.python_version(), "spmrl_bench": __version__}
     return versions | {name: metadata.version(name) for name in ("torch", "numpy")}
 

@@ -17,8 +17,6 @@ Note = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of finished cells."""
-
     title: str  # heading, and the caption in LaTeX
     headings: Sequence[str]  # of the columns; the first says what a row is
     rows: Sequence[Sequence[str]]  # cells
@@ -31,15 +29,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Tables under one title."""
-
     title: str  # may be empty
     intro: tuple[str, ...] = ()  # paragraphs before the first table
     tables: tuple[Table, ...] = ()
 
 
 def write_table(path: Path, text: str) -> None:
-    """Write the text of a table to its file; a SpmrlError where that fails."""
     try:
         write_text(path, text)
     except OSError as error:
@@ -48,7 +43,6 @@ def write_table(path: Path, text: str) -> None:
 
 
 def to_markdown(document: Document) -> str:
-    """The document as Markdown with pipe tables, which terminals show well enough."""
     from tabulate import tabulate
 
     lines = [f"# {document.title}", ""] if document.title else []

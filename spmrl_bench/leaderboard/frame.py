@@ -1,13 +1,10 @@
 """Records in groups whose scores compare, each run with its name; and all numbers in one frame.
 
-What a table must not get wrong is decided here, once: which records compare (*groups*), which are
-of the same run (the newest counts), and which runs differ in their seed only (*series*).
-
 Two scores compare where everything agrees that decides what is measured: scorer, parameter set,
 treebank with the hash of its files, split, sentences, those left out, transforms, tags. Two runs of
-one variant are one experiment only where every setting agrees that can change the weights, from
-wherever it came. One that a record lacks has its default, or what was done before there was the
-setting (:mod:`spmrl_bench.parsers.legacy`), and a file of somebody else counts by its content.
+one variant are one experiment (*series*, which differ in their seed) only where every setting
+agrees that can change the weights, from wherever it came. One that a record lacks has its default,
+or what was done before there was the setting, and a file of somebody else counts by its content.
 """
 
 from __future__ import annotations
@@ -103,18 +100,18 @@ class Run:
         return *about, self.digest, self.precision, members
 
     def result(self, split: str, baseline: str = "") -> SplitResult | None:
-        """The scores of a split, of the parser or of a baseline."""
         if baseline:
             return self.record.baselines.get(baseline) if split == "test" else None
         return self.record.result(split)
 
     def figure(self, key: Key, baseline: str = "") -> float | None:
-        """A figure of the parser or of a baseline; None where there is no value."""
         split, metric, figure = key
+        if baseline and split != "test":
+            return None
         if key == ("dev", "", "score"):
-            return None if baseline else self.record.dev_score
+            return self.record.dev_score
         if split == "train":
-            return None if baseline else getattr(self.record.cost, figure, None)
+            return getattr(self.record.cost, figure, None)
         result = self.result(split, baseline)
         return None if result is None else result.figure(metric, figure)
 
@@ -127,10 +124,8 @@ class RunGroup(list[Run]):
         self.counted: Counted = {}
 
 
-def by_age(records: Iterable[Record], shipped: Iterable[Record] = ()) -> list[StoredRecord]:
-    """Records of the user and shipped ones, oldest first."""
-    stored = [StoredRecord(record) for record in records]
-    stored += [StoredRecord(record, shipped=True) for record in shipped]
+def by_age(records: Iterable[Record]) -> list[StoredRecord]:
+    stored = map(StoredRecord, records)
     return sorted(stored, key=lambda one: one.record.finished)
 
 
@@ -141,7 +136,8 @@ def grouped(stored: Sequence[StoredRecord]) -> dict[tuple[str, str], list[RunGro
         bank = run.record.treebank
         groups = found.setdefault((bank.track, bank.name), [])
         counted = _counted(run.record)
-        group = next((one for one in groups if _agree(one.counted, counted)), None)
+        alike = (one for one in groups if not counting_differences(one.counted, counted))
+        group = next(alike, None)
         if group is None:
             groups.append(group := RunGroup())
         group.counted.update(counted)
@@ -168,17 +164,16 @@ def _runs(stored: Sequence[StoredRecord]) -> Iterator[Run]:
 
 
 def installed_metrics(result: SplitResult) -> list[str]:
-    """The metrics of a result that the program has."""
     return [name for name in METRICS.names() if name in result.metrics]
 
 
 def _counted(record: Record) -> Counted:
     found: Counted = {}
     for split in SPLITS:
-        result = record.result(split)
-        for name in installed_metrics(result) if result else ():
+        if (result := record.result(split)) is None:
+            continue
+        for name in installed_metrics(result):
             fingerprint = record.treebank.fingerprint(metric_named(name).layers)
-            assert result is not None
             key = score_key(result.metrics[name].signature_long, fingerprint)
             # Beyond dev, the splits of two records can differ in this only.
             skipped = {"test skipped": key.get("skipped", "0")}
@@ -186,12 +181,7 @@ def _counted(record: Record) -> Counted:
     return found
 
 
-def _agree(one: Counted, other: Counted) -> bool:
-    return all(one[name] == other[name] for name in one.keys() & other.keys())
-
-
 def counting_differences(one: Counted, other: Counted) -> list[Difference]:
-    """In what the scores of two groups were counted differently, sorted by key."""
     return sorted(row for name in one.keys() & other for row in differences(one[name], other[name]))
 
 
@@ -246,10 +236,7 @@ def differences(one: Mapping[str, str], other: Mapping[str, str]) -> list[Differ
 
 
 def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
-    """All that decides what a run learns but its seed and treebank, from a recipe as recorded.
-
-    Settings of the parser have their short names where these say exactly the same.
-    """
+    """All that decides what a run learns but its seed and treebank, from a recipe as recorded."""
     kind = str(recipe.get("kind", "chart"))
     found: dict[str, Any] = {}
     for section, values in (("train", defaults_of(TrainConfig)), *recipe.items()):
@@ -267,11 +254,7 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
 
 
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
-    """Whether a record is of runs with these settings and weights.
-
-    Weights alone do not tell: runs that differ in what is read off, or in the name of their
-    treebank, may end alike.
-    """
+    """Whether a record is of runs with these settings and weights: other runs may end alike."""
     names = ("variant", "size", "seed")
     return (
         record.members == list(weights)
@@ -288,11 +271,8 @@ def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
     variant, since the later ones go on from what the earlier ones have shown.
     """
 
-    def comparable(settings: Mapping[str, Any]) -> dict[str, Any]:
-        found = resolved_settings(settings).items()
-        return {
-            key: value for key, value in found if key != "train.max_minutes" and value is not None
-        }
+    def comparable(settings: Mapping[str, Any]) -> str:
+        return digest({**resolved_settings(settings), "train.max_minutes": None})
 
     own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
     found = []
@@ -305,20 +285,17 @@ def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
 
 
 def digest(settings: Resolved) -> str:
-    """What stands for the settings: 16 digits of a hash."""
     given = {key: value for key, value in settings.items() if value is not None}
     return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def differing_settings(several: Iterable[Resolved]) -> list[str]:
-    """The keys whose values are not the same in all, sorted."""
     first, *others = several
     keys = sorted({*first}.union(*others))
     return [key for key in keys if any(one.get(key) != first.get(key) for one in others)]
 
 
 def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults by dotted key of a parser with these settings; none of what is not installed."""
     if kind not in KINDS.names():
         return {}
     config = kind_named(kind).parser_class.Config
@@ -336,13 +313,12 @@ def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
 # ---- All numbers ----
 
 
-def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> pd.DataFrame:
+def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
     """One row for each record, split, metric and figure (:data:`Key`) that has a value.
 
     ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
     ``name`` is the variant with its settings, ``newest`` says whether it is the newest record of
-    its run, and ``baseline`` is empty for the parser itself. Scores by metrics that are not
-    installed are left out.
+    its run, and ``baseline`` is empty for the parser itself.
     """
     rows = [
         (
@@ -351,7 +327,7 @@ def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> 
             *(run.record.size, run.record.seed, len(run.record.ensemble), run.record.selected),
             *(run.newest, run.record.finished, baseline, *key, value),
         )
-        for place, groups in grouped(by_age(records, shipped)).items()
+        for place, groups in grouped(stored).items()
         for number, runs in enumerate(groups, start=1)
         for run in runs
         for baseline, key in _keys(run)
@@ -365,7 +341,6 @@ def records_frame(records: Iterable[Record], shipped: Iterable[Record] = ()) -> 
 
 
 def _keys(run: Run) -> Iterator[tuple[str, Key]]:
-    """The figures that a record can have, each with the name of the baseline that it is of."""
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
         yield "", ("train", "", figure)
     yield "", ("dev", "", "score")

@@ -1,8 +1,7 @@
 """Scores of one model over the languages of a track, and published ones beside them.
 
-Runs of one model size, precision and settings that were selected by the same figure form a
-:class:`Setup`. A row of it is one treebank with the runs that compare, from as many seeds as there
-are; an average is over rows that were scored in the same way, and only where each has the value.
+A row is one treebank with the runs that compare, from as many seeds as there are; an average is
+over rows that were scored in the same way, and only where each has the value.
 
 Ensembles, systems of others, shipped records and variants of one language are left out. Of several
 states of a treebank the one with most of the published variants is taken, then the newest. The
@@ -38,12 +37,14 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_table,
 )
-from spmrl_bench.leaderboard.frame import Key
+from spmrl_bench.leaderboard.frame import Key, score_key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 
 _SCORE = ("dev", "", "score")
+# What describes a treebank rather than the way of scoring.
+_OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
 _About = tuple[str, str, str, str]
 """Settings, precision, size and select of a setup."""
 
@@ -100,22 +101,24 @@ class TreebankRow:
 
     @property
     def p(self) -> float | None:
-        """The largest p of the selected variant against the others; None without a test."""
+        """The largest against the others; None without a test."""
         return max((one.p for one in self.compared.values() if one), default=None)
 
     @property
     def significant(self) -> bool:
-        """Whether dev shows the selected variant to be better than every other."""
         won = [one for one in self.compared.values() if one and one.points > 0 and one.p < LEVEL]
         return 0 < len(won) == len(self.entries) - 1
 
     @cached_property
     def counting(self) -> frozenset[tuple[str, ...]]:
         """Metrics, keys and values that scores share which may be averaged with its own."""
+        dev = self.entries[self.selected].record.dev
+        assert dev is not None, "it was selected on dev"
         return frozenset(
-            (metric, *item)
+            (metric, key, value)
             for metric in self.criterion.metrics
-            for item in self.group.way_of_counting(metric).items()
+            for key, value in score_key(dev.metrics[metric].signature_long, "").items()
+            if key not in _OF_TREEBANK
         )
 
     @property
@@ -137,8 +140,6 @@ class TreebankRow:
 
 @dataclass(frozen=True)
 class Setup:
-    """Runs of one model size, precision, settings and way to select, over the languages."""
-
     name: str
     criterion: SelectionMetric
     variants: Sequence[str]
@@ -147,7 +148,6 @@ class Setup:
 
     @cached_property
     def columns(self) -> list[Column]:
-        """What selects, of each variant, then figures of test, then headlines of baselines."""
         title = f"dev {self.criterion.title}"
         dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
         test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
@@ -181,10 +181,7 @@ def _languages(rows: Iterable[TreebankRow]) -> list[str]:
 def setups_of(
     groups: Iterable[Group], track: str, order: Sequence[str] = ()
 ) -> tuple[list[Setup], list[str]]:
-    """The setups of a track, for tables about the variants in ``order``, and a note on others.
-
-    Those of a single language are left out where another has several, as are experiments.
-    """
+    """The setups of a track, for tables about the variants in ``order``, and a note on others."""
     found: dict[_About, list[tuple[Group, dict[str, Entry]]]] = {}
     for group in groups:
         for about, entries in _placed(group).items() if group.track == track else ():
@@ -275,10 +272,7 @@ def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
 def write_track(
     groups: Iterable[Group], track: str, results_dir: Path, published: Sequence[PublishedFigure]
 ) -> str:
-    """Write the table of a track in all formats, and return it as Markdown.
-
-    A SpmrlError where a file cannot be written.
-    """
+    """Write the table of a track in all formats, and return it as Markdown."""
     document = track_document(groups, track, published)
     texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
     for suffix, text in texts.items():
@@ -289,7 +283,6 @@ def write_track(
 def track_document(
     groups: Iterable[Group], track: str, published: Sequence[PublishedFigure]
 ) -> Document:
-    """The scores of a track, one table for each setup, and published ones."""
     order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
     setups, left_out = setups_of(groups, track, order)
     titles = dict.fromkeys(setup.criterion.title for setup in setups)
@@ -369,10 +362,7 @@ _OTHER_TREEBANK = (
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
 ) -> Iterator[Table]:
-    """Published headlines for the languages of some setups, above our scores of the same treebank.
-
-    Figures of other treebanks of the languages get tables without any score of this program.
-    """
+    """Above our scores of the same treebank; those of other treebanks stand by themselves."""
     metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
     columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}
     banks = {(row.group.language, row.group.treebank) for setup in setups for row in setup.rows}
@@ -392,7 +382,6 @@ def _published_tables(
 def _published_table(
     title: str, figures: Sequence[PublishedFigure], column: Column, setups: Sequence[Setup]
 ) -> Table:
-    """Systems by languages, on the treebanks that the reference has figures of."""
     banks = {one.language: one.treebank for one in figures if one.variant}
     figures = [one for one in figures if banks.get(one.language) == one.treebank]
     selected = "selected on dev" if column.split == "test" else ""

@@ -100,7 +100,6 @@ Beside = dict[tuple[str, str], dict[tuple[str, str, str], list[PublishedFigure]]
 
 
 def by_variant(published: Iterable[PublishedFigure]) -> Beside:
-    """What stands beside the scores of a variant of a language."""
     beside: Beside = {}
     for one in published:
         if one.variant and one.figure == metric_named(one.metric).headline:

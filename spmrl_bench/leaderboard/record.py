@@ -9,7 +9,6 @@ name of one is refused with a reason, within bounds of time and memory.
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import json
 import os
@@ -72,7 +71,6 @@ def _compact(values: list[int]) -> Sequence[int]:
 
 
 def signature_parts(signature: str) -> dict[str, str]:
-    """The ``key:value`` parts of a signature, which ``|`` separates."""
     return dict(part.partition(":")[::2] for part in signature.split("|"))
 
 
@@ -120,7 +118,6 @@ class TreebankInfo(Part):
     )
 
     def fingerprint(self, layers: Iterable[str]) -> str:
-        """That of the layers; several are joined by ``+``."""
         return "+".join(self.fingerprints.get(layer, "") for layer in layers)
 
 
@@ -146,10 +143,7 @@ class MetricResult(Part):
         """
         skipped = signature_parts(self.signature_long).get("skipped", "0")
         if not re.fullmatch("[0-9]{1,9}", skipped):
-            raise ValueError(
-                f"{name}: signature_long: skipped is '{skipped:.20}', which is no number of "
-                "sentences"
-            )
+            raise ValueError(f"{name}: signature_long: skipped is '{skipped:.20}', no number")
         for column, values in self.counts.items():
             if len(values) != sentences:
                 size = f"{len(values)} entries for {sentences} sentences"
@@ -361,10 +355,9 @@ def read_search(folder: Path) -> SearchDocument | None:
 
 
 class Record(StoredModel):
-    """One finished run: one variant, trained from one seed on one treebank.
+    """One run; or an ensemble of such runs, from other seeds; or the parses of a system.
 
-    Or several such runs of one variant, from other seeds, that parse together. Or the parses of a
-    system of somebody else: ``variant`` is then its name and version, ``weights`` stands for them.
+    Of a system, ``variant`` is its name and version, and ``weights`` stands for its parses.
     """
 
     what: ClassVar[str] = "record"
@@ -425,11 +418,9 @@ class Record(StoredModel):
 
     @property
     def members(self) -> list[str]:
-        """SHA-256 of the weights of each run that it is the record of."""
         return self.ensemble or [self.weights]
 
     def result(self, split: str) -> SplitResult | None:
-        """The scores of ``dev`` or ``test``; None where it was not scored."""
         return self.test if split == "test" else self.dev
 
     @property
@@ -438,13 +429,11 @@ class Record(StoredModel):
 
     @property
     def metrics(self) -> list[str]:
-        """The metrics that it was scored with, in the order of tables."""
         names = (name for one in (self.dev, self.test) if one is not None for name in one.metrics)
         return in_order(dict.fromkeys(names), [self.select])
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was changed of the recipe: ``section.key`` and value."""
         return self.recipe.get("settings") or {}
 
     @property
@@ -458,7 +447,6 @@ class Record(StoredModel):
 
     @classmethod
     def upgraded(cls, content: Any) -> Any:
-        """The content of a record of any version in the newest layout; all else as it is."""
         if isinstance(content, Mapping) and content.get("schema_version") == 2:
             content = _from_2(content)
         if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
@@ -501,7 +489,6 @@ def minutes_text(minutes: float) -> str:
 
 
 def searched_text(searches: Sequence[Search]) -> str:
-    """How the settings of a run were found and what was spent on it; empty without a search."""
     if not searches:
         return ""
     trials = sum(len(search.trials) for search in searches)
@@ -580,18 +567,11 @@ def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], l
     """
     found: dict[Path, Model] = {}
     errors: list[str] = []
-    paths = files_of(folder, ".json")
-    collects = gc.isenabled()
-    gc.disable()  # of thousands of documents, which have no cycles, it takes a tenth of the time
-    try:
-        for path in paths:
-            try:
-                found[path] = read_document(cls, path)
-            except RecordError as error:
-                errors.append(str(error))
-    finally:
-        if collects:
-            gc.enable()
+    for path in files_of(folder, ".json"):
+        try:
+            found[path] = read_document(cls, path)
+        except RecordError as error:
+            errors.append(str(error))
     return found, errors
 
 
@@ -622,12 +602,10 @@ def file_bytes(path: Path, what: str) -> bytes:
 
 
 def document_name(data: bytes) -> str:
-    """File name of a document with these bytes."""
     return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
 
 
 def problems(error: ValidationError) -> str:
-    """What is wrong in a document, each with its place."""
     found = [
         f"{'.'.join(map(str, item['loc']))[:200] or 'document'}: {item['msg']}"
         for item in error.errors()
@@ -637,20 +615,15 @@ def problems(error: ValidationError) -> str:
 
 
 def write_record(record: Record, folder: Path) -> Path:
-    """Write a record under its name and return the path; a RecordError where that fails."""
     return write_document(record, folder)
 
 
 def read_record(path: Path) -> Record:
-    """Read and check one record; a RecordError where it is none."""
     return read_document(Record, path)
 
 
 def load_records(folder: Path) -> tuple[list[Record], list[str]]:
-    """The records of a folder, oldest first, and a message for each file that is none.
-
-    A RecordError where the folder cannot be read.
-    """
+    """The records of a folder, oldest first, and a message for each file that is none."""
     found, errors = load_documents(Record, folder)
     return sorted(found.values(), key=lambda record: record.finished), errors
 

@@ -68,7 +68,6 @@ class SavedParses:
         return cls(results_dir / "parses" / record.treebank.name, name)
 
     def path(self, split: str, layer: Layer, *, gold: bool = False) -> Path:
-        """The file of one layer of a split's parses, or of its gold trees."""
         return self.folder / f"{GOLD if gold else self.run}.{split}.{ENDINGS[layer]}"
 
     def write(self, split: str, gold: Sequence[Parse], parses: Sequence[Parse]) -> None:
@@ -124,7 +123,6 @@ def _text(layer: Layer, parses: Sequence[Parse]) -> str:
 
 
 def _read(layer: Layer, path: Path) -> list[Parse | None]:
-    """The parses of a file; None for what is none."""
     if layer == "constituents":
         trees = read_brackets(read_text(path, "utf-8"), path=path, blank="tree")
         return [Parse.of(tree) if len(tree) else None for tree in trees]

@@ -32,12 +32,10 @@ SPEED = ("train", "", "tokens_per_second")
 
 
 def results_markdown(records: Iterable[Record], published: Iterable[PublishedFigure]) -> str:
-    """The tables of records as Markdown."""
     return to_markdown(results_document(groups_of(by_age(records)), published))
 
 
 def results_document(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> Document:
-    """One table for each group, with its notes."""
     beside = by_variant(published)
     return Document("", tables=tuple(_table(group, groups, beside) for group in groups))
 
@@ -134,7 +132,6 @@ def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[No
 
 
 def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
-    """In what the other tables of a treebank were counted differently."""
     for other in groups:
         if (other.track, other.treebank) == (group.track, group.treebank) and other is not group:
             differing = counting_differences(group.runs.counted, other.runs.counted)
@@ -156,11 +153,7 @@ def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFi
 def results_frame(
     groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
 ) -> pd.DataFrame:
-    """One row per run, mean and baseline, with unrounded numbers.
-
-    Only rows of the same ``treebank`` and ``group`` compare. The columns ``*_sd`` have sample
-    standard deviations; those of a second published system have a number at their end.
-    """
+    """One row per run, mean and baseline; only those of one ``treebank`` and ``group`` compare."""
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
     frame = pd.DataFrame(
@@ -246,7 +239,11 @@ def ours_and_others(
         best: dict[bool, tuple[float, Entry, float]] = {}  # of systems, of others
         for entry in group.entries:
             dev, test = (entry.headline((metric, split)) for split in SPLITS)
-            if dev is None or test is None or entry.kind not in ("run", "mean", "system"):
+            if (
+                dev is None
+                or test is None
+                or not (entry.is_system or entry.form in ("run", "mean"))
+            ):
                 continue
             if minutes is not None and _budget(entry) != minutes:
                 left_out[f"{entry.text} on {group.treebank}"] = None

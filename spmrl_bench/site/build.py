@@ -25,11 +25,7 @@ def site_files(results: Results) -> pages.Files:
     yield MARKER, _CONTENT
     for name in _ASSETS:
         yield f"assets/{name}", Path(__file__).with_name(name).read_bytes()
-    own, shipped = (
-        [one.record for one in results.stored if one.shipped == is_shipped]
-        for is_shipped in (False, True)
-    )
-    frame = records_frame(own, shipped)
+    frame = records_frame(results.stored)
     yield "data/scores.csv", frame.to_csv(index=False, lineterminator="\n").encode()
     if rows := pages.head_to_head(banks):
         for ground in GROUNDS:

@@ -245,7 +245,7 @@ def _records(bank: TreebankResults, group: Group) -> Table:
     rows = []
     for place in (place for place in bank.places if place.group is group):
         for one in _records_of(place):
-            name = one.stored[0].name
+            name = one.runs[0].stored.name
             figures = [one.figure(column.key) for column in headlines]
             link = Cell(name[:8], f"runs/{name}.html", code=True)
             rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
@@ -314,15 +314,15 @@ def run_pages(bank: TreebankResults) -> Files:
     """The page of each record that is shown, and the record itself."""
     for place in bank.places:
         for one in _records_of(place):
-            name, record = one.stored[0].name, one.record
+            name, record = one.runs[0].stored.name, one.record
             results = {split: found for split in SPLITS if (found := record.result(split))}
-            yield f"runs/{name}.json", one.stored[0].path.read_bytes()
+            yield f"runs/{name}.json", one.runs[0].stored.path.read_bytes()
             yield page(
                 "run",
                 f"runs/{name}.html",
                 bank=bank,
                 place=place,
-                stored=one.stored[0],
+                stored=one.runs[0].stored,
                 title=", ".join(filter(None, (one.name, _runs(one)))),
                 scores=[_by_split(metric, results) for metric in place.group.metrics],
                 commands=commands(record),

@@ -29,10 +29,8 @@ _OURS = ("PYTHONPATH", "PYTHONHOME")
 
 
 class ResourceUsage(NamedTuple):
-    """What a command took; the memory is that of its largest process."""
-
     seconds: float
-    peak_memory_bytes: int
+    peak_memory_bytes: int  # of its largest process
     out_of_time: bool
 
 
@@ -41,9 +39,7 @@ def run(
 ) -> ResourceUsage:
     """Run a command to its end, or until its seconds are over, its output at the end of a log.
 
-    Raises:
-        TrainingError: it cannot be started, or fails; with the last lines of its log.
-        Interrupted: as this process; the command has ended.
+    A TrainingError, with the last lines of the log, where it cannot be started or fails.
     """
     if shutil.which(command[0]) is None:
         raise TrainingError(f"{command[0]}: cannot be run: no such program")

@@ -37,14 +37,10 @@ Command = Annotated[list[str], Field(min_length=1)]
 
 
 class Frozen(BaseModel):
-    """Base of what is read from files: no unknown key, no change."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class TrainCommand(Frozen):
-    """How the system learns."""
-
     command: Command
     format: Literal["brackets", "conllu"]  # of the training and dev files
     tags: Literal["treebank", "none"] = "none"  # in these
@@ -55,8 +51,6 @@ class TrainCommand(Frozen):
 
 
 class ParseCommand(Frozen):
-    """How the system parses."""
-
     command: Command
     input: Literal["words", "conllu", "brackets"]
     """A sentence a line; a word a line; trees without constituents."""
@@ -66,8 +60,6 @@ class ParseCommand(Frozen):
 
 
 class SystemDescription(Frozen):
-    """A parser of somebody else."""
-
     title: str = Field(min_length=1)
     url: str = ""
     paper: str = ""
@@ -113,25 +105,25 @@ class SystemDescription(Frozen):
             known = {*COMMON, *own, *self.settings}
             fields = map(Formatter().parse, self._command(section))
             try:
-                names = {name for _, name, _, _ in chain.from_iterable(fields) if name is not None}
+                for name in {name for _, name, _, _ in chain.from_iterable(fields)} - {
+                    None,
+                    *known,
+                }:
+                    raise ValueError(unknown_name("placeholder", str(name), known))
             except ValueError as error:
-                problem = f"{error}; write {{{{ for a brace"
-                raise ValueError(f"{section}.command: {problem}") from None
-            for name in names - known:
-                problem = unknown_name("placeholder", name, known)
-                raise ValueError(f"{section}.command: {problem}")
+                raise ValueError(f"{section}.command: {error}; write {{{{ for a brace") from None
         return self
 
     def _command(self, section: str) -> Sequence[str]:
         return getattr(getattr(self, section), "command", ())
 
     @property
-    def name(self) -> str:
-        return self.path.stem
-
-    @property
     def path(self) -> Path:
         return self._path
+
+    @property
+    def name(self) -> str:
+        return self._path.stem
 
     @property
     def digest(self) -> str:
@@ -156,7 +148,6 @@ class SystemDescription(Frozen):
 
 
 def system_paths() -> dict[str, Path]:
-    """The descriptions that come with the program and the user's own, by name, sorted."""
     found = {path.stem: path for folder in data_dirs("systems") for path in folder.glob("*.toml")}
     return dict(sorted(found.items()))
 

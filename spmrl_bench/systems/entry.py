@@ -43,19 +43,16 @@ _GLANCE = 0.2  # seconds between two looks whether others have written their rec
 def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) -> list[Path]:
     """Write the words of a split for an outside system, and return the files.
 
-    ``TREEBANK.SPLIT.txt`` has a sentence a line; it is left out where a word has white space in it.
+    ``TREEBANK.SPLIT.txt`` has a sentence a line, with ``_`` for white space inside a word.
     ``TREEBANK.SPLIT.conllu`` has a word a line, and in column XPOS the treebank's tags if asked.
     """
     if tags and bank.manifest.tags == "none":
         raise ScoreError(f"treebank {bank.name} has no tags to give")
     sentences = bank.examples(split, bank.layers[:1])
-    texts = {"conllu": file_text(sentences, "conllu", tags=tags)}
-    if all(len(word.split()) == 1 for parse in sentences for word in parse.words):
-        texts["txt"] = file_text(sentences, "words")
-    paths = {ending: folder / f"{bank.name}.{split}.{ending}" for ending in texts}
-    for ending, path in paths.items():
-        write_text(path, texts[ending])
-    return list(paths.values())
+    paths = [folder / f"{bank.name}.{split}.{ending}" for ending in ("conllu", "txt")]
+    write_text(paths[0], file_text(sentences, "conllu", tags=tags))
+    write_text(paths[1], file_text(sentences, "words"))
+    return paths
 
 
 def enter(
@@ -94,11 +91,7 @@ def score_answers(
         recipe: what tells it from other systems and runs.
         tags: whether the system read the treebank's tags.
         parses_in: a results folder, to keep the parses as they were scored.
-        speeds: tokens a second of each split.
         fields: of the record of a system that was trained here.
-
-    Raises:
-        SpmrlError: a file cannot be read or scored, or the parses not be kept.
     """
     source = {
         "tags": bank.manifest.tags if tags else "none",

@@ -28,10 +28,8 @@ _WHOLE = "versions.json"
 
 
 class Environment(NamedTuple):
-    """The interpreter that runs a system, and the versions of its packages by name."""
-
-    python: str
-    versions: dict[str, str]
+    python: str  # the interpreter that runs a system
+    versions: dict[str, str]  # of its packages, by name
 
 
 def environment_of(system: SystemDescription) -> Environment:
@@ -53,7 +51,7 @@ def environment_of(system: SystemDescription) -> Environment:
 
 
 def version_of(system: SystemDescription) -> str:
-    """The version of the first of its requirements; a RecipeError if it is not installed."""
+    """That of the first of its requirements; a RecipeError if it is not installed."""
     names = [*map(_distribution, system.requirements), "spmrl_bench"]
     return environment_of(system).versions.get(names[0], "")
 
@@ -67,11 +65,7 @@ def is_installed(system: SystemDescription) -> bool:
 
 
 def install(system: SystemDescription, python: str | None, log: Callable[[str], None]) -> None:
-    """Make the environment of a system with an interpreter, by default that of this program.
-
-    Raises:
-        SpmrlError: it cannot be written, or pip fails; with the last lines that it printed.
-    """
+    """Make the environment of a system with an interpreter, by default that of this program."""
     folder, required = _folder(system), system.requirements
     if system.environment == "program":
         version_of(system)

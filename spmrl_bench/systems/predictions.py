@@ -6,9 +6,8 @@ constituent ``ROOT`` more than they have, because programs expect one that is th
 kind; it is taken away from the answers again.
 
 Which sentence an answer is of is never guessed: a file has as many answers as the split has
-sentences, in their order. What becomes of an answer that cannot be scored as it stands is a policy
-with a name, and each such answer is counted. No policy can raise a score: an answer that is of no
-use has no bracket and no head that is right.
+sentences, in their order. No policy for answers that cannot be scored can raise a score: one that
+is of no use has no bracket and no head that is right.
 """
 
 from __future__ import annotations

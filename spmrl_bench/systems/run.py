@@ -27,6 +27,7 @@ from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.toml import validated
@@ -64,8 +65,6 @@ class SystemSettings(Frozen):
 
 
 class Trained(Frozen):
-    """What a training took."""
-
     seconds: float
     peak_memory_bytes: int
     out_of_time: bool
@@ -105,7 +104,6 @@ class SystemRun:
         return self.folder
 
     def _run(self, command: Sequence[str], log: str, device: str, **more: Any) -> ResourceUsage:
-        """Run one of its commands, with values in the place of placeholders."""
         threads, seconds = torch.get_num_threads(), more.get("seconds")
         values = {
             **self.config.values,
@@ -124,7 +122,6 @@ class SystemRun:
     # Training ---------------------------------------------------------------------------------
 
     def state(self) -> Trained | None:
-        """What its training took; None where it has not ended."""
         noted = _read(SystemSettings, self.folder / run_folder.SETTINGS)
         if noted not in (None, self.config):
             pair = (one.model_dump(mode="json") for one in (noted, self.config) if one)
@@ -189,7 +186,7 @@ class SystemRun:
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         try:
-            hashes = [sha256(path.read_bytes()).hexdigest() for path in self._answers().values()]
+            hashes = [file_digest(path) for (path,) in self._answers().values()]
         except OSError:
             return None
         weights = sha256("".join(hashes).encode()).hexdigest()
@@ -220,7 +217,7 @@ class SystemRun:
         _say(console, f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
-        """Let the system parse; returns in how many seconds."""
+        """Let the system parse; the seconds that it took."""
         parse, path = self.system.parse, self.folder.absolute() / f"{name}.parses"
         given = path.with_suffix(".given")
         write_text(given, file_text(sentences, parse.input, tags=parse.tags == "treebank"))
@@ -231,11 +228,10 @@ class SystemRun:
             raise TrainingError(f"{self.title}: wrote no {path.name}; see {log}")
         return usage.seconds
 
-    def _answers(self) -> dict[str, Path]:
-        return {split: self.folder / f"{split}.parses" for split in _SPLITS}
+    def _answers(self) -> dict[str, list[Path]]:
+        return {split: [self.folder / f"{split}.parses"] for split in _SPLITS}
 
     def _scored(self, scoring: Scoring, device: str = "cpu", **speeds: float | None) -> Record:
-        """The record of the answers in the folder; they are kept if they are to be."""
         system, config, state = self.system, self.config, self.state()
         packages = state.packages if state else environment_of(system).versions
         described = System(
@@ -254,7 +250,7 @@ class SystemRun:
             outputs={},
         )
         return score_answers(
-            {split: [path] for split, path in self._answers().items()},
+            self._answers(),
             self.treebank.with_test(),
             described,
             policy=system.parse.faults,
@@ -273,9 +269,8 @@ class SystemRun:
         """What tells its runs from those of other systems and settings."""
         own, title = self.config, self.system.title
         about = own.model_dump(include={"version", "description", "minutes"})
-        given: dict[str, object] = {f"system.{key}": own.settings[key] for key in own.settings}
-        if own.minutes is not None:
-            given[run_folder.MINUTES] = own.minutes
+        given = {f"system.{key}": own.settings[key] for key in own.settings}
+        given |= {} if own.minutes is None else {run_folder.MINUTES: own.minutes}
         return {
             "kind": KIND,
             "variant": f"{title} {own.version}".strip(),
@@ -297,12 +292,7 @@ def system_runs(
     settings: Mapping[str, str] | None = None,
     minutes: float | None = None,
 ) -> list[SystemRun]:
-    """The runs of a system on the treebank that our own parsers would take, one for each seed.
-
-    Raises:
-        SpmrlError: something named is unknown, no treebank has the layer, or the system is not
-            installed.
-    """
+    """The runs of a system on the treebank that our own parsers would take, one for each seed."""
     recipe = load_recipe(lang)
     bank, note = choose_treebank(recipe, treebank, track, [system.layer])
     if system.layer not in bank.layers:
@@ -342,7 +332,6 @@ def _say(console: Console | None, text: str) -> None:
 
 
 def _read(model: type[Model], path: Path) -> Model | None:
-    """A file of the run folder; None where it is not there."""
     if not path.exists():
         return None
     return validated(model, read_json(path, CheckpointError), path, CheckpointError)

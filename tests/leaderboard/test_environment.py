@@ -13,9 +13,8 @@ from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find
 
 
 def test_versions_and_hardware_are_those_in_use() -> None:
-    versions = find_versions()
-    assert (versions["torch"], versions["numpy"]) == (torch.__version__, np.__version__)
-    assert versions["spmrl_bench"] == __version__
+    expected = {"torch": torch.__version__, "numpy": np.__version__, "spmrl_bench": __version__}
+    assert find_versions().items() >= expected.items()
     hardware = find_hardware(torch.device("cpu"))
     assert (hardware.device, hardware.threads) == ("cpu", torch.get_num_threads())
 

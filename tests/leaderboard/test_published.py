@@ -56,7 +56,6 @@ WRONG_LINES: list[tuple[dict[str, str], str]] = [
     ({"value": "ninety"}, "value: Input should be a valid number"),
     ({"value": "901"}, "value: Input should be less than or equal to 100"),
     ({"value": "nan"}, "value: "),
-    ({"value": "1e999"}, "value: "),
     ({"value": "-1"}, "value: "),
     ({"value": ""}, "value: "),
     ({"source": " "}, "source: String should have at least 1 character"),

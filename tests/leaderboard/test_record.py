@@ -20,10 +20,7 @@ from spmrl_bench.leaderboard.record import (
 )
 from tests.builders import (
     HALF,
-    LOOSE,
     PERFECT,
-    SKIPPED,
-    joined,
     make_record,
     make_result,
 )
@@ -36,16 +33,6 @@ def test_written_record_reads_back_equal(tmp_path: Path) -> None:
     assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     assert write_record(record, path.parent) == path
     assert [file.name for file in path.parent.iterdir()] == [path.name]
-
-
-def test_figures_follow_from_the_counts() -> None:
-    result = make_result(PERFECT, HALF, SKIPPED)
-    names = ("sentences", "skipped", "recall", "precision", "f1", "complete_match")
-    assert [result.figure("brackets", name) for name in names] == [3, 1, 75.0, 75.0, 75.0, 50.0]
-    assert result.counts("brackets").rows.tolist() == [list(PERFECT), list(HALF), list(SKIPPED)]
-    assert result.metrics["brackets"].counts == result.counts("brackets").to_columns()
-    assert result.figure("attachment", "las") is None
-    assert make_result(SKIPPED).figure("brackets", "f1") is None
 
 
 def changed_result(**changes: Any) -> dict[str, Any]:
@@ -90,12 +77,6 @@ def test_a_result_outlives_the_figures_and_columns_of_its_metric() -> None:
         result.counts("brackets")
 
 
-def test_metrics_stand_in_one_order_whatever_that_of_the_file() -> None:
-    both = joined(make_result(LOOSE, metric="attachment"), make_result(PERFECT))
-    assert list(both.metrics) == ["attachment", "brackets"]
-    assert make_record(dev=both).metrics == ["brackets", "attachment"]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -125,11 +106,6 @@ def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
         read_record(write_content(tmp_path, content))
     for place in ("seed:", "novelty:", "training.epochs:"):
         assert place in str(caught.value)
-
-
-def test_absent_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"gone\.json: cannot read the record: No such file"):
-        read_record(tmp_path / "gone.json")
 
 
 def test_folder_reads_oldest_first_and_names_every_wrong_file(tmp_path: Path) -> None:

@@ -47,14 +47,13 @@ def test_processes_that_write_at_once_lose_nothing(
         writer.start()
     together.wait(PATIENCE)
     seen: set[Path] = set()
-    looks = 0
     while any(writer.is_alive() for writer in writers):
         there = set(files_of(tmp_path, ".json"))
         assert seen <= there
         for path in there - seen:
             looked.add()
             read_record(path)  # raises where a record is not whole
-        seen, looks = there, looks + 1
+        seen = there
     assert [writer.exitcode for writer in writers] == [0] * processes
     expected = {(str(process), number) for process in range(processes) for number in range(records)}
     expected |= {(str(COMMON), number) for number in range(0, records, 10)}
@@ -63,4 +62,3 @@ def test_processes_that_write_at_once_lose_nothing(
     assert len(kept) == len(expected)
     assert set(kept) == expected
     assert len(list(tmp_path.iterdir())) == len(kept)
-    print(f"{processes} processes: {len(kept)} records, read {looks} times meanwhile")

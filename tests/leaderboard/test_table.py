@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
-import pytest
 
 from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.frame import by_age
@@ -39,12 +38,8 @@ def text_of(records: list[Record], published: list[PublishedFigure] = PUBLISHED)
     return results_markdown(records, published)
 
 
-def csv_of(records: list[Record]) -> str:
-    return results_csv(groups_of(by_age(records)), PUBLISHED)
-
-
 def frame_of(records: list[Record]) -> pd.DataFrame:
-    return pd.read_csv(io.StringIO(csv_of(records)))
+    return pd.read_csv(io.StringIO(results_csv(groups_of(by_age(records)), PUBLISHED)))
 
 
 def titles(text: str) -> list[str]:
@@ -58,13 +53,8 @@ def names(text: str) -> list[str]:
 
 
 def loser() -> Record:
-    return make_record(
-        variant="word-charlstm",
-        selected=False,
-        dev=make_result(HALF, HALF),
-        test=None,
-        baselines={},
-    )
+    fields = {"selected": False, "test": None, "baselines": {}}
+    return make_record(variant="word-charlstm", dev=make_result(HALF, HALF), **fields)
 
 
 def test_one_run_with_its_baseline_and_the_published_figure() -> None:
@@ -84,32 +74,23 @@ def test_one_run_with_its_baseline_and_the_published_figure() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("language", "name", "track", "heading"),
-    [
-        ("german", "german-spmrl", "spmrl", "K&K18 F1 (this treebank)"),
-        ("german", "german-squoia", "open", "K&K18 F1 (another treebank: german-spmrl)"),
-        ("dutch", "dutch-alpino", "open", "signature"),
-    ],
-)
-def test_published_figures_say_what_treebank_they_are_of(
-    language: str, name: str, track: str, heading: str
-) -> None:
-    bank = make_treebank(name, track, language=language)
-    assert cells(text_of([make_record(treebank=bank)]), "variant")[-1] == heading
-
-
 def test_treebanks_and_tracks_never_share_a_table() -> None:
+    about = {
+        "german-mini (mini track, generated sentences)": ("german", "mini"),
+        "dutch-alpino (open track)": ("dutch", "open"),
+        "german-squoia (open track)": ("german", "open"),
+        "german-spmrl (spmrl track)": ("german", "spmrl"),
+    }
     records = [
-        make_record(),
-        make_record(treebank=make_treebank("german-squoia", "open")),
-        make_record(treebank=make_treebank("french-sequoia", "open", language="french")),
+        make_record(treebank=make_treebank(title.split()[0], track, language=language))
+        for title, (language, track) in about.items()
     ]
-    assert titles(text_of(records)) == [
-        "german-mini (mini track, generated sentences)",
-        "french-sequoia (open track)",
-        "german-squoia (open track)",
-    ]
+    text = text_of(records)
+    assert titles(text) == list(about)
+    # Published figures say what treebank they are of.
+    heads = [line.split("|")[-2].strip() for line in text.splitlines() if "| variant" in line]
+    other = "K&K18 F1 (another treebank: german-spmrl)"
+    assert heads == [other, "signature", other, "K&K18 F1 (this treebank)"]
 
 
 def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
@@ -122,10 +103,8 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
     }
     for key, other in variations.items():
         text = text_of([base, other])
-        tables = [
-            f"german-mini (mini track, generated sentences, table {number})" for number in (1, 2)
-        ]
-        assert titles(text) == tables, key
+        table = "german-mini (mini track, generated sentences, table {})".format
+        assert titles(text) == [table(1), table(2)], key
         assert f"Does not compare with table 1 of german-mini: {key} is" in text
 
 
@@ -136,12 +115,6 @@ def test_newest_record_of_a_run_is_shown_and_older_ones_are_counted() -> None:
         text = text_of(order)
         assert cells(text, "charlstm")[3] == "100.00"
         assert "Newest record of each run; 1 older record is not shown." in text
-
-
-def dev_f1(record: Record) -> float:
-    value = record.dev.figure("brackets", "f1")
-    assert value is not None
-    return value
 
 
 def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Record:
@@ -157,10 +130,9 @@ def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Reco
         "selected": test is not None,
         "dev": scored(dev, "dev"),
         "test": None if test is None else scored(test, "test"),
-        "baselines": {}
-        if test is None
-        else {"right-branching": make_result(*[HALF] * 8, split="test")},
     }
+    baselines = {"right-branching": make_result(*[HALF] * 8, split="test")}
+    fields["baselines"] = {} if test is None else baselines
     return make_record(**(fields | changes))
 
 
@@ -174,28 +146,22 @@ def cells(text: str, row: str) -> list[str]:
 
 def test_seeds_of_a_variant_are_one_row_with_mean_and_sample_standard_deviation() -> None:
     # Complete match of 2, 4 and 6 in 8 sentences: 25, 50 and 75; mean 50, s = 25 (n - 1).
-    runs = [
-        run_of(3, 6, 2),
-        run_of(1, 2, 4),
-        run_of(2, 4, 6),
-        run_of(1, 3, variant="word-charlstm"),
-    ]
+    runs = [run_of(3, 6, 2), run_of(1, 2, 4), run_of(2, 4, 6)]
+    runs.append(run_of(1, 3, variant="word-charlstm"))
     text = text_of(runs)
     row = cells(text, "charlstm")
     assert row[:3] == ["charlstm", "small", "mean of 3"]
     assert row[7] == "50.00 ± 25.00"
     assert "±" not in "".join(cells(text, "word-charlstm"))
     assert len([line for line in text.splitlines() if line.startswith("| ")]) == 1 + 3
-    f1 = {right: dev_f1(run_of(1, right)) for right in (2, 3, 4, 6)}
+    f1 = {right: run_of(1, right).dev.figure("brackets", "f1") for right in (2, 3, 4, 6)}
     assert (
         "Means over seeds, ± their sample standard deviation. F1 of each run:\n\n"
         f"- charlstm: seed 1 dev {f1[2]:.2f}, test {f1[4]:.2f}; "
         f"seed 2 dev {f1[4]:.2f}, test {f1[6]:.2f}; seed 3 dev {f1[6]:.2f}, test {f1[2]:.2f}\n"
     ) in text
     assert "Means over seeds" not in text_of(runs[:1])
-
-
-def test_a_variant_that_was_not_tested_with_every_seed_has_no_mean_on_test() -> None:
+    # One that was not tested with every seed has no mean on test.
     row = cells(text_of([run_of(1, 2, 4), run_of(2, 4)]), "charlstm")
     assert "±" in row[3]
     assert row[4:9] == [""] * 5
@@ -224,9 +190,7 @@ def test_settings_and_ensembles_are_rows_of_their_own() -> None:
     assert published == ["", "dev 91.26", "", "dev 91.26", ""]
     frame = frame_of(runs)
     assert list(frame["kind"]) == ["ensemble", "run", "run", "run", "baseline"]
-    assert frame["runs"][0] == 2
-    assert frame["settings"][2] == "matrices=full,position=added"
-    assert set(frame["variant"]) == {"charlstm", "right-branching"}
+    assert (frame["runs"][0], frame["settings"][2]) == (2, "matrices=full,position=added")
 
 
 def attached(seed: int, right: int, **changes: Any) -> Record:
@@ -275,9 +239,8 @@ def test_parsers_of_one_layer_and_of_both_share_a_table() -> None:
     heads = cells(text, "variant")
     assert heads[3:7] == ["dev F1", "dev LAS", "test recall", "test precision"]
     assert len(set(heads)) == len(heads)
-    assert cells(text, "both")[3:5] == ["87.50", "62.50"]
-    assert cells(text, "links")[3:5] == ["", "62.50"]
-    assert cells(text, "charlstm")[3:5] == ["87.50", ""]
+    shown = {"both": ["87.50", "62.50"], "links": ["", "62.50"], "charlstm": ["87.50", ""]}
+    assert {name: cells(text, name)[3:5] for name in shown} == shown
     assert names(text)[3:] == ["attach-neighbour", "right-branching"]
     assert "`prm:spmrl & match:attachment`" in text
 

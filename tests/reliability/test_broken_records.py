@@ -245,7 +245,7 @@ PUBLISHED = load_published()[0]
 
 def make_tables(records: list[Record], folder: Path) -> None:
     """Everything that is made of records."""
-    records_frame(records)
+    records_frame(by_age(records))
     groups = groups_of(by_age(records))
     document = results_document(groups, PUBLISHED)
     for text in (to_markdown(document), to_latex(document)):

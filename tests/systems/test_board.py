@@ -40,16 +40,8 @@ def theirs(laboratory: Laboratory, system: SystemDescription, **options: Any) ->
     return system_runs(str(laboratory.recipe), system, minutes=5, **options)
 
 
-def compete(
-    runs: Sequence[Run | SystemRun], jobs: int = 1
-) -> tuple[list[Record], list[SpmrlError]]:
-    failures = []
-    try:
-        train_all(runs, device="cpu", jobs=jobs)
-    except SpmrlError as error:
-        failures.append(error)
-    records, errors = evaluate_all(runs, KnownRecords(RESULTS), device="cpu")
-    return records, failures + errors
+def score(runs: Sequence[Run | SystemRun]) -> tuple[list[Record], list[SpmrlError]]:
+    return evaluate_all(runs, KnownRecords(RESULTS), device="cpu")
 
 
 def ahead(results: Path = RESULTS, **options: Any) -> list[HeadToHead]:
@@ -66,12 +58,8 @@ def test_who_competes_where(laboratory: Laboratory, flat: SystemDescription) -> 
     assert board() == [("tiny-open", name) for name in names]
     named = [("tiny-mini", "charlstm"), ("tiny-mini", flat.name)]
     assert board("mini", variants=["charlstm"]) == named
-    for options, message in (
-        ({"treebanks": ["tiny-opne"]}, "unknown treebank of track open 'tiny-opne'"),
-        ({"variants": ["charlsmt"]}, r"unknown variant 'charlsmt'\. Did you mean char"),
-    ):
-        with pytest.raises(RecipeError, match=message):
-            board(**options)
+    with pytest.raises(RecipeError, match="unknown treebank of track open 'tiny-opne'"):
+        board(treebanks=["tiny-opne"])
 
 
 def test_a_board_goes_on_where_it_was(laboratory: Laboratory, flat: SystemDescription) -> None:
@@ -102,8 +90,10 @@ def test_all_have_the_same_threads_and_what_fails_stops_nothing_else(
     broken.write_text(text.replace('how = "well"', 'how = "fails"').replace("Flat", "Broken"))
     runs = [*ours(laboratory, "charlstm"), *theirs(laboratory, flat)]
     failing = theirs(laboratory, SystemDescription.read(broken))
-    records, failures = compete([*failing, *runs], jobs=2)
-    assert [str(one).count("ended with status 3") for one in failures] == [1, 0]
+    with pytest.raises(SpmrlError, match="ended with status 3"):
+        train_all([*failing, *runs], device="cpu", jobs=2)
+    records, failures = score([*failing, *runs])
+    assert len(failures) == 1
     assert [record.variant.split()[0] for record in records] == ["charlstm", "Flat"]
     for run in runs:
         note, log = run.folder / "trained.json", run.folder / "events.jsonl"
@@ -127,7 +117,9 @@ def entered(name: str, right: int) -> None:
 
 def test_who_is_ahead(laboratory: Laboratory) -> None:
     """By dev on both sides, and only where chance does not explain it."""
-    (mine,), _ = compete(make_runs(str(laboratory.recipe), variants=["charlstm"]))
+    own = make_runs(str(laboratory.recipe), variants=["charlstm"])
+    train_all(own, device="cpu")
+    (mine,), _ = score(own)
     assert ours_and_others_table(ahead()).notes == ("No treebank has entries of both sides.",)
     entered("Worst", 0)
     (row,) = ahead()

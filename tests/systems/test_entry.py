@@ -104,10 +104,8 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     shown = works("results", "table").stdout
     rows = {line.split("|")[1].strip(): line for line in shown.splitlines() if "|" in line}
     assert {"charlstm", "Branch 1", "right-branching"} <= rows.keys()
-    cells = [
-        [cell.strip() for cell in rows[name].split("|")] for name in ("Branch 1", "right-branching")
-    ]
-    assert cells[0][5:9] == cells[1][5:9]  # recall, precision, F1, complete match on test
+    cells = [rows[name].split("|")[5:9] for name in ("Branch 1", "right-branching")]
+    assert cells[0] == cells[1]  # recall, precision, F1, complete match on test
     assert "Systems of others. Branch 1: 1 output scored on test." in shown
     found = works("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
     assert "sentences of test" in found.stdout
@@ -127,17 +125,8 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     path = branching("dev")
     lines = path.read_text().splitlines()
     path.write_text("\n".join(["", lines[1][:-1], *lines[2:]]) + "\n")
-    command = (
-        "systems",
-        "enter",
-        "--dev",
-        path,
-        "--treebank",
-        "tiny-open",
-        "--system",
-        "B|x:y",
-        "--faults",
-    )
+    about = ("--treebank", "tiny-open", "--system", "B|x:y")
+    command = ("systems", "enter", "--dev", path, *about, "--faults")
     assert "2 of 8 answers cannot be scored" in cli(*command, "refuse").stderr
     assert not (RESULTS / "runs").exists()
     result = works(*command, "repair")

@@ -88,6 +88,9 @@ def test_the_right_parses_are_taken_as_they_are(tmp_path: Path, policy: Policy) 
     assert read(tmp_path / "parses.mrg", [*RIGHT, "", ""], policy) == (100, {})
     laid_out = [line.replace("(VP", "\n  (VP") for line in RIGHT]
     assert read(tmp_path / "parses.mrg", laid_out, policy) == (100, {})
+    laid_out[4] = laid_out[4][:-1]
+    with pytest.raises(ReadError, match=r"parses\.mrg:9:1: "):  # over lines, they must be whole
+        read(tmp_path / "parses.mrg", laid_out, policy)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -95,13 +98,6 @@ def test_another_number_of_answers_is_never_guessed_at(tmp_path: Path, policy: P
     for lines in (RIGHT[:-1], [*RIGHT, RIGHT[0]], [RIGHT[0], *RIGHT], [""]):
         with pytest.raises(ScoreError, match=r"has \d+ sentences, the split has 12"):
             read(tmp_path / "parses.mrg", lines, policy)
-
-
-def test_trees_over_lines_must_be_whole(tmp_path: Path) -> None:
-    laid_out = [line.replace("(VP", "\n  (VP") for line in RIGHT]
-    laid_out[4] = laid_out[4][:-1]
-    with pytest.raises(ReadError, match=r"parses\.mrg:9:1: "):
-        read(tmp_path / "parses.mrg", laid_out, "repair")
 
 
 def test_tags_are_those_of_the_treebank(tmp_path: Path) -> None:

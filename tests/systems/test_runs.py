@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import nltk
 import pytest
@@ -39,13 +40,12 @@ def runs(
     return system_runs(str(laboratory.recipe), system, **options)
 
 
-def train(asked: list[SystemRun], *, jobs: int = 1, fresh: bool = False) -> None:
-    train_all(asked, device="cpu", jobs=jobs, fresh=fresh)
+def train(asked: list[SystemRun], **options: Any) -> None:
+    train_all(asked, device="cpu", **options)
 
 
-def score(asked: list[SystemRun], *, jobs: int = 1, save_parses: bool = False) -> list[Record]:
-    known = KnownRecords(RESULTS)
-    records, errors = evaluate_all(asked, known, device="cpu", jobs=jobs, save_parses=save_parses)
+def score(asked: list[SystemRun], **options: Any) -> list[Record]:
+    records, errors = evaluate_all(asked, KnownRecords(RESULTS), device="cpu", **options)
     for error in errors:
         raise error
     return records
@@ -63,20 +63,15 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
     system = System(name="Flat by file", outputs={})
     entered, _ = enter(files, open_treebank("tiny-open"), system, RESULTS)
     for split in files:
-        counts, theirs = (
-            record.result(split).metrics["brackets"].counts for record in (first, entered)
-        )
+        counts, theirs = (one.result(split).metrics["brackets"].counts for one in (first, entered))
         # The constituent that was put around the trees is no bracket of theirs.
         assert set(counts["test"]) == {2}
         assert counts == theirs
-    training = first.system.training
-    assert training.wall_seconds > 0
-    assert 2**20 < training.peak_memory_bytes < 2**28
-    assert training.minutes is None
+    assert 2**20 < first.system.training.peak_memory_bytes < 2**28
+    assert first.system.training.minutes is None
     assert first.system.training_data == "train of tiny-open"
     signature = str(first.test and first.test.metrics["brackets"].signature_long)
-    assert "|settings:how=well|" in signature
-    assert "|seed:1|" in signature
+    assert re.search(r"\|settings:how=well\|.*\|seed:1\|", signature)
     assert (folder / "model" / "model").read_text() == "1"
     assert "Flat" in works("results", "table").stdout
 
