@@ -554,7 +554,7 @@ RECIPES: dict[str, tuple[dict[str, str], str, str]] = {
     "a variant that is like itself": (
         {},
         '[variants.a]\nlike = "b"\n[variants.b]\nlike = "a"\n',
-        "which is like it",
+        "is like this one",
     ),
     "no number": ({}, "[train]\nlearning_rate = nan\n", "the number nan"),
 }
