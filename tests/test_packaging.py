@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,7 @@ from spmrl_bench.experiments.packaging import SOFTWARE
 from spmrl_bench.storage.paths import DataKind
 
 ROOT = Path(__file__).resolve().parents[1]
+KEPT_OUT = shutil.ignore_patterns(".*", "build", "dist", "runs", "results", "*.egg-info", "*.so")
 
 
 @pytest.fixture(scope="module")
@@ -60,13 +62,46 @@ def test_cards_of_models_cite_the_program_as_its_citation_does() -> None:
     assert f'title: "{title[1]}"' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
 
 
+def test_a_source_archive_carries_the_data() -> None:
+    lines = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()
+    assert set(get_args(DataKind)) <= {line.partition(" ")[2] for line in lines}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="no make")
+def test_make_builds_a_changed_kernel_again(tmp_path: Path) -> None:
+    done = tmp_path / ".core"
+    done.touch()  # later than every source
+    kernel = next((ROOT / "spmrl_bench" / "nn").rglob("*.pyx")).relative_to(ROOT)
+    for changed, installs in ((), False), (("-W", str(kernel)), True):
+        make = ["make", "-n", f"VENV={tmp_path}", *changed, "table"]
+        done_by_make = subprocess.run(make, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert ("pip install" in done_by_make.stdout) is installs
+
+
+@pytest.mark.campaign
+def test_a_changed_kernel_is_built_alone(tmp_path: Path) -> None:
+    source = shutil.copytree(ROOT / "spmrl_bench", tmp_path / "spmrl_bench", ignore=KEPT_OUT)
+    for name in ("setup.py", "pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    named = {"SPMRL_BENCH_KERNELS": "chart._spans,chart._joint"}
+
+    def built() -> dict[str, int]:
+        build = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        subprocess.run(build, cwd=tmp_path, env=os.environ | named, check=True)
+        return {path.name[:6]: path.stat().st_mtime_ns for path in source.rglob("*.so")}
+
+    first = built()
+    (source / "chart" / "_spans.pyx").touch()
+    second = built()
+    assert first.keys() == {"_spans", "_joint"}
+    assert second["_joint"] == first["_joint"]
+    assert second["_spans"] > first["_spans"]
+
+
 @pytest.mark.campaign
 def test_wheel_carries_the_data_and_works_outside_a_checkout(tmp_path: Path) -> None:
     # A copy, since a build leaves files beside the sources and takes up what it finds there.
-    kept_out = shutil.ignore_patterns(
-        ".*", "build", "dist", "runs", "results", "*.egg-info", "*.so"
-    )
-    source = shutil.copytree(ROOT, tmp_path / "source", ignore=kept_out)
+    source = shutil.copytree(ROOT, tmp_path / "source", ignore=KEPT_OUT)
     build = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q"]
     subprocess.run([*build, "-w", str(tmp_path), str(source)], check=True)
     (wheel,) = tmp_path.glob("*.whl")
@@ -88,7 +123,7 @@ def test_wheel_carries_the_data_and_works_outside_a_checkout(tmp_path: Path) -> 
     code = "from spmrl_bench import cli; print(cli.__file__); cli.main()"
     for command in ("recipes", "treebanks"):
         result = subprocess.run(
-            [str(tmp_path / "venv" / "bin" / "python"), "-c", code, command, "list"],
+            [str(tmp_path / "venv" / "bin" / "python"), "-Ic", code, command, "list"],
             cwd=tmp_path,
             capture_output=True,
             text=True,
