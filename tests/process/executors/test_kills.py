@@ -193,7 +193,8 @@ def check(runs: list[Run]) -> int:
         events = [json.loads(line)["event"] for line in lines]
         assert events.count("stop") == 1, events
         resumed += events.count("resume")
-        assert not list(folder.parent.glob(".*")), list(folder.parent.glob(".*"))
+        # A worker of Dask's that went on when its driver was killed may just be ending.
+        until(lambda: not list(folder.parent.glob(".*")))
     return resumed
 
 
