@@ -14,6 +14,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from unicodedata import normalize
 
@@ -82,14 +83,14 @@ def unzip(
         except _BROKEN as problem:
             raise broken(problem) from problem
 
-    try:
-        with archive.open("rb") as begin:
-            if not begin.read(4).startswith(_BEGIN):  # the last file of another archive may be one
+    with ExitStack() as used:
+        try:
+            file = used.enter_context(_Headers(archive))
+            if not file.read(4).startswith(_BEGIN):  # the last file of another archive may be one
                 raise broken("it does not begin as one; other archives are for you to unpack")
-        opened = zipfile.ZipFile(_Headers(archive))
-    except _BROKEN as problem:
-        raise broken(problem) from problem
-    with opened:
+            opened = used.enter_context(zipfile.ZipFile(file))
+        except _BROKEN as problem:
+            raise broken(problem) from problem
         members = opened.infolist()
         if len(members) > MEMBERS:
             raise refused(f"has more than {MEMBERS:,} members. {advice}")
@@ -111,8 +112,8 @@ def unzip(
             raise refused(f"unpacks to more than {UNPACKED:,} bytes. {advice}")
         found = {place: into / str(number) for number, place in enumerate(wanted)}
         for place, path in found.items():
-            with path.open("xb") as file:
-                file.writelines(content(wanted[place]))
+            with path.open("xb") as copy:
+                copy.writelines(content(wanted[place]))
     return found
 
 

@@ -46,7 +46,7 @@ def run(
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}
     output = {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
     limits = map(str, (seconds or 0, GRACE))
-    watching = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-I", watcher.__file__, str(log), *limits, *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -54,13 +54,12 @@ def run(
         preexec_fn=watcher.end_with_parent,
         env=inherited | dict.fromkeys(_THREADS, str(threads)) | output,
         text=True,
-    )
-    try:
-        said = watching.communicate()[0]
-    except BaseException:  # this process is asked to end
-        watching.terminate()
-        watching.wait()
-        raise
+    ) as watching:
+        try:
+            said = watching.communicate()[0]
+        except BaseException:  # this process is asked to end
+            watching.terminate()
+            raise
     status, took, memory, ended = map(float, said.split())
     if status and not ended:
         how = "was ended by signal" if status < 0 else "ended with status"
