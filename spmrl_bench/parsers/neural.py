@@ -25,9 +25,9 @@ from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.encoders import ENCODERS, Encoder, Part
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
-from spmrl_bench.nn.initialisation import initialise
 from spmrl_bench.nn.inputs import LexicalModel
-from spmrl_bench.nn.inputs.embeddings import WordEmbedding
+from spmrl_bench.nn.inputs.vectors import WordEmbedding
+from spmrl_bench.nn.layers import initialise
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words

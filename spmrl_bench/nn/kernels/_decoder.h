@@ -4,8 +4,7 @@
  * Only words that have not been removed are touched: those whose places are listed.
  */
 
-#ifndef SPMRL_BENCH_DECODER_H
-#define SPMRL_BENCH_DECODER_H
+#pragma once
 
 #include "_rows.h"
 
@@ -150,5 +149,3 @@ CLONES static void spread_row(const Shape *at, const int32_t *places, ptrdiff_t 
                              d_keys + t * at->key_step + (layer + 1) * at->width);
         }
 }
-
-#endif

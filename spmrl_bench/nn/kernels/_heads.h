@@ -4,8 +4,7 @@
  * a multiple of LANES wide, with zeros behind their values.
  */
 
-#ifndef SPMRL_BENCH_HEADS_H
-#define SPMRL_BENCH_HEADS_H
+#pragma once
 
 #include "_rows.h"
 
@@ -76,5 +75,3 @@ CLONES static void softmax_back(ptrdiff_t n, ptrdiff_t width, const float *resul
         for (ptrdiff_t j = 0; j < width; j++) d_row[j] = row[j] * (d_row[j] - total);
     }
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Sums run over several lanes, since a compiler may not reorder a plain sum of floats.
  */
 
-#ifndef SPMRL_BENCH_ROWS_H
-#define SPMRL_BENCH_ROWS_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -269,5 +268,3 @@ CLONES static void gru_backward(ptrdiff_t n, const float *gates, const float *be
         d_c[i] = d * update;
     }
 }
-
-#endif
