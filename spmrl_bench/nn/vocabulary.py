@@ -123,11 +123,8 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, value: Any) -> Vocabulary:
-        """Return the vocabulary that :meth:`to_json` made a value of.
-
-        Raises:
-            ValueError: an inventory is missing or holds what no training sentence gives it.
-        """
+        """Return the vocabulary that :meth:`to_json` made a value of; raise a ValueError if an
+        inventory is missing or holds what no training sentence gives it."""
         try:
             saved = _Saved.model_validate(value)
         except ValidationError as error:

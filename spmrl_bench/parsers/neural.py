@@ -55,10 +55,7 @@ class TrainedParser(nn.Module, Parser):
     @abstractmethod
     def index(self, examples: Iterable[Parse]) -> Iterator[Sized]:
         """Yield gold parses, one by one, as :meth:`gradients` takes them; their size is in words.
-
-        Raises:
-            SentenceTooLongError, TreeError: the parser has no room for a parse, or cannot learn it.
-        """
+        Raise a SentenceTooLongError or a TreeError if one has no room or cannot be learnt."""
 
     @abstractmethod
     def gradients(

@@ -83,12 +83,8 @@ def windows(
 
 
 def with_tags(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Given]:
-    """Yield sentences with their tags.
-
-    Raises:
-        TokensError: a sentence, or a row of tags, is a text, whose letters would be the words.
-        TreeError: there are fewer rows of tags than sentences.
-    """
+    """Yield sentences with their tags. Raise a TokensError if a sentence or a row of tags is a
+    text, whose letters would be the words, a TreeError if there are too few rows of tags."""
     rows = None if tags is None else iter(tags)
     for number, words in enumerate(sentences, start=1):
         row = None if rows is None else next(rows, None)

@@ -253,12 +253,10 @@ def runner_up(labels: Sequence[Label], label: int, span: Span, n: int, scores: T
 
 
 def lead_parts(heads: HeadOutputs, given: Leads) -> NDArray[np.float64]:
-    """What each head brings into the lead of a label, in float32 also of a parser with bf16.
+    """Return what each head brings into the lead of a label, ``[spans, heads]``, in float32 also of
+    a parser with bf16; their sum over the heads is the lead, but for the constant.
 
     The gradient times the features, when no gradient goes through the deviations of the norms.
-
-    Returns:
-        ``[spans, heads]``. Their sum over the heads is the lead, but for the constant.
     """
     features = torch.from_numpy(heads.features)
     parts = [torch.zeros(0, features.shape[1])]

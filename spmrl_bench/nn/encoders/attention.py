@@ -263,8 +263,7 @@ class AttentionEncoder(Encoder):
         self.matrices = config.matrices
         self.max_tokens = config.max_positions
         self.stack_block = 2 if config.forward_features == "even" else d_model
-        self.added = config.position == "added"
-        self.content_width = d_content
+        self.added, self.content_width = config.position == "added", d_content
         # Whether content and position stay apart, for which the kernels are made.
         self.factored = config.matrices == "factored" and not self.added
         self.attention_parts = PARTS if self.factored else ("combined",)
@@ -272,9 +271,8 @@ class AttentionEncoder(Encoder):
         self.position_only = config.position_only_layers
         table = nn.Embedding if config.position_table == "learned" else SinusoidalPositions
         self.positions = table(config.max_positions, d_model if self.added else d_model // 2)
-        self.input_norm: nn.Module = nn.Identity()
-        if config.input_norm:
-            self.input_norm = layer_norm(d_model, config.layer_norm)
+        norm = layer_norm(d_model, config.layer_norm) if config.input_norm else nn.Identity()
+        self.input_norm: nn.Module = norm
         self.layers = nn.ModuleList(EncoderLayer(config, d_model) for _ in range(config.layers))
         if config.start == "version-0.2":  # which makes one layer and copies it, all its weights
             for layer in self.layers[1:]:
@@ -294,8 +292,7 @@ class AttentionEncoder(Encoder):
         for number, mask in masks.items():
             if number not in numbers:
                 raise UnsupportedError(f"layer {number}: {_known(len(numbers))}")
-            if not (mask.content and mask.position):
-                self._check_factored(f"layer {number}: ")
+            self._check_factored(mask.content and mask.position, f"layer {number}: ")
         if masks:
             self.masks = tuple(masks.get(number, OPEN) for number in numbers)
         try:
@@ -303,8 +300,8 @@ class AttentionEncoder(Encoder):
         finally:
             self.masks = trained
 
-    def _check_factored(self, place: str = "") -> None:
-        if not self.factored:
+    def _check_factored(self, combined: bool, place: str = "") -> None:
+        if not (combined or self.factored):
             raise UnsupportedError(
                 f"{place}the attention to content and to position can be told apart only with "
                 "position = 'concatenated' and matrices = 'factored'"
@@ -327,8 +324,7 @@ class AttentionEncoder(Encoder):
     @torch.no_grad()
     def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
         """Of content or position as if a head had nothing else to go by."""
-        if part != "combined":
-            self._check_factored()
+        self._check_factored(part == "combined")
         _, found = self._layer_by_layer(content, layout, part)
         lengths = layout.lengths.tolist()
         if not found:
@@ -339,17 +335,16 @@ class AttentionEncoder(Encoder):
         self, content: Tensor, layout: Ragged, part: Part | None = None
     ) -> tuple[Tensor, list[Tensor]]:
         """The stack by operations of torch, and the attention weights of a part if asked for."""
-        position, weights = self.positions(layout.position), []
+        position, weights = self.positions(layout.position), list[Tensor]()
         alone = {} if part == "combined" else {half: half == part for half in PARTS[:2]}
         joined = content + position if self.added else torch.cat((content, position), dim=1)
-        rows = self.input_norm(joined)
+        rows, layers = self.input_norm(joined), zip(self.layers, self.masks, strict=True)
         with autocast(self.precision, content.device):
-            for number, (layer, mask) in enumerate(zip(self.layers, self.masks, strict=True)):
+            for number, (layer, mask) in enumerate(layers):
                 places = position if number in self.position_only else None
                 if part is not None:
                     attention: Any = layer.attention
-                    shown = replace(mask, **alone)
-                    weights.append(attention.weights(rows, layout, shown, places))
+                    weights.append(attention.weights(rows, layout, replace(mask, **alone), places))
                 rows = layer(rows, layout, mask, places)
         return rows.to(content.dtype), weights
 

@@ -48,21 +48,17 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a batch, START and STOP of sentences among them, as lexical inputs read them.
-
-    Attributes:
-        words, tags: int64 ``[tokens]``, in the vocabulary.
-        form_rows: int64 ``[tokens]``, in ``forms``.
-        forms: vectors of forms that have been computed already, ``[forms, width]``, by input.
-        codes: what the other inputs read, by input.
-    """
+    """The tokens of a batch, START and STOP of sentences among them, as lexical inputs read them;
+    words and tags are numbers of the vocabulary."""
 
     layout: Ragged
-    words: Tensor
-    tags: Tensor
-    form_rows: Tensor
+    words: Tensor  # int64 [tokens]
+    tags: Tensor  # int64 [tokens]
+    form_rows: Tensor  # int64 [tokens], in forms
     forms: Mapping[str, Tensor] = field(default_factory=dict)
+    """Vectors of forms that have been computed already, ``[forms, width]``, by input."""
     codes: Mapping[str, Codes] = field(default_factory=dict)
+    """What the other inputs read, by input."""
 
 
 class LexicalInput(nn.Module):

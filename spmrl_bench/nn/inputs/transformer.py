@@ -102,18 +102,17 @@ class Transformer(LexicalInput):
         A saved parser has its configuration and tokenizer, and weights unless they are frozen.
         """
         super().__init__(config, vocabulary, width, assets=assets, **options)
-        if assets is None or config.frozen:
-            weights = _located(config.name, config.revision)
-            folder = weights if assets is None else assets / ASSETS
-            self._library_config = _read_config(folder)
-            encoder = _read_encoder(weights, self._library_config)
+        own = None if config.frozen else assets  # folder of a parser that has the weights
+        weights = own or _located(config.name, config.revision)
+        folder = weights if assets is None else assets / ASSETS
+        self._library_config = library_config = _read_config(folder)
+        if own is None:
+            encoder = _read_encoder(weights, library_config)
         else:
-            folder = assets / ASSETS
-            self._library_config = _read_config(folder)
             with _explained(f"{folder / 'config.json'}: no encoder can be built", _SAME):
-                _check_size(self._library_config, assets.glob("*.safetensors"))
-                encoder = _unfilled(self._library_config)
-        self.subwords = Subwords(folder, self._library_config.pad_token_id)
+                _check_size(library_config, own.glob("*.safetensors"))
+                encoder = _unfilled(library_config)
+        self.subwords = Subwords(folder, library_config.pad_token_id)
         encoder = encoder.float().eval()
         encoder.pooler = None  # which is for tasks with one answer for a text
         rows = encoder.get_input_embeddings().num_embeddings
@@ -122,9 +121,9 @@ class Transformer(LexicalInput):
                 f"{config.name}: its tokenizer has ids up to {self.subwords.largest}, but the "
                 f"encoder has {rows} embeddings. {_SAME}"
             )
-        self.limit = _positions(encoder, self._library_config)
+        self.limit = _positions(encoder, library_config)
         self.encoder = Frozen(encoder) if config.frozen else encoder
-        self.projection = nn.Linear(self._library_config.hidden_size, width, bias=False)
+        self.projection = nn.Linear(library_config.hidden_size, width, bias=False)
         self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
@@ -196,11 +195,6 @@ class Subwords:
     START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
     ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is
     ``<sep>`` and START is ``<cls>``, in a segment of its own, as in its training.
-
-    Attributes:
-        padding, largest: id of what fills up, and the largest of all.
-        start_last: whether START stands behind STOP.
-        types: segment that the encoder is told of START, of words and of STOP.
     """
 
     def __init__(self, folder: Path, padding: int | None) -> None:
@@ -229,14 +223,15 @@ class Subwords:
                     "for START and STOP, and an unknown token (unk_token) are needed"
                 )
         word, stop = mask.index(0), len(mask) - mask[::-1].index(0)
-        self.start_last = word == 0
+        self.start_last = word == 0  # START stands behind STOP
         before, behind = probe.ids[:word], probe.ids[stop:]
         start, end = (behind[-1:], behind[:-1]) if self.start_last else (before, behind)
         self._ends = {Boundary.START: start, Boundary.STOP: end}
+        # Segments that the encoder is told of START, of words and of STOP.
         self.types = types[-1 if self.start_last else 0], types[word], types[stop]
         candidates = padding, self.tokenizer.pad_token_id, unknown
         self.padding: int = next(each for each in candidates if each is not None)
-        self.largest = max(ids.values())
+        self.largest = max(ids.values())  # of all ids
         self._unknown = unknown
         self._special = set(self.tokenizer.all_special_ids)
 

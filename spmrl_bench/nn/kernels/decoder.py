@@ -60,19 +60,16 @@ def teacher_forced(
     queries: Weights,
     cells: Sequence[Weights],
 ) -> tuple[Tensor, Tensor]:
-    """Return states of the last layer ``[rows, d_state]`` and contexts ``[rows, d_out]``.
+    """Return states of the last layer ``[rows, d_state]`` and contexts ``[rows, d_out]``; raise an
+    ArrayError for a tensor of another type or size, or counts that do not fit the rows.
 
     Args:
-        gold: of the steps.
         dtype: of the factors of products with weights.
         words, keys: of the sentences, the longest first, ``[B, N, ...]``.
         score, pushed, queries: of attention, the first two ``[d_attention]``.
         cells: of each layer the weight of its input, what is added to that product, and the weight
             and bias of the state. The first reads the context; what is added has what it reads of
             the actions, ``[rows, 3 d_state]``.
-
-    Raises:
-        ArrayError: a tensor is of another type or size, or the counts do not fit the rows.
     """
     counts, (_, read, *_) = gold.counts, cells[0]
     if not counts or counts[-1] < 1 or any(a < b for a, b in pairwise(counts)):

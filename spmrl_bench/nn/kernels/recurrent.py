@@ -65,14 +65,11 @@ class Steps:
 def states(
     layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype, *, every: bool
 ) -> Tensor:
-    """Return the states of both directions that have read an item, or all of a sequence.
+    """Return the states of both directions that have read an item, ``[items, 2 size]``, or without
+    ``every`` all of a sequence, ``[sequences, 2 size]``.
 
-    Args:
-        layer: one bidirectional layer with biases, for its weights.
-        inputs: float32 ``[items, features]``, in the order of ``steps``.
-        steps: of the sequences' lengths.
-        dtype: of the factors of the matrix products.
-        every: whether the result is ``[items, 2 size]``, else ``[sequences, 2 size]``.
+    ``layer`` is bidirectional and has biases; ``inputs`` are float32 ``[items, features]`` in the
+    order of ``steps``; ``dtype`` is that of the factors of the matrix products.
     """
     weights = [weight for each in layer.all_weights for weight in each]
     sums = (3 if isinstance(layer, nn.GRU) else 4) * layer.hidden_size

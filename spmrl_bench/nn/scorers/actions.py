@@ -145,11 +145,9 @@ class ActionDecoder(nn.Module):
     ) -> Tensor:
         """Return the scores of known sequences, ``[steps in all, actions]``, all first steps first.
 
-        Args:
-            last: int64 ``[B, T]``, the action before each step.
-            steps: int64 ``[B]`` on the CPU, how many each sentence has, in falling order.
-            stacks: before each step, ``[B, T, N]``.
-            dtype: of the factors of the products of states and contexts.
+        ``last``, int64 ``[B, T]``, are the actions before each step, and ``stacks``, ``[B, T, N]``,
+        what they led to; ``steps``, int64 ``[B]`` on the CPU, is how many each sentence has, in
+        falling order; ``dtype`` is that of the factors of the products of states and contexts.
         """
         taking_part = steps > torch.arange(int(steps[0]))[:, None]
         number, sentence = taking_part.nonzero(as_tuple=True)
