@@ -1,9 +1,8 @@
 """The closed inventories of a parser: words, characters, tags, labels and relations of training.
 
-A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
-one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
-come with their training counts, from which the probability of replacing a training word by UNK
-follows: ``1 / (1 + count)`` (Kitaev & Klein 2018).
+A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is one
+decision; tags are never part of it. Index 0 is the empty label (no constituent). A training word
+is replaced by UNK with the probability ``1 / (1 + count)`` (Kitaev & Klein 2018).
 """
 
 from __future__ import annotations

@@ -92,16 +92,10 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: Any, width: int, matrices: Matrices, last: int) -> None:
         super().__init__()
-        d_ff = config.d_ff
-        self.expand: nn.Module
-        self.contract: nn.Module
-        if last:
-            features, halves = (width - last, last), (d_ff - d_ff // 2, d_ff // 2)
-            self.expand = SplitLinear(features, halves)
-            self.contract = SplitLinear(halves, features)
-        else:
-            self.expand = LINEAR[matrices](width, d_ff, bias=True)
-            self.contract = LINEAR[matrices](d_ff, width, bias=True)
+        linear: Any = SplitLinear if last else partial(LINEAR[matrices], bias=True)
+        outer: Any = (width - last, last) if last else width
+        inner: Any = (config.d_ff - config.d_ff // 2, config.d_ff // 2) if last else config.d_ff
+        self.expand, self.contract = linear(outer, inner), linear(inner, outer)
         self.relu_dropout = SentenceDropout(config.relu_dropout)
         self.residual_dropout = SentenceDropout(config.residual_dropout)
         self.norm = layer_norm(width, config.layer_norm)

@@ -3,8 +3,7 @@
 A lexical model is a sum of inputs (Kitaev & Klein 2018, section 5), or has them side by side, each
 with a width of its own (Zhang et al. 2017, section 4; an option of the code of Zhou & Zhao 2019).
 An input reads the vocabulary's indices of words and tags, or turns each distinct form into a few
-integers, its codes, once, and is given the codes of a batch. Inputs know no tree and no example.
-Installed packages add theirs through entry points of the group ``spmrl_bench.inputs``.
+integers, its codes, once. Packages add theirs as entry points of ``spmrl_bench.inputs``.
 """
 
 from __future__ import annotations

@@ -5,10 +5,10 @@ its special tokens, the vector of a word is that of its last sub-word (or the fi
 START and STOP take those of the special tokens, a linear map without bias leads to the content,
 and all of it is trained with the parser, unless the encoder is frozen. Unlike in their code each
 form is split by itself (they join ``n't`` to the word before it as ``don 't``), and typographic
-quotes and dashes stay, which current vocabularies have.
+quotes and dashes stay.
 
-The library only warns of weights that are missing or do not fit and then makes them up, and
-downloads whatever a name stands for today. Here a folder is read whole or not at all, and silently.
+The library makes up weights that are missing or do not fit, and downloads whatever a name stands
+for today. Here a folder is read whole or not at all, and silently.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The self-attentive encoder on the CPU with as few passes over memory as its arithmetic allows.
 
-The same function as the encoder of torch operations, forwards and backwards, with the gradient
-written by hand. Matrix products go to torch, each half into its place of an array ``[2, tokens,
-width]``; what lies between two products is one call of the kernel ``_encoder``. With bfloat16
-products the residual stream, norms and attention stay in float32; *bf16* arrays have the type of
-the factors of products.
+Matrix products go to torch, each half into its place of an array ``[2, tokens, width]``; what lies
+between two products is one call of the kernel ``_encoder``. *bf16* arrays have the type of the
+factors of products; the residual stream, norms and attention stay in float32.
 """
 
 from __future__ import annotations
@@ -58,8 +56,7 @@ class EncoderPass:
     """One way through the encoder, whose parts leave behind what leads back through them."""
 
     def __init__(self, module: Any, layout: Ragged, *, keep: bool) -> None:
-        self.module = module
-        self.keep = keep
+        self.module, self.keep = module, keep
         self.dtype = kernels.matmul_dtype(module.precision)
         self.real = len(layout.position)
         # Rows beyond the real ones stay finite, belong to no sentence, and have gradient zero.
@@ -160,10 +157,9 @@ class EncoderPass:
         check_weight(half, weight, half.out_features, half.in_features)
         if self.dtype == torch.float32:
             return weight.detach()
-        found = self.bf16_weights.get(weight)
-        if found is None:
-            found = self.bf16_weights[weight] = weight.detach().to(self.dtype)
-        return found
+        if weight not in self.bf16_weights:
+            self.bf16_weights[weight] = weight.detach().to(self.dtype)
+        return self.bf16_weights[weight]
 
     def _products(self, linear: Any, rows: Tensor, *, back: bool = False) -> Tensor:
         """Both halves' products without bias, or the gradients of their inputs; bf16."""

@@ -1,10 +1,10 @@
 """Bidirectional LSTMs and GRUs over sequences of unequal length on the CPU: all or last states.
 
-The same functions as torch's LSTM and GRU (Cho et al. 2014; the reset gate weighs the state after
-its product, not before) over a packed sequence. Torch slices that at every step, and the gradient
-of each slice is an array as large as the whole. Here both directions walk through the sequences
-at once, longest first; each step is one batched product and one call of the kernel
-``_recurrent``, and the gradients of the weights are one product over all steps.
+The functions of torch's LSTM and GRU (Cho et al. 2014; the reset gate weighs the state after its
+product, not before) over a packed sequence. Torch slices that at every step, and the gradient of
+each slice is as large as the whole. Here both directions walk through the sequences at once,
+longest first; each step is one batched product and one call of the kernel ``_recurrent``, and the
+gradients of the weights are one product over all steps.
 
 A cell activates four sums. Those of an LSTM have a part from the input and one from the state.
 A GRU, ``h' = (1 - z) n + z h`` with ``n = tanh(W_n x + b_n + r (U_n h + c_n))``, needs the parts
@@ -30,15 +30,7 @@ RecurrentLayer = nn.LSTM | nn.GRU
 
 
 class Steps:
-    """The order in which the items of sequences are worked on, step after step.
-
-    Attributes:
-        order: int64 ``[sequences]``, the sequences from longest to shortest.
-        step, sequence: int64 ``[items]``, place of each item in its sequence, and which that is.
-        backward: int64 ``[items]``, where the item lies that the other direction reads then.
-        after: int64 ``[items]``, where the state after it is kept, see :func:`_run`.
-        walk: of each step its first item, its sequences, and how many of these go on.
-    """
+    """The order in which the items of sequences are worked on, step after step; all are int64."""
 
     def __init__(self, lengths: Tensor) -> None:
         """Order sequences of these lengths, int64 ``[sequences]``, each at least 1."""
@@ -53,12 +45,15 @@ class Steps:
         step, place = np.nonzero(taking_part)
         first = np.concatenate(([0], np.cumsum(taking_part.sum(axis=1))))
         ends = in_order[place] == step + 1
-        self.order = torch.from_numpy(order)
-        self.step = torch.from_numpy(step)
+        # [sequences], from longest to shortest; [items], the place of each in its sequence, which
+        # that is, where the item lies that the other direction reads then, and where the state
+        # after it is kept, see _run.
+        self.order, self.step = torch.from_numpy(order), torch.from_numpy(step)
         self.sequence = torch.from_numpy(order[place])
         self.backward = torch.from_numpy(first[in_order[place] - 1 - step] + place)
         self.after = torch.from_numpy(np.where(ends, first[-1], first[step + 1]) + place)
         counts: list[int] = np.diff(first).tolist()
+        # Of each step its first item, its sequences, and how many of these go on.
         self.walk = list(zip(first.tolist(), counts, [*counts[1:], 0], strict=False))
 
 

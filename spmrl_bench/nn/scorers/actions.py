@@ -10,18 +10,18 @@ Chen 2017, D17-1175, sections 2 and 3). With the embedding ``y`` of the last act
 
 ``g`` is "a non-linear function" there; here a hidden layer with tanh, as wide as the state. The
 recurrent layers begin with zeros, and a symbol of its own stands for the action before the first.
-Attention is told which words have been pushed on the stack (``s``) and which have been removed from
-it (``r``), and looks several times, each time knowing what it saw before. With the encoded words
-``h_t`` and the context ``c^m`` of layer ``m``::
+Attention is told which words have been pushed on the stack (``s``) and which removed (``r``), and
+looks several times, each time knowing what it saw before. With encoded words ``h_t`` and the
+context ``c^m`` of layer ``m``::
 
     e^1_t = v . tanh(W^1 z            + U h_t + s_t S)
     e^m_t = v . tanh(W^m [z; c^(m-1)] + U h_t + s_t S)         m > 1
     a^m_t = softmax over the words that have not been removed (e^m_t)
     c^m   = sum_t a^m_t h_t                                    c = [c^1; ...; c^l]
 
-``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Dropout is that of Zaremba
-et al. 2014: on what each layer reads and what leaves the last, never on what a layer passes on to
-its own next step. Nothing here knows what an action does.
+``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Dropout (Zaremba et al.
+2014) is on what each layer reads and what leaves the last, never on what a layer passes on to its
+own next step. Nothing here knows what an action does.
 """
 
 from __future__ import annotations

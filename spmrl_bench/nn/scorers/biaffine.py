@@ -10,10 +10,8 @@ arc, for which all arcs would be too many, once its head is known:
 
     h_dep^T U_r h_head + w_r^T [h_dep ; h_head] + b_r
 
-A sentence's START stands for the root, 0, and its STOP takes no part; words count from 1.
-
-Hidden layers are leaky ReLUs of slope 0.1 and begin orthogonal, products begin at zero, as in the
-released code: at first all heads of a word, and all relations, are equally likely.
+START stands for the root, 0, and STOP takes no part; words count from 1. Hidden layers are leaky
+ReLUs of slope 0.1 and begin orthogonal, products begin at zero, as in the released code.
 """
 
 from __future__ import annotations
