@@ -1,8 +1,7 @@
 """Which device computes, and what makes a CPU train and parse faster with the same results.
 
-The settings of the second kind are those of a whole process: only the program's own commands make
-them, so that a program that loads a parser stays as it was. Settings of the user keep them away:
-variables of the environment for memory, ``torch.set_float32_matmul_precision`` for products.
+The latter are settings of a whole process: only the program's own commands make them, and those of
+the user keep them away, variables for memory, ``torch.set_float32_matmul_precision`` for products.
 """
 
 from __future__ import annotations
@@ -80,14 +79,11 @@ def _glibc(name: str, *arguments: int) -> int:
 
 
 def bound_caches(*, training: bool) -> None:
-    """Let no more sizes of products be remembered than is said above, before the first product.
-
-    The user may have set oneDNN's variable by its older name.
-    """
+    """Let no more sizes of products be remembered than is said above, before the first product."""
     for name, most in (IN_TRAINING if training else REMEMBERED).items():
         # A process that trains may be the child of one that does not, or the other way round.
         own = os.environ.get(name) in (None, *_OURS)
-        older = name.replace("ONEDNN", "DNNL")
+        older = name.replace("ONEDNN", "DNNL")  # of the variable, which a user may have set
         if own and (older == name or older not in os.environ):
             os.environ[name] = str(most)
 

@@ -115,11 +115,8 @@ def layer_norm(width: int, form: Norm = "usual") -> nn.LayerNorm:
 
 
 class SinusoidalPositions(nn.Module):
-    """The table of Vaswani et al. 2017 (section 3.5), without parameters and not saved.
-
-    Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
-    cosine.
-    """
+    """The table of Vaswani et al. 2017 (section 3.5), without parameters and not saved: feature
+    ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the cosine."""
 
     weight: Tensor
 
@@ -132,9 +129,8 @@ class SinusoidalPositions(nn.Module):
             )
         angles = np.arange(places)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
         table = np.stack((np.sin(angles), np.cos(angles)), axis=2, dtype=np.float32)
-        self.register_buffer(
-            "weight", torch.from_numpy(table.reshape(places, -1)), persistent=False
-        )
+        rows = torch.from_numpy(table.reshape(places, -1))
+        self.register_buffer("weight", rows, persistent=False)
 
     def forward(self, places: Tensor) -> Tensor:
         return functional.embedding(places, self.weight)

@@ -2,10 +2,7 @@
 
 A span vector takes what tells of the words before a token and what tells of those behind it from
 different tokens (Gaddy et al. 2018): in every block of ``d_block`` features the first half is the
-forward part and the second half the backward part. With blocks of two these are the even and the
-odd features, with one block of all features the first and the last half.
-
-An encoder is a class in a file of its own and a line in :data:`ENCODERS`; packages add theirs.
+forward part and the second half the backward part; with blocks of two, the even and odd features.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The self-attentive encoder: content and position of each token, seen through attention layers.
 
 In the factored encoder of Kitaev & Klein 2018 (section 4) content and position never share a
-matrix. They meet in two places only: the attention weights (the two query-key products are added
-before the softmax) and the layer norms, which run over the whole vector. The other encoders of
-the paper differ in how position enters, or in the matrices. Parts of attention can be masked, in
-training or in a trained encoder: one of the two products (table 1), or all pairs of tokens that
-lie farther apart than a window (tables 2 and 3).
+matrix. They meet in the attention weights alone, as the two query-key products are added before the
+softmax, and in the layer norms, which run over the whole vector. Attention can be masked, in
+training or in a trained encoder: one of the two products (table 1), or all pairs of tokens that lie
+farther apart than a window (tables 2 and 3).
 """
 
 from __future__ import annotations
@@ -101,12 +100,9 @@ class Heads(nn.Module):
 
 
 class AttentionHeads(Heads):
-    """The heads of self-attention, each of which has a query for every token of a sentence.
-
-    The weight of token ``j`` at token ``i`` is ``softmax_j(q_i . k_j / sqrt(d_kv))``. With factored
-    maps ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``, and the same weights average both
-    halves of the values.
-    """
+    """The heads of self-attention: the weight of token ``j`` at token ``i`` is ``softmax_j(q_i .
+    k_j / sqrt(d_kv))``. With factored maps ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``, and
+    the same weights average both halves of the values."""
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
         super().__init__(config, d_model, heads)
@@ -193,8 +189,7 @@ class AttentionEncoder(Encoder):
 
     A position concatenated, with factored matrices, makes the factored encoder (Kitaev & Klein
     2018, section 4), one added, with full ones, the unfactored one (section 3). START is place 0.
-    In position-only layers (section 3) queries and keys come from the rows of the table alone, as
-    they are before they are added to the content and normalised.
+    In position-only layers (section 3) queries and keys come from the rows of the table alone.
     """
 
     class Config(Settings):

@@ -62,9 +62,7 @@ class Tokens:
 
 class LexicalInput(nn.Module):
     """One input; a class of its own defines :meth:`forward` and, if it reads forms, :meth:`codes`.
-
-    ``assets`` is the folder of a saved parser, with what :meth:`save_assets` wrote.
-    """
+    ``assets`` is the folder of a saved parser, with what :meth:`save_assets` wrote."""
 
     Config: ClassVar[type[InputSettings]]
 
@@ -195,10 +193,8 @@ class LexicalModel(nn.ModuleDict):
 
 
 class Frozen(nn.Module):
-    """A module that is used as it is: not trained, not saved, always in evaluation mode.
-
-    Its weights are no state of the module that holds it, but follow it to its device.
-    """
+    """A module that is used as it is: not trained, not saved, always in evaluation mode. Its
+    weights are no state of the module that holds it, but follow it to its device."""
 
     held: nn.Module
 

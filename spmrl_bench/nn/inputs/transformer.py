@@ -88,20 +88,11 @@ class Transformer(LexicalInput):
         def outside(self) -> dict[str, str]:
             return self.files() if self.frozen and self.revision is None else {}
 
-    def __init__(
-        self,
-        config: Config,
-        vocabulary: Vocabulary,
-        width: int,
-        *,
-        assets: Path | None = None,
-        **options: Any,
-    ) -> None:
-        """Read an encoder; a PretrainedError says what is missing, broken or does not fit.
-
-        A saved parser has its configuration and tokenizer, and weights unless they are frozen.
-        """
-        super().__init__(config, vocabulary, width, assets=assets, **options)
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        """Read an encoder; a PretrainedError says what is missing, broken or does not fit. A saved
+        parser has its configuration and tokenizer, and weights unless they are frozen."""
+        super().__init__(config, vocabulary, width, **options)
+        assets: Path | None = options.get("assets")
         own = None if config.frozen else assets  # folder of a parser that has the weights
         weights = own or _located(config.name, config.revision)
         folder = weights if assets is None else assets / ASSETS
@@ -189,8 +180,7 @@ class Subwords:
     """The tokenizer of an encoder: from word forms to sub-words.
 
     A form is split as in the middle of a sentence, after a space. One of which nothing is left (a
-    zero-width character, say) becomes the unknown token. One that reads like a special token
-    (``[SEP]``) is split like any other; pieces that are special tokens become the unknown token.
+    zero-width character, say) becomes the unknown token, and so do pieces that are special tokens.
 
     START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
     ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is
@@ -348,12 +338,11 @@ def _read_encoder(folder: Path, config: Any) -> Any:
         )
     weights = encoder.state_dict()
     parts = {name.partition(".")[0] for name in weights} - {"pooler"}  # heads do not count
+    unexpected = report["unexpected_keys"]
     found = {
         "missing": report["missing_keys"],
         "of another shape": [key for key, *_ in report["mismatched_keys"]],
-        "without a place": [
-            key for key in report["unexpected_keys"] if not key.endswith(_COMPUTED)
-        ],
+        "without a place": [key for key in unexpected if not key.endswith(_COMPUTED)],
         "not finite": [name for name, weight in weights.items() if not weight.isfinite().all()],
     }
     faults = [

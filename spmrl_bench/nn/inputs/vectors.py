@@ -4,11 +4,10 @@ The tables know the vocabulary's words and tags, and have the vector of UNK for 
 begin with published vectors, of much more text, and change them with everything else (Dyer et al.
 2015, Dozat & Manning 2017, Zhang et al. 2017), so that a saved parser needs the file no more.
 
-Static vectors know the words of the file, so that words that the training trees lack keep their
-place beside those that they have; what is learned is the map to the width of the parser. A form
-without a vector of its own has that of its lower-cased form, since many vectors are of text
-without capitals; one without either has the zero vector, so that the other inputs speak for it.
-START and STOP are no words of a text, and have learned vectors of the full width instead.
+Static vectors know the words of the file, those that the training trees lack among them; what is
+learned is the map to the width of the parser. A form without a vector of its own has that of its
+lower-cased form, and one without either the zero vector. START and STOP, which are no words of a
+text, have learned vectors of the full width.
 
 A text file of word2vec begins with a line ``words width``, then has a line ``word number ...`` for
 each; one of GloVe lacks the first, and a word may contain spaces. A binary file of word2vec, whose
@@ -91,10 +90,8 @@ class WordEmbedding(LexicalInput):
 
     @torch.no_grad()
     def start(self) -> None:
-        """Put the vectors of a file into the rows of its words.
-
-        A word without one has that of its lower-cased form, or keeps its random row.
-        """
+        """Put the vectors of a file into the rows of its words; a word without one has that of its
+        lower-cased form, or keeps its random row."""
         if (path := self.config.vectors) is None:
             return
         words, matrix = read_word_vectors(path)

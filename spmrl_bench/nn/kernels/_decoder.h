@@ -1,7 +1,5 @@
 /* Additive attention of one state over the words of its sentence, for _decoder.pyx: plain C that a
- * compiler vectorises.
- *
- * Only words that have not been removed are touched: those whose places are listed.
+ * compiler vectorises. Only words that have not been removed, whose places are listed, are touched.
  */
 
 #pragma once

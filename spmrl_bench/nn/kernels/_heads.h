@@ -1,7 +1,5 @@
-/* Attention of one head over one sentence, for _encoder.pyx: plain C that a compiler vectorises.
- *
- * The products are too small to be worth the call of a library. Matrices lie row by row; rows are
- * a multiple of LANES wide, with zeros behind their values.
+/* Attention of one head over one sentence, for _encoder.pyx: products too small to be worth calls
+ * of a library. Rows of matrices are a multiple of LANES wide, with zeros behind their values.
  */
 
 #pragma once

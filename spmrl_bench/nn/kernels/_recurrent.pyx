@@ -16,19 +16,12 @@ cdef enum:
 cdef class Cells(Memory):
     """The cells of a layer over all steps, in both directions.
 
-    Args:
-        gru: whether they are those of a GRU.
-        sequences: how many there are.
-        gates: bf16 ``[2, rows, 4 size]``, sums on entry and activated on return, of the parts that
-            ``_rows.h`` names.
-        threads: of steps of many sequences.
-
-    Attributes:
-        states: bf16 ``[2, rows, size]``, which each step starts from; those of the first are zero.
-        last: ``[2, sequences, size]``, of each sequence after its last step.
+    ``gates`` are bf16 ``[2, rows, 4 size]``, sums on entry and activated on return, of the parts
+    that ``_rows.h`` names; ``threads`` are those of steps of many sequences.
     """
 
-    cdef readonly object states, last
+    cdef readonly object states  # bf16 [2, rows, size], which each step starts from, at first zero
+    cdef readonly object last  # [2, sequences, size], of each sequence after its last step
     cdef bint gru
     cdef Py_ssize_t sequences, size, rows
     cdef void *gates

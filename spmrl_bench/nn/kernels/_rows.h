@@ -1,6 +1,5 @@
-/* Loops over the values of one row: plain C that a compiler vectorises.
- *
- * Sums run over several lanes, since a compiler may not reorder a plain sum of floats.
+/* Loops over the values of one row: plain C that a compiler vectorises. Sums run over several
+ * lanes, since it may not reorder a plain sum of floats.
  */
 
 #pragma once

@@ -180,13 +180,9 @@ class ActionDecoder(nn.Module):
         self, rows: Tensor, counts: list[int], sources: Sources, stacks: Stacks, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         (first, *others), own = self.cells, rows.shape[1]
-        gold = GoldStates(
-            counts,
-            *stacks,
-            self._factors(len(rows), self.attention.d_out),
-            self._factors(len(self.cells) - 1, len(rows), self.scores.in_features),
-        )
-        pushed = self.attention.pushed
+        of_context = self._factors(len(rows), self.attention.d_out)
+        of_states = self._factors(len(others), len(rows), self.scores.in_features)
+        gold, pushed = GoldStates(counts, *stacks, of_context, of_states), self.attention.pushed
         read = functional.linear(rows, first.weight_ih[:, :own], first.bias_ih)
         above = [(cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh) for cell in others]
         return teacher_forced(
