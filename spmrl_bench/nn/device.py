@@ -54,11 +54,8 @@ def prepare_process(name: str, *, training: bool = False) -> torch.device:
 
 
 def keep_memory() -> bool:
-    """Tell malloc to keep freed memory; true if it was told.
-
-    Every step of training frees and takes the same hundreds of megabytes; what glibc hands back
-    to the system is cleared page by page when it is used again.
-    """
+    """Tell malloc to keep freed memory, of which each step of training takes hundreds of megabytes
+    again, cleared page by page if glibc has handed them back; true if it was told."""
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False
     return all(_glibc("mallopt", name, value) for name, value in _KEEP)
@@ -97,11 +94,11 @@ def matmul_precision() -> str:
 
 
 def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Let oneDNN compute float32 products where MKL would be slow; true if it will.
+    """Let oneDNN compute float32 products on AMD's processors, where it is about twice as fast as
+    MKL; true if it will.
 
-    On AMD's processors oneDNN is about twice as fast. torch uses it under the precision "medium",
-    which lets it round factors to bfloat16; so this is done only if a product comes out as exact as
-    before. No stopwatch decides: a resumed run computes what an uninterrupted one would.
+    torch uses it under the precision "medium", which lets it round factors to bfloat16; so a
+    product must come out as exact as before. No stopwatch decides: resumed runs compute the same.
     """
     try:
         amd = "AuthenticAMD" in cpuinfo.read_text(encoding="latin-1")

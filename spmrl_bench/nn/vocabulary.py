@@ -103,10 +103,8 @@ class Vocabulary:
         )
 
     def limited(self, words: int | None) -> Self:
-        """Return the same with so many words at most, the most frequent ones; with None, all.
-
-        Of equals the first are kept, and all characters, which are read of unknown words too.
-        """
+        """Return the same with so many words at most, the most frequent ones and of equals the
+        first; with None, all. Characters stay, which are read of unknown words too."""
         if words is None or words >= len(self.words):
             return self
         known = dict(Counter(self.words).most_common(words))

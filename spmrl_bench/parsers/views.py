@@ -227,20 +227,15 @@ def leads(
 
 
 def scored_label(labels: Sequence[Label], label: Label, scores: Tensor) -> int | None:
-    """Index of the label of the chart that stands for a constituent's; None if there is none.
-
-    With division spans a label has two forms, with the mark of what stands left of a head and
-    without; the one with the better score is meant.
-    """
+    """Index of the label of the chart that stands for a constituent's; None if there is none. Of
+    the two forms of division spans the one with the better score is meant."""
     forms = [k for k, form in enumerate(labels) if form in (label, (TO_HEAD, *label))]
     return max(forms, key=lambda form: (float(scores[form]), -form), default=None)
 
 
 def runner_up(labels: Sequence[Label], label: int, span: Span, n: int, scores: Tensor) -> int:
-    """The best other label, which a span of ``n`` words would have if the label had not.
-
-    Labels that the chart does not allow there, and the other form of the label itself, are none.
-    """
+    """The best other label, which a span of ``n`` words would have if the label had not: no other
+    form of it, and none that the chart does not allow there."""
     length = span[1] - span[0]
     for other in scores.argsort(descending=True, stable=True).tolist():
         if constituent(labels[other]) == constituent(labels[label]):

@@ -1,10 +1,8 @@
 """The one training loop: batches, dev evaluations, decay, stopping, checkpoints.
 
-It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function that
-gives a parser's dev score.
-
-Random numbers need no state: each stream is a function of the seed and of where training is, so a
-resumed run draws what an uninterrupted one would, and more numbers in one place shift no other.
+It knows neither files of a treebank nor a scorer. Random numbers need no state: each stream is a
+function of the seed and of where training is, so a resumed run draws what an uninterrupted one
+would, and more numbers in one place shift no other.
 """
 
 from __future__ import annotations

@@ -182,9 +182,9 @@ class Subwords:
     A form is split as in the middle of a sentence, after a space. One of which nothing is left (a
     zero-width character, say) becomes the unknown token, and so do pieces that are special tokens.
 
-    START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
-    ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is
-    ``<sep>`` and START is ``<cls>``, in a segment of its own, as in its training.
+    START and STOP are the tokens that the encoder puts around a text: ``[CLS]`` and ``[SEP]``,
+    ``<s>`` and ``</s>``. XLNet puts both at the end: STOP, ``<sep>``, and START, ``<cls>``, in a
+    segment of its own.
     """
 
     def __init__(self, folder: Path, padding: int | None) -> None:

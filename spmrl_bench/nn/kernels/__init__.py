@@ -89,10 +89,8 @@ def refuse(tensor: Any, name: str, allowed: str) -> NoReturn:
 
 
 class CustomGradient(torch.autograd.Function):
-    """Apply ``run(*inputs)``: a result, and what makes its gradient those of the inputs.
-
-    The latter must not hold the result, which holds it.
-    """
+    """Apply ``run(*inputs)``: a result, and what makes its gradient those of the inputs and must
+    not hold the result, which holds it."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[..., tuple[Tensor, Backward]], *inputs: Tensor) -> Tensor:
@@ -133,11 +131,8 @@ def rounds_rows(dtype: torch.dtype) -> bool:
 
 
 def rounded_rows(count: int, dtype: torch.dtype) -> int:
-    """Return so many rows that products of like size have the same: up to 1/16 more.
-
-    oneDNN makes machine code for each size of a product, which takes several times as long as the
-    product, and keeps it; MKL, which else multiplies float32 numbers, does not.
-    """
+    """Return so many rows that products of like size have the same: up to 1/16 more. oneDNN, unlike
+    MKL, makes machine code for each size of a product, which takes longer than the product."""
     if not rounds_rows(dtype):
         return count
     unit = max(16, 1 << max(0, count.bit_length() - 5))

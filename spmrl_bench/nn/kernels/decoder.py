@@ -237,10 +237,9 @@ class BeamDecoder:
     def step(self, last: Tensor, parents: Tensor, stacks: tuple[Tensor, Tensor]) -> Tensor:
         """Return scores of all actions, ``[S, actions]``, of K hypotheses of each first sentence.
 
-        Args:
-            last: int64 ``[S]``, the action before; the number of actions at the first step.
-            parents: int64 ``[S]``, which of the hypotheses of the step before each continues.
-            stacks: what is on the stack and what has left it, ``[sentences, K, N]`` each.
+        ``last``, int64 ``[S]``, are the actions before, at the first step the number of actions;
+        ``parents``, int64 ``[S]``, say which of the hypotheses of the step before each continues;
+        ``stacks``, ``[sentences, K, N]`` each, what is on the stack and what has left it.
         """
         pushed, removed = stacks
         count, size, bf16 = len(last), self._size, self._dtype != torch.float32

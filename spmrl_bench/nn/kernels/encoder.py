@@ -25,12 +25,9 @@ LayerBack = Callable[[Tensor, Tensor | None], tuple[Tensor, list[Tensor]]]
 
 
 def encode(module: Any, content: Tensor, layout: Ragged) -> Tensor:
-    """Return what ``module.stack(content, layout)`` computes, from ``[tokens, half]``.
-
-    The module is an ``AttentionEncoder`` with factored layers and norms of torch. Weights that it
-    says stay as they are (``bf16_weights``) are rounded once. ArrayError where something is of a
-    type or shape that does not fit.
-    """
+    """Return what ``module.stack(content, layout)`` computes, from ``[tokens, half]``, of an
+    ``AttentionEncoder`` with factored layers and norms of torch; raise an ArrayError where
+    something does not fit. Weights that stay as they are (``bf16_weights``) are rounded once."""
     places = module.positions.weight
     check(content, "content", len(layout.position), module.content_width)
     check(places, "the table of positions", len(places), module.content_width)
@@ -181,10 +178,8 @@ class EncoderPass:
     def _norm(
         self, rows: Tensor, norm: nn.LayerNorm, *added: Tensor
     ) -> tuple[Tensor, Tensor, Callable[..., Any]]:
-        """Layer norm of ``rows``, with a branch, its bias and masks added first: float32, and bf16.
-
-        The way back turns the gradients of the rows into those before, as the kernel does.
-        """
+        """Layer norm of ``rows``, with a branch, its bias and masks added first, float32 and bf16;
+        and the kernel's way back."""
         weight, (branch, bias, masks) = norm.weight, added or (None, None, None)
         for each in norm.parameters():
             check_weight(self.module, each, 2 * rows.shape[2])

@@ -85,8 +85,7 @@ def _run(
 
     Every item has a row with the state that its step starts from, ``[2, items, size]``: a step
     writes the state after it into the row of the sequence's next item, or, after the last, into
-    the row of the sequence in ``[2, sequences, size]``. In float32 there is also what a cell
-    carries on: the memory of an LSTM, the state itself of a GRU.
+    the row of the sequence in ``[2, sequences, size]``.
     """
     size, sequences, real = weights[1].shape[1], len(steps.order), len(inputs)
     # Columns of the four sums: those before ``own`` have the state's part alone, those from
@@ -151,8 +150,7 @@ def _run(
             cells.backward(d_states, d_cells, at, count, going_on)
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if kernels.rounds_rows(dtype) else sequences
-        by_side: list[Tensor] = []
-        found: list[Tensor] = []
+        by_side, found = list[Tensor](), list[Tensor]()
         for side in range(2):
             of_input, of_state = gates[side, :, own:], gates[side, later:, :shared]
             by_side.append(torch.mm(of_input, of_inputs[side])[:real].float())
