@@ -145,10 +145,8 @@ def initialise(
     Zhang et al. 2017 (section 4) draw all weights from a normal distribution with mean 0 whose
     *variance* they print as ``sqrt(6 / (rows + columns))`` (``glorot-normal``). That is the *bound*
     of the uniform distribution of Glorot & Bengio 2010 (formula 16), which they probably mean
-    (``glorot-uniform``).
-
-    Each matrix has its own rows and columns, of more than two axes the last two. Rows of an
-    embedding that are zero stay so, biases become zero; other vectors stay, and what is ``kept``.
+    (``glorot-uniform``). Of more than two axes the last two count. Rows of an embedding that are
+    zero stay so, biases become zero; other vectors stay, and what is ``kept``.
     """
     if rule == "usual":
         return

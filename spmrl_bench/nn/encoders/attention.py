@@ -41,6 +41,8 @@ Scale = Literal["d_kv", "d_model"]
 #: Random weights of attention.
 Start = Literal["usual", "released", "version-0.2"]
 
+#: Standard deviation of the attention's weights in version 0.2 of the released code.
+UNIFORM_DEVIATION = 0.02
 #: Tokens at either end of a sentence that a relaxed window does not bind: START and the first
 #: word, the last word and STOP.
 EXEMPT = 2
@@ -147,7 +149,7 @@ class SelfAttention(AttentionHeads):
         super().__init__(config, d_model, heads, config.matrices)
         self.output = LINEAR[config.matrices](heads * d_kv, d_model, bias=False)
         if config.start == "version-0.2":
-            bound = math.sqrt(3) * 0.02  # for a standard deviation of 0.02
+            bound = math.sqrt(3) * UNIFORM_DEVIATION
             for weight in self.parameters():
                 nn.init.uniform_(weight, -bound, bound)
         else:

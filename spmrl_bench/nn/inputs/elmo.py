@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from itertools import product, starmap
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -160,7 +159,7 @@ def _tensors(path: Path, file: Any, room: int, options: ElmoOptions) -> dict[str
 
 
 def _shapes(options: ElmoOptions) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The shape of every tensor, one by one."""
+    """The shape of every tensor, one by one: options may say that there are billions."""
     cnn, lstm = options.char_cnn, options.lstm
     d, p, c = cnn.embedding.dim, lstm.projection_dim, lstm.dim
     n = sum(number for _, number in cnn.filters)
@@ -168,15 +167,18 @@ def _shapes(options: ElmoOptions) -> Iterator[tuple[str, tuple[int, ...]]]:
     for i, (width, number) in enumerate(cnn.filters):
         yield f"CNN/W_cnn_{i}", (1, width, d, number)
         yield f"CNN/b_cnn_{i}", (number,)
-    for i, name in product(range(cnn.n_highway), ("transform", "carry")):
-        yield f"CNN_high_{i}/W_{name}", (n, n)
-        yield f"CNN_high_{i}/b_{name}", (n,)
+    for i in range(cnn.n_highway):
+        for name in ("transform", "carry"):
+            yield f"CNN_high_{i}/W_{name}", (n, n)
+            yield f"CNN_high_{i}/b_{name}", (n,)
     yield "CNN_proj/W_proj", (n, p)
     yield "CNN_proj/b_proj", (p,)
-    for cell in starmap(_cell, product((0, 1), range(lstm.n_layers))):
-        yield f"{cell}/W_0", (2 * p, 4 * c)
-        yield f"{cell}/B", (4 * c,)
-        yield f"{cell}/W_P_0", (c, p)
+    for direction in (0, 1):
+        for i in range(lstm.n_layers):
+            cell = _cell(direction, i)
+            yield f"{cell}/W_0", (2 * p, 4 * c)
+            yield f"{cell}/B", (4 * c,)
+            yield f"{cell}/W_P_0", (c, p)
 
 
 def _cell(direction: int, layer: int) -> str:
