@@ -51,11 +51,9 @@ class CharacterInput(FormInput):
 
 
 class CharLSTM(CharacterInput):
-    """The last states of a bidirectional LSTM over the characters of a form, or a map of them.
-
-    The input dropout is drawn for each character of a form, so all tokens of one form in a batch
-    share its mask; the dropout of the result is drawn for each sentence.
-    """
+    """The last states of a bidirectional LSTM over the characters of a form, or a map of them. Input
+    dropout is drawn for each character of a form, so all its tokens in a batch share a mask; the
+    dropout of the result is drawn for each sentence."""
 
     class Config(InputSettings):
         """Settings of the input ``charlstm``."""
