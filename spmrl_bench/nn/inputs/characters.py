@@ -51,7 +51,7 @@ class CharacterInput(FormInput):
 
 
 class CharLSTM(CharacterInput):
-    """The last states of a bidirectional LSTM over the characters of a form, or a map of them. Input
+    """The last states of a bidirectional LSTM over a form's characters, or a map of them. Input
     dropout is drawn for each character of a form, so all its tokens in a batch share a mask; the
     dropout of the result is drawn for each sentence."""
 
