@@ -3,8 +3,7 @@
    CLONES compiles a function for several instruction sets where the library can choose among them
    when it is loaded. Nothing may reorder the arithmetic: all of them give the same bits. */
 
-#ifndef SPMRL_BENCH_SIMD_H
-#define SPMRL_BENCH_SIMD_H
+#pragma once
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -40,5 +39,3 @@ static inline int openmp_threads(void)
     return 0;
 #endif
 }
-
-#endif

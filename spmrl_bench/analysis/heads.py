@@ -37,13 +37,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import SpmrlError, unknown_name
-from spmrl_bench.parsers.leads import Span, lead_parts, leads
+from spmrl_bench.parsers.views import HeadOutputs, Span, lead_parts, leads
 from spmrl_bench.trees.head_driven import constituent
 from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, collapsed_spans
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
-    from spmrl_bench.parsers.views import HeadOutputs
 
 Measure = Literal["norm", "released", "lead"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)

@@ -4,8 +4,7 @@
    compiler vectorises them well. A maximum is the same in any order: of the two zeros either may
    come out, but they compare equal, and no score is read off a chart. Callers guarantee the sizes. */
 
-#ifndef SPMRL_BENCH_CHART_JOINS_H
-#define SPMRL_BENCH_CHART_JOINS_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ static void merge_row(
         into_enters[k] = better ? enters[k] : into_enters[k];
     }
 }
-
-#endif

@@ -10,8 +10,7 @@
    A maximum is the same in any order, and every sum has two fixed terms: how they are grouped
    changes nothing but the time. Callers guarantee that all scores are finite, and the sizes. */
 
-#ifndef SPMRL_BENCH_CHART_JOINT_H
-#define SPMRL_BENCH_CHART_JOINT_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -101,5 +100,3 @@ static void fill_joint_chart(
         }
     }
 }
-
-#endif

@@ -1,8 +1,7 @@
 """Which device computes, and what makes a CPU train and parse faster with the same results.
 
-The settings of the second kind are those of a whole process: only the program's own commands make
-them, so that a program that loads a parser stays as it was. Settings of the user keep them away:
-variables of the environment for memory, ``torch.set_float32_matmul_precision`` for products.
+The latter are settings of a whole process: only the program's own commands make them, and those of
+the user keep them away, variables for memory, ``torch.set_float32_matmul_precision`` for products.
 """
 
 from __future__ import annotations
@@ -55,11 +54,8 @@ def prepare_process(name: str, *, training: bool = False) -> torch.device:
 
 
 def keep_memory() -> bool:
-    """Tell malloc to keep freed memory; true if it was told.
-
-    Every step of training frees and takes the same hundreds of megabytes; what glibc hands back
-    to the system is cleared page by page when it is used again.
-    """
+    """Tell malloc to keep freed memory, of which each step of training takes hundreds of megabytes
+    again, cleared page by page if glibc has handed them back; true if it was told."""
     if any(name.startswith("MALLOC_") for name in os.environ) or "GLIBC_TUNABLES" in os.environ:
         return False
     return all(_glibc("mallopt", name, value) for name, value in _KEEP)
@@ -80,14 +76,11 @@ def _glibc(name: str, *arguments: int) -> int:
 
 
 def bound_caches(*, training: bool) -> None:
-    """Let no more sizes of products be remembered than is said above, before the first product.
-
-    The user may have set oneDNN's variable by its older name.
-    """
+    """Let no more sizes of products be remembered than is said above, before the first product."""
     for name, most in (IN_TRAINING if training else REMEMBERED).items():
         # A process that trains may be the child of one that does not, or the other way round.
         own = os.environ.get(name) in (None, *_OURS)
-        older = name.replace("ONEDNN", "DNNL")
+        older = name.replace("ONEDNN", "DNNL")  # of the variable, which a user may have set
         if own and (older == name or older not in os.environ):
             os.environ[name] = str(most)
 
@@ -101,11 +94,11 @@ def matmul_precision() -> str:
 
 
 def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
-    """Let oneDNN compute float32 products where MKL would be slow; true if it will.
+    """Let oneDNN compute float32 products on AMD's processors, where it is about twice as fast as
+    MKL; true if it will.
 
-    On AMD's processors oneDNN is about twice as fast. torch uses it under the precision "medium",
-    which lets it round factors to bfloat16; so this is done only if a product comes out as exact as
-    before. No stopwatch decides: a resumed run computes what an uninterrupted one would.
+    torch uses it under the precision "medium", which lets it round factors to bfloat16; so a
+    product must come out as exact as before. No stopwatch decides: resumed runs compute the same.
     """
     try:
         amd = "AuthenticAMD" in cpuinfo.read_text(encoding="latin-1")

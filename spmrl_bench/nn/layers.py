@@ -1,4 +1,4 @@
-"""Layers that encoders and scorers are made of: linear maps, norms, tables of positions.
+"""Layers that encoders and scorers are made of: linear maps, norms, positions; random weights.
 
 In a factored map a token vector is ``[content ; position]``, two halves of equal width, which
 never share a matrix (Kitaev & Klein 2018, section 4). In a full map every feature reaches every
@@ -8,7 +8,7 @@ other. Both have the same methods, so that an encoder is made of either.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import numpy as np
@@ -22,7 +22,11 @@ from spmrl_bench.errors import RecipeError
 Matrices = Literal["factored", "full"]
 #: The usual layer norm, or that of the code released with Kitaev & Klein 2018.
 Norm = Literal["usual", "released"]
+#: Random weights of all layers: as each starts, or by one rule.
+Initialisation = Literal["usual", "glorot-normal", "glorot-uniform"]
 
+#: Layers whose weights are so many matrices, one below the other.
+GATES = {nn.LSTM: 4, nn.LSTMCell: 4, nn.GRU: 3, nn.GRUCell: 3}
 #: Numbers of the largest table of sines and cosines, which no file holds.
 LARGEST_TABLE = 1 << 25
 
@@ -111,11 +115,8 @@ def layer_norm(width: int, form: Norm = "usual") -> nn.LayerNorm:
 
 
 class SinusoidalPositions(nn.Module):
-    """The table of Vaswani et al. 2017 (section 3.5), without parameters and not saved.
-
-    Feature ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the
-    cosine.
-    """
+    """The table of Vaswani et al. 2017 (section 3.5), without parameters and not saved: feature
+    ``2 i`` of place ``p`` is ``sin(p / 10000^(2 i / width))``, feature ``2 i + 1`` the cosine."""
 
     weight: Tensor
 
@@ -128,9 +129,38 @@ class SinusoidalPositions(nn.Module):
             )
         angles = np.arange(places)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
         table = np.stack((np.sin(angles), np.cos(angles)), axis=2, dtype=np.float32)
-        self.register_buffer(
-            "weight", torch.from_numpy(table.reshape(places, -1)), persistent=False
-        )
+        rows = torch.from_numpy(table.reshape(places, -1))
+        self.register_buffer("weight", rows, persistent=False)
 
     def forward(self, places: Tensor) -> Tensor:
         return functional.embedding(places, self.weight)
+
+
+@torch.no_grad()
+def initialise(
+    module: nn.Module, rule: Initialisation, kept: Collection[nn.Parameter] = ()
+) -> None:
+    """Draw the weights of a module anew, in place; nothing if ``usual``.
+
+    Zhang et al. 2017 (section 4) draw all weights from a normal distribution with mean 0 whose
+    *variance* they print as ``sqrt(6 / (rows + columns))`` (``glorot-normal``). That is the *bound*
+    of the uniform distribution of Glorot & Bengio 2010 (formula 16), which they probably mean
+    (``glorot-uniform``). Of more than two axes the last two count. Rows of an embedding that are
+    zero stay so, biases become zero; other vectors stay, and what is ``kept``.
+    """
+    if rule == "usual":
+        return
+    left = set(map(id, kept))
+    for part in module.modules():
+        gates = next((n for cell, n in GATES.items() if isinstance(part, cell)), 1)
+        for name, weight in part.named_parameters(recurse=False):
+            if id(weight) not in left and name.startswith("bias"):
+                weight.zero_()
+            elif id(weight) not in left and weight.dim() >= 2:
+                bound = math.sqrt(6 / (weight.shape[-2] // gates + weight.shape[-1]))
+                unseen = isinstance(part, nn.Embedding) & (weight == 0).all(dim=-1, keepdim=True)
+                if rule == "glorot-normal":
+                    weight.normal_(std=math.sqrt(bound))
+                else:
+                    weight.uniform_(-bound, bound)
+                weight.masked_fill_(unseen, 0)

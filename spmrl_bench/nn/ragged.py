@@ -1,9 +1,5 @@
-"""Sentences of different length in one tensor, without padding.
-
-The tokens of a batch lie one after the other, ``[tokens, features]``, beside an index that says
-which sentence each belongs to; only attention, which compares tokens of one sentence, pads them
-to a rectangle and back.
-"""
+"""Sentences of different length in one tensor, one token after the other, ``[tokens, features]``;
+only attention, which compares tokens of one sentence, pads them to a rectangle and back."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What the settings of the parts of a network have in common.
-
-A lexical input, an encoder or another part has its settings, ``Config``, in its own file. They
-are frozen and know all of their keys, so that a misspelt one is noticed.
-"""
+"""What the settings of the parts of a network have in common; each part has its own, ``Config``."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ Precision = Literal["float32", "bf16"]
 
 
 class Settings(BaseModel):
-    """Settings of one part."""
+    """Settings of one part, frozen; a misspelt key is noticed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

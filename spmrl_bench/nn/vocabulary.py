@@ -1,9 +1,8 @@
 """The closed inventories of a parser: words, characters, tags, labels and relations of training.
 
-A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is
-one decision; tags are never part of it. Index 0 is the empty label (no constituent). Words
-come with their training counts, from which the probability of replacing a training word by UNK
-follows: ``1 / (1 + count)`` (Kitaev & Klein 2018).
+A label is the chain of nonterminals over one span, top to bottom, so that a unary chain is one
+decision; tags are never part of it. Index 0 is the empty label (no constituent). A training word
+is replaced by UNK with the probability ``1 / (1 + count)`` (Kitaev & Klein 2018).
 """
 
 from __future__ import annotations
@@ -104,10 +103,8 @@ class Vocabulary:
         )
 
     def limited(self, words: int | None) -> Self:
-        """Return the same with so many words at most, the most frequent ones; with None, all.
-
-        Of equals the first are kept, and all characters, which are read of unknown words too.
-        """
+        """Return the same with so many words at most, the most frequent ones and of equals the
+        first; with None, all. Characters stay, which are read of unknown words too."""
         if words is None or words >= len(self.words):
             return self
         known = dict(Counter(self.words).most_common(words))
@@ -123,11 +120,8 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, value: Any) -> Vocabulary:
-        """Return the vocabulary that :meth:`to_json` made a value of.
-
-        Raises:
-            ValueError: an inventory is missing or holds what no training sentence gives it.
-        """
+        """Return the vocabulary that :meth:`to_json` made a value of; raise a ValueError if an
+        inventory is missing or holds what no training sentence gives it."""
         try:
             saved = _Saved.model_validate(value)
         except ValidationError as error:

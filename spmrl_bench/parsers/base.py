@@ -159,12 +159,8 @@ class Parser(ABC):
     @classmethod
     @abstractmethod
     def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        """Return a parser for training sentences, untrained if its kind is trained.
-
-        Raises:
-            TreeError: nothing can be learnt from the examples.
-            PretrainedError: a file that the settings name is missing or does not fit.
-        """
+        """Return a parser for training sentences, untrained if its kind is trained. Raise a
+        TreeError if nothing can be learnt, a PretrainedError if a file of others does not fit."""
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -173,12 +169,9 @@ class Parser(ABC):
     @classmethod
     @abstractmethod
     def load(cls, folder: Path, description: Description | None = None) -> Self:
-        """Return the parser of a folder, whose description may have been read before.
-
-        Raises:
-            CheckpointError: the files are missing, broken, or do not fit each other.
-            PretrainedError: a file that it was trained with is missing or has changed.
-        """
+        """Return the parser of a folder, whose description may have been read before. Raise a
+        CheckpointError if its files are missing, broken or do not fit each other, a PretrainedError
+        if one that it was trained with is missing or has changed."""
 
     @property
     def reads_tags(self) -> bool:
@@ -229,12 +222,8 @@ class Parser(ABC):
         self, words: Words, tags: Words | None = None, part: Part = "combined"
     ) -> AttentionMaps:
         """Return the attention weights of every head of the encoder for one sentence: those that
-        the parser uses, or of one product of queries and keys alone.
-
-        Raises:
-            UnsupportedError: there is no attention, or none of this part.
-            SentenceTooLongError, TreeError: as of :meth:`parse`; there are no words.
-        """
+        the parser uses, or of one product of queries and keys alone. Raise an UnsupportedError if
+        there are none, else errors as of :meth:`parse`, and a TreeError if there are no words."""
         raise self._refuse("attention")
 
     def head_outputs(
@@ -275,11 +264,8 @@ class Parser(ABC):
         from spmrl_bench.parsers.registry import KINDS
 
         default = getattr(Parser, method)
-        able = [
-            name
-            for name in KINDS.names()
-            if name != self.kind and getattr(KINDS.get(name).parser_class, method) is not default
-        ]
+        others = {name: KINDS.get(name).parser_class for name in KINDS.names() if name != self.kind}
+        able = [name for name, kind in others.items() if getattr(kind, method) is not default]
         return UnsupportedError(
             f"a parser of kind {self.kind} has no {method.replace('_', ' ')}: choose one of kind "
             f"{' or '.join(able)}"

@@ -1,8 +1,8 @@
 """Parsers that know a treebank's most useful facts and nothing of the sentence.
 
-A baseline has no weights: what it counted in the training sentences fits into its description.
-Both leave final punctuation to the root, as treebanks have it; the rest of a sentence is its body.
-Of what is counted the most frequent is taken, and of several the first seen.
+What they counted in the training sentences fits into their description. Both leave final
+punctuation to the root, as treebanks have it; the rest of a sentence is its body. Of what is
+counted the most frequent is taken, and of several the first seen.
 """
 
 from __future__ import annotations

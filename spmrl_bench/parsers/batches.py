@@ -1,8 +1,8 @@
 """From words to index tensors, and from sentences to batches of like lengths.
 
-A sentence is indexed once. Every distinct form gets a row, so that what depends on the form alone
-is computed once however often it occurs. A batch of any composition is then put together without
-looking at a string again. No word is refused, but what models read of it is bounded.
+A sentence is indexed once, and a batch of any composition put together without looking at a string
+again. Every distinct form gets a row, so that what depends on it alone is computed once. No word is
+refused, but what models read of it is bounded.
 """
 
 from __future__ import annotations

@@ -117,11 +117,9 @@ class DependencyLayer(nn.Module):
     def margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
     ) -> list[list[Margin]]:
-        """Return the words whose head or relation differs, in the order of the sentence.
-
-        The margin of a word is the logarithm of the odds of the predicted labelled arc against the
-        gold one, negative where the word by itself would have chosen the gold arc.
-        """
+        """Return the words whose head or relation differs, in the order of the sentence. The margin
+        is the logarithm of the odds of the predicted labelled arc against the gold one, negative
+        where the word by itself would have chosen the gold arc."""
         layout, scorer = encoded.batch.layout, self.scorer
         projected = scorer.project(encoded.tokens, layout)
         of_arcs = scorer.arc_scores(projected, layout).float().log_softmax(dim=1)
@@ -147,11 +145,8 @@ class DependencyLayer(nn.Module):
 
 
 class DependencyScores:
-    """The mean scores of the same sentences, as encoded for each layer, of the same relations.
-
-    ``arcs``, float64 ``[sum of n (n + 1)]``, are packed as in :mod:`spmrl_bench.chart.arrays`: of
-    each word the scores of its heads 0 (the root) to n.
-    """
+    """The mean scores of the same sentences, as encoded for each layer, of the same relations;
+    ``arcs``, float64 ``[sum of n (n + 1)]``, are packed as in :mod:`spmrl_bench.chart.arrays`."""
 
     @torch.no_grad()
     def __init__(self, layers: Sequence[DependencyLayer], encoded: Sequence[Encoded]) -> None:

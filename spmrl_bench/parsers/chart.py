@@ -6,8 +6,7 @@ scores, found by a chart (:mod:`spmrl_bench.chart`); the empty label, which scor
 constituent. Training is max-margin: the tree is searched with every wrong label one point better,
 and the loss is its lead over the gold tree.
 
-A chart of label scores is never held as a whole: blocks of cells are scored, and of each cell the
-best label and its score are kept, which alone travel from a GPU to the CPU.
+Blocks of cells are scored, and of each cell only the best label and its score are kept.
 """
 
 from __future__ import annotations
@@ -83,13 +82,10 @@ class SpanLayer(SpanScorer):
         )
 
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold]) -> Tensor | None:
-        """Return the sum over sentences of the lead of the augmented best tree over the gold tree.
-
-        The lead is ``s(predicted) + errors - s(gold)``, where errors counts the nodes of the
-        predicted binary tree (empty ones too) whose label differs from the cell's gold label.
-        Cells on which both trees agree cancel, so only the others are scored with a gradient; None
-        when there are no others.
-        """
+        """Return the sum over sentences of the lead of the augmented best tree over the gold tree:
+        ``s(predicted) + errors - s(gold)``, where errors counts the nodes of the predicted binary
+        tree (empty ones too) whose label differs from the cell's gold label. Only cells on which
+        the trees differ are scored with a gradient; None when there are none."""
         posts = self.projected_posts(tokens, batch.layout)
         start, end = span_rows(batch.lengths, posts.device)
         offsets = cell_offsets(batch.lengths)
@@ -131,8 +127,7 @@ class SpanLayer(SpanScorer):
         The margin of a span is the score of the best tree less that of the best tree with the label
         of gold there, or without one where gold has no constituent. The rest of the tree may change
         too: a phrase that is attached elsewhere makes two or three spans differ, and each has the
-        whole margin of that attachment. The search for the best labels alone is asked, even where
-        trees are predicted by another.
+        whole margin. The search for the best labels is asked, even where another predicts trees.
         """
         lengths = encoded.batch.lengths
         offsets = cell_offsets(lengths)
@@ -179,11 +174,9 @@ def span_rows(lengths: NDArray[np.int32], device: torch.device) -> tuple[Tensor,
 def best_labels(
     layers: Sequence[SpanLayer], encoded: Sequence[Encoded], masked: MaskedLabels | None = None
 ) -> BestLabels:
-    """Return the best label but the empty one of each packed cell, by the mean of some layers.
-
-    These have the same labels in any order; that of the first counts, and settles ties. ``encoded``
-    are the same sentences for each. Of a cell with a score that is not finite the value is NaN.
-    """
+    """Return the best label but the empty one of each packed cell, by the mean of some layers with
+    the same labels; the order of the first settles ties. ``encoded`` are the same sentences for
+    each. Of a cell with a score that is not finite the value is NaN."""
     alone = len(layers) == 1
     blocks = layers[0].label_scores(encoded[0]) if alone else _mean_scores(layers, encoded)
     if masked is not None:

@@ -28,6 +28,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.nn.encoders import ENCODERS
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.inputs import INPUTS
+from spmrl_bench.nn.layers import Initialisation
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.settings import InputSettings, Settings
 from spmrl_bench.parsers.base import ParserConfig
@@ -57,7 +58,7 @@ class NeuralConfig(ParserConfig):
     """Label attention on top of the encoder."""
     tagger: Tagger.Config | None = None
     """What learns to tag, from the encoded tokens and together with the trees."""
-    initialisation: Literal["usual", "glorot-normal", "glorot-uniform"] = "usual"
+    initialisation: Initialisation = "usual"
     """Random weights: each layer's own, or all drawn as Zhang et al. 2017 print it
     (``glorot-normal``) or probably mean it (``glorot-uniform``), and the biases zero."""
 

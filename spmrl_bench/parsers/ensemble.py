@@ -27,13 +27,9 @@ class Ensemble(Parser):
     """
 
     def __init__(self, parsers: Sequence[Parser]) -> None:
-        """Average some parsers.
-
-        Raises:
-            EnsembleError: there are none, they are of several kinds, of one that cannot be
-                combined, on several devices, with other labels or relations, or not all are
-                projective.
-        """
+        """Average some parsers. Raise an EnsembleError if there are none, or they are of several
+        kinds or one that cannot be combined, on several devices, have other labels or relations, or
+        not all are projective."""
         kinds = sorted({parser.kind for parser in parsers})
         if len(kinds) != 1:
             found = ", ".join(kinds) or "no parser"

@@ -3,9 +3,8 @@
 The two trees of a sentence are one structure (:mod:`spmrl_bench.trees.head_driven`), and so are
 those that the parser finds: the head word of each constituent is one of its words, and the only one
 whose head is outside. As *joint spans* the best structure is searched by the scores of labels and
-arcs together, which the parameter lambda weighs; as *division spans* the labels alone say where
-heads are, and arcs are not scored but for their relations. In training, and for margins, the two
-layers know nothing of each other.
+arcs together, weighed by lambda; as *division spans* the labels alone say where heads are, and arcs
+are scored for their relations alone. In training, and for margins, the layers are independent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What parsers over an encoder have in common, whatever they read off the encoded tokens.
 
-Sentences are indexed, put into batches of like lengths, embedded and encoded here, in training
-and in parsing. A kind of parser adds layers, the loss of a batch, and the predictions for one.
-Nothing here knows streams, packages or the trainer.
+Sentences are indexed, put into batches of like lengths, embedded and encoded here. A kind of parser
+adds layers, the loss of a batch, and the predictions for one.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.encoders import ENCODERS, Encoder, Part
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
-from spmrl_bench.nn.initialisation import initialise
 from spmrl_bench.nn.inputs import LexicalModel
-from spmrl_bench.nn.inputs.embeddings import WordEmbedding
+from spmrl_bench.nn.inputs.vectors import WordEmbedding
+from spmrl_bench.nn.layers import initialise
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words
@@ -55,20 +54,15 @@ class TrainedParser(nn.Module, Parser):
     @abstractmethod
     def index(self, examples: Iterable[Parse]) -> Iterator[Sized]:
         """Yield gold parses, one by one, as :meth:`gradients` takes them; their size is in words.
-
-        Raises:
-            SentenceTooLongError, TreeError: the parser has no room for a parse, or cannot learn it.
-        """
+        Raise a SentenceTooLongError or a TreeError if one has no room or cannot be learnt."""
 
     @abstractmethod
     def gradients(
         self, batch: Sequence[Any], random: np.random.Generator, max_tokens: int
     ) -> float:
-        """Add the gradient of the mean loss of a batch of :meth:`index`, and return that loss.
-
-        ``random`` makes all random choices besides torch's own; ``max_tokens`` bounds what is
-        worked on at once: sentences times the longest.
-        """
+        """Add the gradient of the mean loss of a batch of :meth:`index`, and return that loss;
+        ``random`` makes all random choices besides torch's own, ``max_tokens`` bounds what is
+        worked on at once: sentences times the longest."""
 
     @abstractmethod
     def is_like(self, other: Self) -> bool:
@@ -99,8 +93,7 @@ class NeuralParser(TrainedParser):
     def __init__(
         self, config: NeuralConfig, vocabulary: Vocabulary, assets: Path | None = None
     ) -> None:
-        """Draw random weights; ``assets`` and errors are those of
-        :class:`~spmrl_bench.nn.inputs.LexicalModel`."""
+        """Draw random weights; ``assets`` and errors are those of ``LexicalModel``."""
         super().__init__()
         self.config = config
         self.vocabulary = vocabulary = vocabulary.limited(
@@ -154,11 +147,9 @@ class NeuralParser(TrainedParser):
 
     @abstractmethod
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterable[Prediction]:
-        """Yield what is read off the same sentences as each of several parsers has encoded them.
-
-        The mean of their scores decides, in the order of this parser's inventories. They are of its
-        kind, this one first, with the same inventories in any order.
-        """
+        """Yield what is read off the same sentences as each of several parsers has encoded them, by
+        the mean of their scores. They are of this parser's kind, it first, with the same
+        inventories in any order, of which its own counts."""
 
     # What it is -----------------------------------------------------------------------
 
@@ -187,13 +178,12 @@ class NeuralParser(TrainedParser):
         return ""
 
     def _too_many(self, words: Words) -> str:
-        n, room = len(words), self.encoder.max_tokens
+        n, room, remedy = len(words), self.encoder.max_tokens, ""
         if room is not None and n + 2 > room:  # START and STOP have a row each
             bound = f"the parser's position table allows {room - 2}"
             remedy = f", or train with model.max_positions = {n + 2} or more"
         elif n > self.longest:
             bound = f"a parser of kind {self.kind} searches sentences of up to {self.longest}"
-            remedy = ""
         else:
             return ""
         return (
@@ -291,9 +281,9 @@ class NeuralParser(TrainedParser):
         return total / len(batch)
 
     def whole_loss(self, batch: Batch, gold: Sequence[Any], per_word: float) -> Tensor | None:
-        """Return the sum over sentences of the kind's loss and, if the parser tags, the tagger's:
-        of a batch the one's mean over its sentences and the other's over its words count (released
-        code of Kitaev, Cao & Klein 2019). ``per_word`` is its sentences by its words."""
+        """Return the sum over sentences of the kind's loss and, if the parser tags, the tagger's,
+        which is a mean over words: ``per_word`` is the sentences of a whole batch by its words
+        (released code of Kitaev, Cao & Klein 2019)."""
         tokens, tags = self.encode(batch), batch.tokens.tags
         loss = self.loss(tokens, batch, gold)
         if self.tagger is None:

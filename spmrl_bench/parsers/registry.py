@@ -39,7 +39,7 @@ _F1, _LAS = ("brackets",), ("attachment",)
 
 KINDS: Registry[Kind] = Registry(
     "parser kind",
-    "spmrl_bench.parsers",
+    _HERE,
     {
         "chart": Kind(f"{_HERE}.chart:ChartParser", _SPANS, _F1),
         "biaffine": Kind(f"{_HERE}.biaffine:BiaffineParser", _ARCS, _LAS),
@@ -52,11 +52,7 @@ KINDS: Registry[Kind] = Registry(
 
 
 def kind_named(name: str, error: type[SpmrlError] = RecipeError) -> Kind:
-    """Return the kind of a name.
-
-    Raises:
-        SpmrlError: there is none, or what a package gave is no kind; of the class given.
-    """
+    """Return the kind of a name; raise the error if there is none, or a package's is no kind."""
     kind = KINDS.get(name, error)
     if not isinstance(kind, Kind):
         raise error(f"parser kind {name}: its package names {kind!r}, which is no Kind")
@@ -70,8 +66,5 @@ def trained_kinds() -> dict[str, Kind]:
 
 def baselines_for(metrics: Sequence[str]) -> dict[str, Kind]:
     """Return the baselines that are scored by one of the metrics, by name."""
-    return {
-        name: kind
-        for name in KINDS.names()
-        if not (kind := kind_named(name)).trained and set(kind.metrics) & set(metrics)
-    }
+    kinds = {name: kind for name in KINDS.names() if not (kind := kind_named(name)).trained}
+    return {name: kind for name, kind in kinds.items() if {*kind.metrics} & {*metrics}}

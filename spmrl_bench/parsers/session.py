@@ -1,9 +1,8 @@
 """From a stream of sentences to a stream of parses, a window at a time, with what can be kept.
 
-Sentences of a window are parsed together, in batches of like lengths; the parses come out in the
-order of the sentences. Most words of a window have been seen in an earlier one: codes and vectors
-of forms are kept in two generations, of which the older goes when the younger is full. Nothing here
-knows files.
+Sentences of a window are parsed together, in batches of like lengths; the parses come out in their
+order. Most words of a window have been seen in an earlier one: codes and vectors of forms are kept
+in two generations, of which the older goes when the younger is full.
 """
 
 from __future__ import annotations
@@ -83,12 +82,8 @@ def windows(
 
 
 def with_tags(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Given]:
-    """Yield sentences with their tags.
-
-    Raises:
-        TokensError: a sentence, or a row of tags, is a text, whose letters would be the words.
-        TreeError: there are fewer rows of tags than sentences.
-    """
+    """Yield sentences with their tags. Raise a TokensError if a sentence or a row of tags is a
+    text, whose letters would be the words, a TreeError if there are too few rows of tags."""
     rows = None if tags is None else iter(tags)
     for number, words in enumerate(sentences, start=1):
         row = None if rows is None else next(rows, None)
@@ -111,11 +106,9 @@ def with_tags(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Itera
 
 
 def form_vectors(name: str, indexer: Indexer, rows: Sequence[int], device: torch.device) -> Tensor:
-    """Return an input's vectors of distinct forms, ``[forms, width]``; there is one at least.
-
-    Without a gradient they are computed in groups of like lengths. With one, all at once, or in
-    groups which are computed again on the way back where there is too much to keep.
-    """
+    """Return an input's vectors of distinct forms, ``[forms, width]``, of one at least: without a
+    gradient computed in groups of like lengths, with one all at once, or in groups which are
+    computed again on the way back where there is too much to keep."""
     module, lengths = indexer.lexical.shared[name], indexer.lengths(name, rows).tolist()
 
     def of_group(group: list[int], _: Tensor) -> Tensor:
@@ -204,11 +197,9 @@ class NeuralSession:
     def encoded(
         self, sentences: Iterable[Given]
     ) -> Iterator[tuple[int, list[Given], Iterator[tuple[Encoded, ...]]]]:
-        """Yield windows, each with the number of sentences before it and its groups, encoded.
-
-        A group has sentences of like lengths, as each of the parsers encodes them; those without
-        words are in none. All before one with which something is wrong have been yielded.
-        """
+        """Yield windows, each with the number of sentences before it and its groups, of like
+        lengths, as each of the parsers encodes them; sentences without words are in none. All
+        before one with which something is wrong have been yielded."""
         done = 0
         for window in windows(sentences, lambda pair: weight(pair[0]), WINDOW_SENTENCES):
             self._untidied += len(window)

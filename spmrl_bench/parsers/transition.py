@@ -4,10 +4,8 @@ The sequence-to-sequence parser of Zhang, Liu, Li, Zhou & Chen 2017 (D17-1175): 
 encoded, and a decoder with attention writes the actions of arc-standard transitions, of which only
 the legal ones get a probability. Training trees are made projective by an encoding that the parser
 learns with the relations, and what it answers is decoded (:mod:`spmrl_bench.trees.projective`); the
-paper says nothing of crossing arcs. Each sentence has one root.
-
-The parse is the best sequence of actions that a beam finds. Of several parsers the probabilities of
-the actions are averaged at every step, as in the paper.
+paper says nothing of crossing arcs. The parse is the best sequence of actions that a beam finds. Of
+several parsers the probabilities of the actions are averaged at every step, as in the paper.
 """
 
 from __future__ import annotations
@@ -26,16 +24,9 @@ from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.kernels.decoder import BeamDecoder
 from spmrl_bench.nn.scorers.actions import ActionDecoder, Sources, Stacks, StepwiseDecoder
+from spmrl_bench.parsers import biaffine
 from spmrl_bench.parsers.base import Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
-from spmrl_bench.parsers.biaffine import (
-    arc_margins,
-    chain,
-    dependency_vocabulary,
-    relation_places,
-    relation_rows,
-    trees_of,
-)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.views import DerivationTrace
@@ -74,7 +65,7 @@ class TransitionParser(NeuralParser):
 
     def add_layers(self) -> None:
         self.names = list(self.vocabulary.relations)
-        self.system = TransitionSystem(relation_places(self.vocabulary))
+        self.system = TransitionSystem(biaffine.relation_places(self.vocabulary))
         self.decoder = ActionDecoder(self.config.decoder, self.encoder.d_out, self.system.actions)
         self.add_tagger()
 
@@ -86,7 +77,7 @@ class TransitionParser(NeuralParser):
             for example in examples
             for tree in (example.dependencies,)
         ]
-        return cls.fresh(config, dependency_vocabulary(encoded))
+        return cls.fresh(config, biaffine.dependency_vocabulary(encoded))
 
     # Training -------------------------------------------------------------------------
 
@@ -95,7 +86,7 @@ class TransitionParser(NeuralParser):
             if example.dependencies is None:
                 raise TreeError("no dependencies to learn")
             tree = encode_projective(example.dependencies, self.config.nonprojective)
-            relations = relation_rows(tree, self.vocabulary.relation_ids)
+            relations = biaffine.relation_rows(tree, self.vocabulary.relation_ids)
             return self.system.derive(tree.heads.tolist(), relations)
         except TreeError as error:
             begun = first_words(example.words)
@@ -194,7 +185,8 @@ class TransitionParser(NeuralParser):
         return Prediction(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
 
     def flat(self, words: Words, tags: Words) -> Parse:
-        tree = chain(words, tags, *(self.names[k] for k in self.system.permitted.argmax(axis=0)))
+        relations = (self.names[k] for k in self.system.permitted.argmax(axis=0))
+        tree = biaffine.chain(words, tags, *relations)
         return Parse.of(dependencies=decode_projective(tree, self.config.nonprojective))
 
     # Margins --------------------------------------------------------------------------
@@ -206,11 +198,10 @@ class TransitionParser(NeuralParser):
         """Charge the odds of actions to words, led along the actions of the gold tree.
 
         Where the parser would do something else, the logarithm of the odds of its action against
-        the gold one is charged to the words that get their head by either, and the margin of a word
-        is the largest charge: 0 where it is never charged, as a beam may come to another arc on
-        other ways, and where no actions make the gold tree.
+        the gold one is charged to the words that get their head by either. The margin of a word is
+        the largest charge: 0 where there is none, as where no actions make the gold tree.
         """
-        trees = trees_of(gold)
+        trees, others = map(biaffine.trees_of, (gold, predicted))
         derivations, made = zip(*map(self._nearest, trees), strict=True)
         scores, chosen, history = self.teacher_forced(encoded.tokens, encoded.batch, derivations)
         scores = scores.float().log_softmax(dim=1)
@@ -226,7 +217,7 @@ class TransitionParser(NeuralParser):
             np.maximum.at(charges, (sentences, words), margins)
         charges[~np.array(made)] = 0
         known = self.vocabulary.relation_ids
-        return arc_margins(trees, trees_of(predicted), charges[:, 1:].tolist(), known)
+        return biaffine.arc_margins(trees, others, charges[:, 1:].tolist(), known)
 
     def _nearest(self, gold: DependencyTree) -> tuple[Derivation, bool]:
         """Return the derivation of a tree, or of a chain if it has none, and which of the two; a
@@ -257,8 +248,7 @@ class TransitionParser(NeuralParser):
 
     @torch.no_grad()
     def _trace(self, encoded: Encoded, best: Hypothesis, parse: Parse) -> DerivationTrace:
-        """Let the decoder go once more along the best actions of the one sentence: the beam has
-        computed attention for many hypotheses."""
+        """Let the decoder go once more along the best actions of the one sentence."""
         actions, removed_at = best.derivation
         history = self.system.history([best.derivation])
         sources = self.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))

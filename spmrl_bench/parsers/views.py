@@ -3,6 +3,12 @@ is looked at before each action that writes a tree.
 
 Where features of label attention reach the span vector by themselves (Mrini et al. 2020, section
 4.5), label scores are computed anew from them, so that one may change them or follow gradients.
+
+A score says little by itself: a head may raise those of all labels. What decides is the lead over
+the best other label. For one span the ReLUs are open or closed and the norms divide by some
+deviation; with these held as they are the lead is exactly a sum of one part for each head and a
+constant of the biases. The labels of a chart are not always those of constituents: joint parsing
+has artificial nodes, division spans two forms of each label, and some are not allowed everywhere.
 """
 
 from __future__ import annotations
@@ -24,8 +30,14 @@ from spmrl_bench.nn.kernels import autocast
 from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
+from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD, constituent
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Label
+
+#: Features of the copies of a sentence that are worked on at once (64 MiB).
+_FEATURES = 1 << 24
+
+Span = tuple[int, int]
 
 
 class AttentionMaps(NamedTuple):
@@ -140,14 +152,13 @@ class SpanHeads:
         return [each.float().cpu().numpy() for each in weights], [each.numpy() for each in parts]
 
     def label_scores(
-        self, features: Tensor, spans: Sequence[tuple[int, int]], *, held_norms: bool = False
+        self, features: Tensor, spans: Sequence[Span], *, held_norms: bool = False
     ) -> Tensor:
         """Return label scores ``[copies, spans, labels]``, with a gradient where it is enabled.
 
         ``features`` are ``[copies, tokens, heads, d_proj]`` of a sentence, of which copies may
         differ; with ``held_norms`` what layer norms divide by counts as constant.
         """
-
         scorer, feed_forward = self._scorer, self.layer.feed_forward
         normed = _held_norm if held_norms else lambda norm, rows: norm(rows)
         copies, n = features.shape[:2]
@@ -185,3 +196,76 @@ def inputs_of(module: nn.Module) -> Iterator[list[Any]]:
         yield calls
     finally:
         handle.remove()
+
+
+class Leads(NamedTuple):
+    """Labels of spans of a sentence, each beside the one that it is compared with."""
+
+    spans: Sequence[Span]
+    labels: list[int]  # indices among the labels of the chart
+    others: list[int]
+    scores: Tensor  # float32 [spans, labels]
+
+
+def leads(
+    heads: HeadOutputs,
+    spans: Sequence[Span],
+    labels: Sequence[Label],
+    others: Sequence[Label | None],
+) -> Leads:
+    """Labels beside others or, without one that the parser knows, beside the runners-up."""
+    n, known = len(heads.features) - 2, heads.labels
+    with torch.no_grad():
+        scores = heads.label_scores(torch.from_numpy(heads.features)[None], spans)[0].cpu()
+    found = Leads(spans, [], [], scores)
+    for span, label, other, row in zip(spans, labels, others, scores, strict=True):
+        own = scored_label(known, label, row) or 0
+        beside = None if other is None else scored_label(known, other, row)
+        found.labels.append(own)
+        found.others.append(runner_up(known, own, span, n, row) if beside is None else beside)
+    return found
+
+
+def scored_label(labels: Sequence[Label], label: Label, scores: Tensor) -> int | None:
+    """Index of the label of the chart that stands for a constituent's; None if there is none. Of
+    the two forms of division spans the one with the better score is meant."""
+    forms = [k for k, form in enumerate(labels) if form in (label, (TO_HEAD, *label))]
+    return max(forms, key=lambda form: (float(scores[form]), -form), default=None)
+
+
+def runner_up(labels: Sequence[Label], label: int, span: Span, n: int, scores: Tensor) -> int:
+    """The best other label, which a span of ``n`` words would have if the label had not: no other
+    form of it, and none that the chart does not allow there."""
+    length = span[1] - span[0]
+    for other in scores.argsort(descending=True, stable=True).tolist():
+        if constituent(labels[other]) == constituent(labels[label]):
+            continue
+        if SUB_HEAD in labels[other] and length in (1, n):
+            continue
+        if length < n or constituent(labels[other]):  # a sentence has a label
+            return int(other)
+    return 0  # there is but one label
+
+
+def lead_parts(heads: HeadOutputs, given: Leads) -> NDArray[np.float64]:
+    """Return what each head brings into the lead of a label, ``[spans, heads]``, in float32 also of
+    a parser with bf16; their sum over the heads is the lead, but for the constant.
+
+    The gradient times the features, when no gradient goes through the deviations of the norms.
+    """
+    features = torch.from_numpy(heads.features)
+    parts = [torch.zeros(0, features.shape[1])]
+    most = max(1, _FEATURES // max(1, 4 * features[0].numel()))
+    for low in range(0, len(given.spans), most):
+        high = low + most
+        start, end = torch.tensor(given.spans[low:high]).unbind(1)
+        # A copy for each span of the four tokens that it is made of, in which it is span (0, 2).
+        tokens = torch.stack((start, start + 1, end, end + 1), dim=1)
+        copies = features[tokens].requires_grad_()
+        with torch.enable_grad():
+            scores = heads.label_scores(copies, [(0, 2)], held_norms=True)[:, 0]
+            row = range(len(start))
+            lead = scores[row, given.labels[low:high]] - scores[row, given.others[low:high]]
+            (gradient,) = torch.autograd.grad(lead.sum(), copies)
+        parts.append((gradient * copies.detach()).sum(dim=(1, 3)))
+    return torch.cat(parts).double().numpy()

@@ -1,8 +1,7 @@
 """What a training run says while it works.
 
-On a terminal one line is kept up to date; elsewhere each dev evaluation prints a plain line. All
-plain lines go into ``log.txt`` in the run folder too, with the time, and every event into
-``events.jsonl``, for programs.
+On a terminal one line is kept up to date; elsewhere each dev evaluation prints a plain line. These
+go into ``log.txt`` in the run folder too, and every event into ``events.jsonl``, for programs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Learning rate and end of training as functions of a small saved state, read without torch.
 
-The rate rises linearly over the first batches and then decays whenever a number of epochs pass
-without a better dev score (Kitaev & Klein 2018, appendix A), or a number of batches (Zhang et al.
-2017, section 4).
+The rate rises linearly over the first batches and then decays whenever some epochs pass without a
+better dev score (Kitaev & Klein 2018, appendix A), or some batches (Zhang et al. 2017, section 4).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The one training loop: batches, dev evaluations, decay, stopping, checkpoints.
 
-It knows neither files of a treebank nor a scorer: it gets indexed sentences and a function that
-gives a parser's dev score.
-
-Random numbers need no state: each stream is a function of the seed and of where training is, so a
-resumed run draws what an uninterrupted one would, and more numbers in one place shift no other.
+It knows neither files of a treebank nor a scorer. Random numbers need no state: each stream is a
+function of the seed and of where training is, so a resumed run draws what an uninterrupted one
+would, and more numbers in one place shift no other.
 """
 
 from __future__ import annotations
@@ -28,27 +26,15 @@ from spmrl_bench.nn.device import trim_memory
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.process.signals import Interrupted, on_signals
+from spmrl_bench.training import schedule
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.report import Report
-from spmrl_bench.training.schedule import (
-    OUT_OF_TIME,
-    PRUNED,
-    Progress,
-    end_epoch,
-    end_evaluation,
-    evaluation_batches,
-    evaluation_point,
-    largest,
-    learning_rate,
-    out_of_time,
-    record_dev_score,
-    stopping_rule,
-)
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
 
-#: Told of each dev evaluation how far training is (:func:`evaluation_point`) and the score in
-#: percent, and again where the checkpoint behind it was not written any more; says whether training
-#: is to end there.
+#: Told of each dev evaluation how far training is (:func:`schedule.evaluation_point`) and the score
+#: in percent, and again where the checkpoint behind it was not written any more; says whether
+#: training is to end there.
 Prune = Callable[[int, float], bool]
 
 
@@ -170,13 +156,9 @@ class Trainer:
         self._saved = time.monotonic()
 
     def fit(self) -> Progress:
-        """Train until a stopping rule holds; return the final state of the schedule.
-
-        Raises:
-            TrainingError: the loss or a score is no longer a number.
-            CheckpointError: the folder holds a checkpoint that does not fit.
-            Interrupted: Ctrl-C or SIGTERM; the checkpoint goes on from there.
-        """
+        """Train until a stopping rule holds; return the final state of the schedule. Raise a
+        TrainingError if the loss or a score is no longer a number, a CheckpointError if the folder
+        has a checkpoint that does not fit, and Interrupted at Ctrl-C or SIGTERM, after a save."""
         self._resume()
         with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
             while self.progress.stopped_by is None:
@@ -201,7 +183,7 @@ class Trainer:
                 f"but there are {self.batches}. Start anew with --fresh"
             )
         self.progress = saved
-        if saved.stopped_by == OUT_OF_TIME and not out_of_time(self.config, saved):
+        if saved.stopped_by == OUT_OF_TIME and not schedule.out_of_time(self.config, saved):
             saved.stopped_by = None
         self.report.event("resume", epoch=saved.epoch, batch=saved.next_batch)
         if saved.stopped_by is None:
@@ -218,7 +200,7 @@ class Trainer:
             self._evaluate()
         order = generator(self.seed, Stream.ORDER, state.epoch).permutation(len(self.sentences))
         sentences = self._sentences_of(state.epoch)
-        points = evaluation_batches(self.batches, self.config.evaluations_per_epoch)
+        points = schedule.evaluation_batches(self.batches, self.config.evaluations_per_epoch)
         for number in range(state.next_batch, self.batches):
             if state.stopped_by is not None:
                 return
@@ -227,7 +209,7 @@ class Trainer:
             self._step(number, [sentences[k] for k in chosen])
             self.report.batch(state, self.batches, self.config.max_epochs)
             # The last evaluation is to end within the time that is given.
-            state.evaluation_due = number + 1 in points or out_of_time(self.config, state)
+            state.evaluation_due = number + 1 in points or schedule.out_of_time(self.config, state)
             self._stop_if_asked()
             if state.evaluation_due:
                 self._evaluate()
@@ -259,7 +241,7 @@ class Trainer:
         place = (state.epoch, number)
         seed_torch(self.seed, Stream.DROPOUT, *place)
         for group in self.optimiser.param_groups:
-            group["lr"] = learning_rate(self.config, state) * group["share"]
+            group["lr"] = schedule.learning_rate(self.config, state) * group["share"]
         self.parser.train()
         self.optimiser.zero_grad(set_to_none=False)
         random = generator(self.seed, Stream.UNK, *place)
@@ -297,14 +279,15 @@ class Trainer:
             self._stop_if_asked()
             raise
         state.evaluation_due = False
-        point = evaluation_point(self.config, state, self.batches)
-        decayed = end_evaluation(self.config, state)
+        point = schedule.evaluation_point(self.config, state, self.batches)
+        decayed = schedule.end_evaluation(self.config, state)
         if state.next_batch == self.batches:
-            decayed |= end_epoch(self.config, state)
+            decayed |= schedule.end_epoch(self.config, state)
         if decayed:
             self.report.event("decay", epoch=state.epoch, rate_factor=state.rate_factor)
         pruned = self.prune is not None and self.prune(point, score)
-        state.stopped_by = stopping_rule(self.config, state) or (PRUNED if pruned else None)
+        rule = schedule.stopping_rule(self.config, state)
+        state.stopped_by = rule or (schedule.PRUNED if pruned else None)
         self._save()
         if state.stopped_by is not None:
             self.report.event("stop", rule=state.stopped_by, steps=state.steps)
@@ -321,7 +304,7 @@ class Trainer:
                 score = self.dev_score(self.parser)
             finally:
                 self._scoring = False
-            if best := record_dev_score(state, score):
+            if best := schedule.record_dev_score(state, score):
                 save_best(self.run_dir, self.parser)
         trim_memory()  # parses of other sizes than batches leave holes between these
         state.dev_seconds += time.perf_counter() - begun
@@ -333,8 +316,8 @@ class Trainer:
         # A resumed run is another process: keep the largest of them all.
         state, device = self.progress, self.parser.device
         on_gpu = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
-        state.peak_memory_bytes = largest((state.peak_memory_bytes, peak_memory_bytes()))
-        state.peak_gpu_memory_bytes = largest((state.peak_gpu_memory_bytes, on_gpu))
+        state.peak_memory_bytes = schedule.largest((state.peak_memory_bytes, peak_memory_bytes()))
+        state.peak_gpu_memory_bytes = schedule.largest((state.peak_gpu_memory_bytes, on_gpu))
         save_checkpoint(self.run_dir, self.parser, self.optimiser, self.average.means, state)
         self._saved, self._unsaved_steps = time.monotonic(), 0
 

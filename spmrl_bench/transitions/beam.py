@@ -19,29 +19,23 @@ from spmrl_bench.transitions.system import NONE, SHIFT, Derivation, Mask, Number
 
 
 class States:
-    """S states of sentences, all of them after equally many actions.
-
-    Attributes:
-        lengths: int32 ``[S]``, words of each sentence.
-        stack: int32 ``[S, N + 1]``; what is above ``sizes`` means nothing.
-        sizes: int32 ``[S]``, words on the stack, with the root.
-        fronts: int32 ``[S]``, the words b0; ``n + 1`` where none waits.
-        removed: bool ``[S, N + 1]``, as of :class:`History`.
-    """
+    """S states of sentences, all of them after equally many actions."""
 
     __slots__ = ("fronts", "lengths", "removed", "sizes", "stack", "system")
 
     def __init__(self, system: TransitionSystem, lengths: ArrayLike, beams: int = 1) -> None:
-        """Begin with ``beams`` states of each sentence, which follow each other."""
+        """Begin with ``beams`` states of each sentence, which follow each other; raise an
+        ArrayError if a sentence has no words."""
         self.system = system
         self.lengths = np.repeat(np.asarray(lengths, dtype=np.int32), beams)
         if len(self.lengths) and self.lengths.min() < 1:
             raise ArrayError(f"lengths has {self.lengths.min()}; a sentence has at least 1 word")
         words = np.arange(self.lengths.max(initial=0) + 1)
+        # Words that are or were on the stack; what is above its size means nothing.
         self.stack = np.zeros((len(self.lengths), len(words)), dtype=np.int32)
-        self.sizes = np.ones(len(self.lengths), dtype=np.int32)
-        self.fronts = np.ones(len(self.lengths), dtype=np.int32)
-        self.removed = words > self.lengths[:, None]
+        self.sizes = np.ones(len(self.lengths), dtype=np.int32)  # of the stack, with the root
+        self.fronts = np.ones(len(self.lengths), dtype=np.int32)  # b0; n + 1 where none waits
+        self.removed = words > self.lengths[:, None]  # as of History
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -112,11 +106,8 @@ def beam_search(
     """Return the best hypothesis of each sentence, of ``width`` that are kept at every step.
 
     ``lengths`` are the words of each sentence, integers ``[B]``; ``scorer`` is asked once for each
-    step, for all sentences that are not done, the longest first.
-
-    Raises:
-        NotFiniteError: no legal action of a state has a probability, or one is NaN or infinite.
-        ArrayError: a sentence has no words.
+    step, for all sentences that are not done, the longest first. Raise a NotFiniteError if no legal
+    action of a state has a probability, or one is NaN or infinite.
     """
     order = np.argsort(-np.asarray(lengths), kind="stable")
     words = np.asarray(lengths)[order]

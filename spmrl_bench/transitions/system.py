@@ -104,12 +104,9 @@ class TransitionSystem:
 
     def derive(self, heads: Sequence[int], relations: Sequence[int]) -> Derivation:
         """Return the derivation of a tree, of the head of each word, from 1 or 0 for the root, and
-        its relation. An arc is made as soon as its dependent has all dependents of its own.
-
-        Raises:
-            TreeError: the heads are no projective tree with one word at the root, or a relation is
-                not permitted where it is.
-        """
+        its relation. An arc is made as soon as its dependent has all dependents of its own. Raise a
+        TreeError if the heads are no projective tree with one word at the root, or a relation is
+        not permitted where it is."""
         n = len(heads)
         if fault := head_fault(heads):
             raise TreeError(f"word {fault.word}: {fault.problem}")

@@ -23,7 +23,7 @@ from spmrl_bench.nn.encoders.attention import (
 )
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.inputs import Codes
-from spmrl_bench.nn.inputs.charlstm import CharLSTM
+from spmrl_bench.nn.inputs.characters import CharLSTM
 from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.scorers.spans import SpanScorer

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from spmrl_bench.nn.inputs import Boundary, Codes
-from spmrl_bench.nn.inputs.charconcat import CharConcat
+from spmrl_bench.nn.inputs.characters import CharConcat
 from spmrl_bench.nn.vocabulary import CHAR_UNK, Vocabulary
 
 VOCABULARY = Vocabulary({}, tuple("abcdefghij"), ((),))

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.initialisation import Initialisation, initialise
-from spmrl_bench.nn.layers import ReleasedLayerNorm
+from spmrl_bench.nn.layers import Initialisation, ReleasedLayerNorm, initialise
 
 both_rules = pytest.mark.parametrize("rule", ["glorot-normal", "glorot-uniform"])
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.nn.inputs import INPUTS, LexicalModel, Tokens
-from spmrl_bench.nn.inputs.charlstm import CharLSTM
+from spmrl_bench.nn.inputs.characters import CharLSTM
 from spmrl_bench.nn.vocabulary import CHAR_UNK, Vocabulary
 from tests.nn import plain
 from tests.nn.plain import char_lstm_of, codes_of, layout_of, randomise

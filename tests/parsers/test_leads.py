@@ -12,8 +12,7 @@ from torch import Tensor
 from spmrl_bench.chart.arrays import cell_index
 from spmrl_bench.nn.scorers.spans import fenceposts
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.leads import Leads, lead_parts, runner_up, scored_label
-from spmrl_bench.parsers.views import HeadOutputs
+from spmrl_bench.parsers.views import HeadOutputs, Leads, lead_parts, runner_up, scored_label
 from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
 from tests.analysis.constructed import HEADS, label_layer_of, random_parser, seen_in
 from tests.nn.plain import layer_norm

@@ -222,7 +222,7 @@ def test_a_training_run_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def noted(config: TrainConfig, progress: Progress) -> float:
         return found.setdefault(progress.steps, learning_rate(config, progress))
 
-    monkeypatch.setattr("spmrl_bench.training.trainer.learning_rate", noted)
+    monkeypatch.setattr("spmrl_bench.training.schedule.learning_rate", noted)
     settings: dict[str, Any] = {
         "batch_size": 7, "warmup_batches": 9, "warmup_counts": "sentences",
         "learning_rate": 0.01, "max_epochs": 4, "evaluations_per_epoch": 1,

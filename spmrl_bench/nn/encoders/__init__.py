@@ -2,10 +2,7 @@
 
 A span vector takes what tells of the words before a token and what tells of those behind it from
 different tokens (Gaddy et al. 2018): in every block of ``d_block`` features the first half is the
-forward part and the second half the backward part. With blocks of two these are the even and the
-odd features, with one block of all features the first and the last half.
-
-An encoder is a class in a file of its own and a line in :data:`ENCODERS`; packages add theirs.
+forward part and the second half the backward part; with blocks of two, the even and odd features.
 """
 
 from __future__ import annotations
@@ -33,20 +30,15 @@ PARTS: tuple[Part, ...] = get_args(Part)
 
 
 class Encoder(nn.Module, ABC):
-    """A stack of layers over the tokens of sentences, and perhaps label attention on top.
-
-    Attributes:
-        any_width: whether it takes a content of another width than :meth:`d_content`.
-        matrices: those of its layers; None where content and position have no halves of their own.
-        stack_block: width of a block of the features of the stack.
-        max_tokens: of a sentence, START and STOP among them; None for any number.
-    """
+    """A stack of layers over the tokens of sentences, and perhaps label attention on top."""
 
     Config: ClassVar[type[Settings]]
     any_width: ClassVar[bool] = False
+    """Whether it takes a content of another width than :meth:`d_content`."""
     matrices: Matrices | None = None
-    stack_block: int = 2
-    max_tokens: int | None = None
+    """Those of its layers; None where content and position have no halves of their own."""
+    stack_block: int = 2  # width of a block of the features of the stack
+    max_tokens: int | None = None  # of a sentence with START and STOP; None for any number
     attention_parts: tuple[Part, ...] = ()
 
     def __init__(self, config: Any, d_model: int, d_content: int, precision: Precision) -> None:

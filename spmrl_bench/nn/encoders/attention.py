@@ -1,11 +1,10 @@
 """The self-attentive encoder: content and position of each token, seen through attention layers.
 
 In the factored encoder of Kitaev & Klein 2018 (section 4) content and position never share a
-matrix. They meet in two places only: the attention weights (the two query-key products are added
-before the softmax) and the layer norms, which run over the whole vector. The other encoders of
-the paper differ in how position enters, or in the matrices. Parts of attention can be masked, in
-training or in a trained encoder: one of the two products (table 1), or all pairs of tokens that
-lie farther apart than a window (tables 2 and 3).
+matrix. They meet in the attention weights alone, as the two query-key products are added before the
+softmax, and in the layer norms, which run over the whole vector. Attention can be masked, in
+training or in a trained encoder: one of the two products (table 1), or all pairs of tokens that lie
+farther apart than a window (tables 2 and 3).
 """
 
 from __future__ import annotations
@@ -101,12 +100,9 @@ class Heads(nn.Module):
 
 
 class AttentionHeads(Heads):
-    """The heads of self-attention, each of which has a query for every token of a sentence.
-
-    The weight of token ``j`` at token ``i`` is ``softmax_j(q_i . k_j / sqrt(d_kv))``. With factored
-    maps ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``, and the same weights average both
-    halves of the values.
-    """
+    """The heads of self-attention: the weight of token ``j`` at token ``i`` is ``softmax_j(q_i .
+    k_j / sqrt(d_kv))``. With factored maps ``q_i . k_j`` is ``q_i^c . k_j^c + q_i^p . k_j^p``, and
+    the same weights average both halves of the values."""
 
     def __init__(self, config: Any, d_model: int, heads: int, matrices: Matrices) -> None:
         super().__init__(config, d_model, heads)
@@ -193,8 +189,7 @@ class AttentionEncoder(Encoder):
 
     A position concatenated, with factored matrices, makes the factored encoder (Kitaev & Klein
     2018, section 4), one added, with full ones, the unfactored one (section 3). START is place 0.
-    In position-only layers (section 3) queries and keys come from the rows of the table alone, as
-    they are before they are added to the content and normalised.
+    In position-only layers (section 3) queries and keys come from the rows of the table alone.
     """
 
     class Config(Settings):
@@ -263,8 +258,7 @@ class AttentionEncoder(Encoder):
         self.matrices = config.matrices
         self.max_tokens = config.max_positions
         self.stack_block = 2 if config.forward_features == "even" else d_model
-        self.added = config.position == "added"
-        self.content_width = d_content
+        self.added, self.content_width = config.position == "added", d_content
         # Whether content and position stay apart, for which the kernels are made.
         self.factored = config.matrices == "factored" and not self.added
         self.attention_parts = PARTS if self.factored else ("combined",)
@@ -272,9 +266,8 @@ class AttentionEncoder(Encoder):
         self.position_only = config.position_only_layers
         table = nn.Embedding if config.position_table == "learned" else SinusoidalPositions
         self.positions = table(config.max_positions, d_model if self.added else d_model // 2)
-        self.input_norm: nn.Module = nn.Identity()
-        if config.input_norm:
-            self.input_norm = layer_norm(d_model, config.layer_norm)
+        norm = layer_norm(d_model, config.layer_norm) if config.input_norm else nn.Identity()
+        self.input_norm: nn.Module = norm
         self.layers = nn.ModuleList(EncoderLayer(config, d_model) for _ in range(config.layers))
         if config.start == "version-0.2":  # which makes one layer and copies it, all its weights
             for layer in self.layers[1:]:
@@ -294,8 +287,7 @@ class AttentionEncoder(Encoder):
         for number, mask in masks.items():
             if number not in numbers:
                 raise UnsupportedError(f"layer {number}: {_known(len(numbers))}")
-            if not (mask.content and mask.position):
-                self._check_factored(f"layer {number}: ")
+            self._check_factored(mask.content and mask.position, f"layer {number}: ")
         if masks:
             self.masks = tuple(masks.get(number, OPEN) for number in numbers)
         try:
@@ -303,8 +295,8 @@ class AttentionEncoder(Encoder):
         finally:
             self.masks = trained
 
-    def _check_factored(self, place: str = "") -> None:
-        if not self.factored:
+    def _check_factored(self, combined: bool, place: str = "") -> None:
+        if not (combined or self.factored):
             raise UnsupportedError(
                 f"{place}the attention to content and to position can be told apart only with "
                 "position = 'concatenated' and matrices = 'factored'"
@@ -327,8 +319,7 @@ class AttentionEncoder(Encoder):
     @torch.no_grad()
     def attention(self, content: Tensor, layout: Ragged, part: Part = "combined") -> list[Tensor]:
         """Of content or position as if a head had nothing else to go by."""
-        if part != "combined":
-            self._check_factored()
+        self._check_factored(part == "combined")
         _, found = self._layer_by_layer(content, layout, part)
         lengths = layout.lengths.tolist()
         if not found:
@@ -339,17 +330,16 @@ class AttentionEncoder(Encoder):
         self, content: Tensor, layout: Ragged, part: Part | None = None
     ) -> tuple[Tensor, list[Tensor]]:
         """The stack by operations of torch, and the attention weights of a part if asked for."""
-        position, weights = self.positions(layout.position), []
+        position, weights = self.positions(layout.position), list[Tensor]()
         alone = {} if part == "combined" else {half: half == part for half in PARTS[:2]}
         joined = content + position if self.added else torch.cat((content, position), dim=1)
-        rows = self.input_norm(joined)
+        rows, layers = self.input_norm(joined), zip(self.layers, self.masks, strict=True)
         with autocast(self.precision, content.device):
-            for number, (layer, mask) in enumerate(zip(self.layers, self.masks, strict=True)):
+            for number, (layer, mask) in enumerate(layers):
                 places = position if number in self.position_only else None
                 if part is not None:
                     attention: Any = layer.attention
-                    shown = replace(mask, **alone)
-                    weights.append(attention.weights(rows, layout, shown, places))
+                    weights.append(attention.weights(rows, layout, replace(mask, **alone), places))
                 rows = layer(rows, layout, mask, places)
         return rows.to(content.dtype), weights
 

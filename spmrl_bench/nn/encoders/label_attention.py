@@ -11,10 +11,9 @@ For head ``h`` with query ``q_h`` and matrices ``K_h`` and ``V_h`` over the toke
     y_th = LayerNorm(R (x_t + O c_h))                   ``d_proj`` features of a token
 
 ``O`` (back to ``d_model``), ``R`` (to ``d_proj``) and the norm are shared by all heads, as in the
-released code. Each product is taken where it is smallest, and no keys or values of tokens are made:
-``q_h . K_h x_t = (K_h' q_h) . x_t`` needs one product with each token,
-``c_h = V_h (sum_t a_ht x_t)`` one for each sentence, and ``R (x_t + O c_h) = R x_t + (R O) c_h``
-projects a token once and not once for each head.
+released code. Each product is taken where it is smallest: ``q_h . K_h x_t = (K_h' q_h) . x_t``
+needs one with each token, ``c_h = V_h (sum_t a_ht x_t)`` one for each sentence, and
+``R (x_t + O c_h) = R x_t + (R O) c_h`` projects a token once and not once for each head.
 """
 
 from __future__ import annotations
@@ -85,23 +84,15 @@ class SplitLinear(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """``LayerNorm(x + dropout(W2 dropout(relu(W1 x + b1)) + b2))`` of each token.
-
-    The ``last`` of the features, if any, have maps of their own, of half of the hidden layer.
-    """
+    """``LayerNorm(x + dropout(W2 dropout(relu(W1 x + b1)) + b2))`` of each token; the ``last`` of
+    the features, if any, have maps of their own, of half of the hidden layer."""
 
     def __init__(self, config: Any, width: int, matrices: Matrices, last: int) -> None:
         super().__init__()
-        d_ff = config.d_ff
-        self.expand: nn.Module
-        self.contract: nn.Module
-        if last:
-            features, halves = (width - last, last), (d_ff - d_ff // 2, d_ff // 2)
-            self.expand = SplitLinear(features, halves)
-            self.contract = SplitLinear(halves, features)
-        else:
-            self.expand = LINEAR[matrices](width, d_ff, bias=True)
-            self.contract = LINEAR[matrices](d_ff, width, bias=True)
+        linear: Any = SplitLinear if last else partial(LINEAR[matrices], bias=True)
+        outer: Any = (width - last, last) if last else width
+        inner: Any = (config.d_ff - config.d_ff // 2, config.d_ff // 2) if last else config.d_ff
+        self.expand, self.contract = linear(outer, inner), linear(inner, outer)
         self.relu_dropout = SentenceDropout(config.relu_dropout)
         self.residual_dropout = SentenceDropout(config.residual_dropout)
         self.norm = layer_norm(width, config.layer_norm)
@@ -112,12 +103,9 @@ class FeedForward(nn.Module):
 
 
 class LabelAttention(nn.Module):
-    """Label attention and a feed-forward layer, on top of an encoder's stack.
-
-    Two switches lead to plain self-attention (section 4.3): query matrices, and outputs that are
-    added up, ``LayerNorm(x + O [c_1 ... c_heads])``. Its tokens are ``d_out`` wide, in blocks of
-    ``d_block``, None where features stay where they were.
-    """
+    """Label attention and a feed-forward layer, on top of an encoder's stack. Two switches lead to
+    plain self-attention (section 4.3): query matrices, and outputs that are added up,
+    ``LayerNorm(x + O [c_1 ... c_heads])``."""
 
     class Config(Settings):
         """Settings of label attention (Mrini et al. 2020)."""
@@ -188,7 +176,7 @@ class LabelAttention(nn.Module):
         matrices = config.matrices or matrices or "full"
         self.concatenated = config.outputs == "concatenated"
         self.d_out = heads * config.d_proj if self.concatenated else d_model
-        self.d_block = config.d_proj if self.concatenated else None
+        self.d_block = config.d_proj if self.concatenated else None  # features stay in their place
         d_kv = config.d_kv
         kind = LabelHeads if config.queries == "vectors" else AttentionHeads
         self.heads: LabelHeads | AttentionHeads = kind(config, d_model, heads, matrices)
@@ -214,8 +202,7 @@ class LabelAttention(nn.Module):
             found = self.features(rows, layout).flatten(1)
         else:
             joined = self.output.from_heads(self.heads.contexts(rows, layout))
-            added = self.output_dropout(self._of_tokens(joined, layout), layout)
-            found = self.norm(rows + added)
+            found = self.norm(rows + self.output_dropout(self._of_tokens(joined, layout), layout))
         return found if self.feed_forward is None else self.feed_forward(found, layout)
 
     def features(self, rows: Tensor, layout: Ragged) -> Tensor:

@@ -24,13 +24,11 @@ from spmrl_bench.nn.settings import Layers, Precision, Rate, Settings
 class RecurrentEncoder(Encoder):
     """A stack of bidirectional layers with dropout on what goes from one to the next.
 
-    No mask is ever on what a layer hands from one token to the next. Those of sentences are on what
-    goes into each layer but the first; those of tokens on what goes into each layer, and on what
-    the last one gives (Zaremba, Sutskever & Vinyals 2014, section 3.2).
-
-    The states of the forward direction are the even features of a token vector and those of the
-    backward one the odd ones: the vector of span ``(i, j)`` is then ``[f_j - f_i ; b_j - b_i]``,
-    where ``f_k`` has read the tokens up to fencepost ``k`` and ``b_k`` those after it.
+    No mask is on what a layer hands from one token to the next. Those of sentences are on what goes
+    into each layer but the first; those of tokens on what goes into each layer, and on what the
+    last one gives (Zaremba, Sutskever & Vinyals 2014, section 3.2). Forward states are the even
+    features of a token vector and backward ones the odd ones: the vector of span ``(i, j)`` is
+    ``[f_j - f_i ; b_j - b_i]``, where ``f_k`` has read the tokens up to fencepost ``k``.
     """
 
     any_width = True

@@ -3,8 +3,7 @@
 A lexical model is a sum of inputs (Kitaev & Klein 2018, section 5), or has them side by side, each
 with a width of its own (Zhang et al. 2017, section 4; an option of the code of Zhou & Zhao 2019).
 An input reads the vocabulary's indices of words and tags, or turns each distinct form into a few
-integers, its codes, once, and is given the codes of a batch. Inputs know no tree and no example.
-Installed packages add theirs through entry points of the group ``spmrl_bench.inputs``.
+integers, its codes, once. Packages add theirs as entry points of ``spmrl_bench.inputs``.
 """
 
 from __future__ import annotations
@@ -48,28 +47,22 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of a batch, START and STOP of sentences among them, as lexical inputs read them.
-
-    Attributes:
-        words, tags: int64 ``[tokens]``, in the vocabulary.
-        form_rows: int64 ``[tokens]``, in ``forms``.
-        forms: vectors of forms that have been computed already, ``[forms, width]``, by input.
-        codes: what the other inputs read, by input.
-    """
+    """The tokens of a batch, START and STOP of sentences among them, as lexical inputs read them;
+    words and tags are numbers of the vocabulary."""
 
     layout: Ragged
-    words: Tensor
-    tags: Tensor
-    form_rows: Tensor
+    words: Tensor  # int64 [tokens]
+    tags: Tensor  # int64 [tokens]
+    form_rows: Tensor  # int64 [tokens], in forms
     forms: Mapping[str, Tensor] = field(default_factory=dict)
+    """Vectors of forms that have been computed already, ``[forms, width]``, by input."""
     codes: Mapping[str, Codes] = field(default_factory=dict)
+    """What the other inputs read, by input."""
 
 
 class LexicalInput(nn.Module):
     """One input; a class of its own defines :meth:`forward` and, if it reads forms, :meth:`codes`.
-
-    ``assets`` is the folder of a saved parser, with what :meth:`save_assets` wrote.
-    """
+    ``assets`` is the folder of a saved parser, with what :meth:`save_assets` wrote."""
 
     Config: ClassVar[type[InputSettings]]
 
@@ -136,10 +129,10 @@ INPUTS: Registry[type[LexicalInput]] = Registry(
     "lexical input",
     "spmrl_bench.inputs",
     {
-        "charlstm": "spmrl_bench.nn.inputs.charlstm:CharLSTM",
-        "word": "spmrl_bench.nn.inputs.embeddings:WordEmbedding",
-        "tag": "spmrl_bench.nn.inputs.embeddings:TagEmbedding",
-        "charconcat": "spmrl_bench.nn.inputs.charconcat:CharConcat",
+        "charlstm": "spmrl_bench.nn.inputs.characters:CharLSTM",
+        "word": "spmrl_bench.nn.inputs.vectors:WordEmbedding",
+        "tag": "spmrl_bench.nn.inputs.vectors:TagEmbedding",
+        "charconcat": "spmrl_bench.nn.inputs.characters:CharConcat",
         "vectors": "spmrl_bench.nn.inputs.vectors:StaticVectors",
         "elmo": "spmrl_bench.nn.inputs.elmo:Elmo",
         "transformer": "spmrl_bench.nn.inputs.transformer:Transformer",
@@ -200,10 +193,8 @@ class LexicalModel(nn.ModuleDict):
 
 
 class Frozen(nn.Module):
-    """A module that is used as it is: not trained, not saved, always in evaluation mode.
-
-    Its weights are no state of the module that holds it, but follow it to its device.
-    """
+    """A module that is used as it is: not trained, not saved, always in evaluation mode. Its
+    weights are no state of the module that holds it, but follow it to its device."""
 
     held: nn.Module
 

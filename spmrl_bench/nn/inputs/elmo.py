@@ -4,11 +4,10 @@ The language model is used as it was published. Learned are the weights with whi
 mixed and the map to the width of the parser, as in Kitaev & Klein 2018.
 
 A model is two files, as ``bilm-tf`` writes and AllenNLP reads them: its sizes in JSON, and its
-weights in HDF5 (:func:`_shapes`). Every matrix is applied to a row at its left. The
-gate of a highway (``carry``) is open, 1, for the transformed and shut for the input. The rows of
-``W_0`` are of input, then state, its columns of input gate, new cell, forget gate and output gate;
-its bias ``B`` is without the 1 that the forget gate gets on top. A character is a byte of a word
-in UTF-8, or one of five marks.
+weights in HDF5 (:func:`_shapes`). Every matrix is applied to a row at its left. The gate of a
+highway (``carry``) is open, 1, for the transformed and shut for the input. The rows of ``W_0`` are
+of input, then state, its columns of input gate, new cell, forget gate and output gate; its bias
+``B`` is without the 1 that the forget gate gets on top. A character is a byte or a mark.
 """
 
 from __future__ import annotations
@@ -108,10 +107,8 @@ class ElmoOptions(BaseModel):
 def read_elmo(
     options_path: str | PathLike[str], weights_path: str | PathLike[str]
 ) -> tuple[ElmoOptions, dict[str, Array]]:
-    """Return the sizes of a model, and its tensors by key as these say.
-
-    PretrainedError where a file cannot be read, or tensors are not those that the options describe.
-    """
+    """Return the sizes of a model, and its tensors by key; raise a PretrainedError where a file
+    cannot be read, or tensors are not those that the options describe."""
     place, path = Path(options_path), Path(weights_path)
     options = validated(ElmoOptions, read_json(place, PretrainedError), place, PretrainedError)
     try:
@@ -162,7 +159,7 @@ def _tensors(path: Path, file: Any, room: int, options: ElmoOptions) -> dict[str
 
 
 def _shapes(options: ElmoOptions) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The shape of every tensor, one by one."""
+    """The shape of every tensor, one by one: options may say that there are billions."""
     cnn, lstm = options.char_cnn, options.lstm
     d, p, c = cnn.embedding.dim, lstm.projection_dim, lstm.dim
     n = sum(number for _, number in cnn.filters)
@@ -195,8 +192,8 @@ def _cell(direction: int, layer: int) -> str:
 class BiLM(nn.Module):
     """All layers of the language model: the vectors of forms, and the states of both directions.
 
-    Every sentence begins without a state, so that what a word becomes depends on its sentence
-    alone (AllenNLP and ``bilm-tf`` hand the last states of a batch on to the next one).
+    Every sentence begins without a state (AllenNLP and ``bilm-tf`` hand the last states of a batch
+    on to the next one).
     """
 
     def __init__(self, options: ElmoOptions, tensors: Mapping[str, Array]) -> None:
@@ -233,10 +230,8 @@ class BiLM(nn.Module):
         return torch.stack([torch.cat(pair, dim=1) for pair in found])
 
     def forms(self, characters: Tensor, lengths: Tensor) -> Tensor:
-        """Return ``[forms, projection_dim]``.
-
-        Padding up to a fixed number of characters takes part in the largest value of a filter.
-        """
+        """Return ``[forms, projection_dim]``; padding up to a fixed number of characters takes part
+        in the largest value of a filter."""
         cnn = self.options.char_cnn
         widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
         order = lengths.argsort(descending=True)
@@ -272,11 +267,8 @@ class BiLM(nn.Module):
         return torch.relu(together) if cnn.activation == "relu" else torch.tanh(together)
 
     def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
-        """States of one layer, ``[tokens, projection_dim]``, made of wider cells.
-
-        ``rows``, its input, are the first tokens of all sentences, then the second of those that
-        have one, and so on; ``counts`` says how many.
-        """
+        """States of one layer, ``[tokens, projection_dim]``; ``rows``, its input, are the first
+        tokens of all sentences, then the second of those that have one, and so on, ``counts``."""
         options = self.options.lstm
         kernel, bias, projection = (self.weights[f"{cell}/{key}"] for key in ("W_0", "B", "W_P_0"))
         from_input, from_state = kernel.split(options.projection_dim)
@@ -311,11 +303,9 @@ def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
 
 
 class Elmo(LexicalInput):
-    """The layers of a language model, START and STOP included, mixed and mapped to the content.
-
-    The mix is ``sum_k s_k layer_k`` where ``s`` is the softmax of learned weights, at first all
-    equal, without the factor of Peters et al. before the sum, as a map follows.
-    """
+    """The layers of a language model, mixed and mapped to the content. The mix is ``sum_k s_k
+    layer_k`` where ``s`` is the softmax of learned weights, at first all equal, without the factor
+    of Peters et al. before the sum, as a map follows."""
 
     class Config(InputSettings):
         """Settings of the input ``elmo``."""

@@ -5,10 +5,10 @@ its special tokens, the vector of a word is that of its last sub-word (or the fi
 START and STOP take those of the special tokens, a linear map without bias leads to the content,
 and all of it is trained with the parser, unless the encoder is frozen. Unlike in their code each
 form is split by itself (they join ``n't`` to the word before it as ``don 't``), and typographic
-quotes and dashes stay, which current vocabularies have.
+quotes and dashes stay.
 
-The library only warns of weights that are missing or do not fit and then makes them up, and
-downloads whatever a name stands for today. Here a folder is read whole or not at all, and silently.
+The library makes up weights that are missing or do not fit, and downloads whatever a name stands
+for today. Here a folder is read whole or not at all, and silently.
 """
 
 from __future__ import annotations
@@ -88,32 +88,22 @@ class Transformer(LexicalInput):
         def outside(self) -> dict[str, str]:
             return self.files() if self.frozen and self.revision is None else {}
 
-    def __init__(
-        self,
-        config: Config,
-        vocabulary: Vocabulary,
-        width: int,
-        *,
-        assets: Path | None = None,
-        **options: Any,
-    ) -> None:
-        """Read an encoder; a PretrainedError says what is missing, broken or does not fit.
-
-        A saved parser has its configuration and tokenizer, and weights unless they are frozen.
-        """
-        super().__init__(config, vocabulary, width, assets=assets, **options)
-        if assets is None or config.frozen:
-            weights = _located(config.name, config.revision)
-            folder = weights if assets is None else assets / ASSETS
-            self._library_config = _read_config(folder)
-            encoder = _read_encoder(weights, self._library_config)
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        """Read an encoder; a PretrainedError says what is missing, broken or does not fit. A saved
+        parser has its configuration and tokenizer, and weights unless they are frozen."""
+        super().__init__(config, vocabulary, width, **options)
+        assets: Path | None = options.get("assets")
+        own = None if config.frozen else assets  # folder of a parser that has the weights
+        weights = own or _located(config.name, config.revision)
+        folder = weights if assets is None else assets / ASSETS
+        self._library_config = library_config = _read_config(folder)
+        if own is None:
+            encoder = _read_encoder(weights, library_config)
         else:
-            folder = assets / ASSETS
-            self._library_config = _read_config(folder)
             with _explained(f"{folder / 'config.json'}: no encoder can be built", _SAME):
-                _check_size(self._library_config, assets.glob("*.safetensors"))
-                encoder = _unfilled(self._library_config)
-        self.subwords = Subwords(folder, self._library_config.pad_token_id)
+                _check_size(library_config, own.glob("*.safetensors"))
+                encoder = _unfilled(library_config)
+        self.subwords = Subwords(folder, library_config.pad_token_id)
         encoder = encoder.float().eval()
         encoder.pooler = None  # which is for tasks with one answer for a text
         rows = encoder.get_input_embeddings().num_embeddings
@@ -122,9 +112,9 @@ class Transformer(LexicalInput):
                 f"{config.name}: its tokenizer has ids up to {self.subwords.largest}, but the "
                 f"encoder has {rows} embeddings. {_SAME}"
             )
-        self.limit = _positions(encoder, self._library_config)
+        self.limit = _positions(encoder, library_config)
         self.encoder = Frozen(encoder) if config.frozen else encoder
-        self.projection = nn.Linear(self._library_config.hidden_size, width, bias=False)
+        self.projection = nn.Linear(library_config.hidden_size, width, bias=False)
         self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
@@ -190,17 +180,11 @@ class Subwords:
     """The tokenizer of an encoder: from word forms to sub-words.
 
     A form is split as in the middle of a sentence, after a space. One of which nothing is left (a
-    zero-width character, say) becomes the unknown token. One that reads like a special token
-    (``[SEP]``) is split like any other; pieces that are special tokens become the unknown token.
+    zero-width character, say) becomes the unknown token, and so do pieces that are special tokens.
 
-    START and STOP are the tokens that the encoder itself puts around a text: ``[CLS]`` and
-    ``[SEP]``, ``<s>`` and ``</s>``. XLNet puts both at the end, ``<sep> <cls>``; there STOP is
-    ``<sep>`` and START is ``<cls>``, in a segment of its own, as in its training.
-
-    Attributes:
-        padding, largest: id of what fills up, and the largest of all.
-        start_last: whether START stands behind STOP.
-        types: segment that the encoder is told of START, of words and of STOP.
+    START and STOP are the tokens that the encoder puts around a text: ``[CLS]`` and ``[SEP]``,
+    ``<s>`` and ``</s>``. XLNet puts both at the end: STOP, ``<sep>``, and START, ``<cls>``, in a
+    segment of its own.
     """
 
     def __init__(self, folder: Path, padding: int | None) -> None:
@@ -229,14 +213,15 @@ class Subwords:
                     "for START and STOP, and an unknown token (unk_token) are needed"
                 )
         word, stop = mask.index(0), len(mask) - mask[::-1].index(0)
-        self.start_last = word == 0
+        self.start_last = word == 0  # START stands behind STOP
         before, behind = probe.ids[:word], probe.ids[stop:]
         start, end = (behind[-1:], behind[:-1]) if self.start_last else (before, behind)
         self._ends = {Boundary.START: start, Boundary.STOP: end}
+        # Segments that the encoder is told of START, of words and of STOP.
         self.types = types[-1 if self.start_last else 0], types[word], types[stop]
         candidates = padding, self.tokenizer.pad_token_id, unknown
         self.padding: int = next(each for each in candidates if each is not None)
-        self.largest = max(ids.values())
+        self.largest = max(ids.values())  # of all ids
         self._unknown = unknown
         self._special = set(self.tokenizer.all_special_ids)
 
@@ -353,12 +338,11 @@ def _read_encoder(folder: Path, config: Any) -> Any:
         )
     weights = encoder.state_dict()
     parts = {name.partition(".")[0] for name in weights} - {"pooler"}  # heads do not count
+    unexpected = report["unexpected_keys"]
     found = {
         "missing": report["missing_keys"],
         "of another shape": [key for key, *_ in report["mismatched_keys"]],
-        "without a place": [
-            key for key in report["unexpected_keys"] if not key.endswith(_COMPUTED)
-        ],
+        "without a place": [key for key in unexpected if not key.endswith(_COMPUTED)],
         "not finite": [name for name, weight in weights.items() if not weight.isfinite().all()],
     }
     faults = [

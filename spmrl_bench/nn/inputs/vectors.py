@@ -1,10 +1,13 @@
-"""Static word vectors as an input: published vectors of words, and a learned map of them.
+"""Vectors of whole words: tables that are learned, and published vectors that stay as they are.
 
-The vectors stay as they were published, so that words that the training trees lack keep their
-place beside those that they have; what is learned is the map to the width of the parser. A form
-without a vector of its own has that of its lower-cased form, since many vectors are of text
-without capitals; one without either has the zero vector, so that the other inputs speak for it.
-START and STOP are no words of a text, and have learned vectors of the full width instead.
+The tables know the vocabulary's words and tags, and have the vector of UNK for all others. They may
+begin with published vectors, of much more text, and change them with everything else (Dyer et al.
+2015, Dozat & Manning 2017, Zhang et al. 2017), so that a saved parser needs the file no more.
+
+Static vectors know the words of the file, those that the training trees lack among them; what is
+learned is the map to the width of the parser. A form without a vector of its own has that of its
+lower-cased form, and one without either the zero vector. START and STOP, which are no words of a
+text, have learned vectors of the full width.
 
 A text file of word2vec begins with a line ``words width``, then has a line ``word number ...`` for
 each; one of GloVe lacks the first, and a word may contain spaces. A binary file of word2vec, whose
@@ -23,7 +26,7 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -35,10 +38,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
+from spmrl_bench.nn.inputs import Boundary, Codes, FormInput, LexicalInput, Tokens
 from spmrl_bench.nn.ragged import SentenceDropout
-from spmrl_bench.nn.settings import InputSettings, Rate
-from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.nn.settings import InputSettings, Positive, Rate
+from spmrl_bench.nn.vocabulary import FIRST_TAG, FIRST_WORD, Vocabulary
 from spmrl_bench.storage.files import open_regular_file
 
 #: Bytes that a line may have, and a word of a binary file.
@@ -55,6 +58,87 @@ _Entries = Iterator[tuple[bytes, "array[float]"]]
 
 # Codes; a word's is its row of the matrix and what follows.
 UNKNOWN, START, STOP, FIRST_ROW = range(4)
+
+
+class WordEmbedding(LexicalInput):
+    """A vector for each word of the vocabulary."""
+
+    class Config(InputSettings):
+        """Settings of the input ``word``."""
+
+        dropout: Rate
+        """Dropout of word embeddings."""
+        max_words: Positive | None = None
+        """Known words, the most frequent of the training trees; without it all of them."""
+        vectors: str | None = None
+        """File of word vectors (word2vec or GloVe), as wide, that the embeddings start from."""
+
+        def files(self) -> dict[str, str]:
+            return {} if self.vectors is None else {"vectors": self.vectors}
+
+        def outside(self) -> dict[str, str]:
+            return {}  # training changes what it begins with
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        super().__init__(config, vocabulary, width, **options)
+        self._rows = vocabulary.word_ids
+        self.embedding = nn.Embedding(FIRST_WORD + len(vocabulary.words), width)
+        self.dropout = SentenceDropout(config.dropout)
+
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        return self.dropout(self.embedding(tokens.words), tokens.layout)
+
+    @torch.no_grad()
+    def start(self) -> None:
+        """Put the vectors of a file into the rows of its words; a word without one has that of its
+        lower-cased form, or keeps its random row."""
+        if (path := self.config.vectors) is None:
+            return
+        words, matrix = read_word_vectors(path)
+        given, width = matrix.shape[1], self.embedding.embedding_dim
+        if given != width:
+            raise PretrainedError(
+                f"{path}: the vectors have {given} numbers, but the embeddings of words have "
+                f"{width}; where inputs stand side by side (model.join = 'concatenated'), "
+                "model.d_word is their width"
+            )
+        place = {word: row for row, word in enumerate(words)}
+        found = {
+            row: place[known]
+            for word, row in self._rows.items()
+            if (known := word if word in place else word.lower()) in place
+        }
+        if not found:
+            raise PretrainedError(
+                f"{path}: none of the {len(self._rows)} words of the training sentences has a "
+                "vector; is it of this language?"
+            )
+        chosen = torch.from_numpy(matrix[list(found.values())])
+        self.embedding.weight[torch.tensor(list(found))] = chosen.to(self.embedding.weight)
+
+    @torch.no_grad()
+    def reorder(self, rows: Sequence[int]) -> None:
+        """Give the words, without UNK and the ends of a sentence, the rows of now in this order."""
+        order = torch.tensor([*range(FIRST_WORD), *rows])
+        self.embedding.weight = nn.Parameter(self.embedding.weight[order])
+
+
+class TagEmbedding(LexicalInput):
+    """A vector for each tag of the vocabulary."""
+
+    class Config(InputSettings):
+        """Settings of the input ``tag``."""
+
+        dropout: Rate = 0.2
+        """Dropout of tag embeddings."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        super().__init__(config, vocabulary, width, **options)
+        self.embedding = nn.Embedding(FIRST_TAG + len(vocabulary.tags), width)
+        self.dropout = SentenceDropout(config.dropout)
+
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        return self.dropout(self.embedding(tokens.tags), tokens.layout)
 
 
 class StaticVectors(FormInput):

@@ -1,15 +1,13 @@
 """Where the compiled kernels of the layers are used, and what they share.
 
-The layers of this package are written with operations of torch, which run anywhere and have
-gradients. On a CPU most of their time goes into moving memory between small operations, so there
-compiled kernels do the same work in fewer passes, with gradients written by hand around them. Both
-ways agree up to rounding.
+Layers are written with operations of torch, which run anywhere. On a CPU most of their time goes
+into moving memory between small operations, so there compiled kernels do the same, up to rounding,
+in fewer passes, with gradients written by hand around them.
 
 With the precision ``bf16`` the products of the CharLSTM, of the encoder and of the decoder of
 actions take bfloat16 numbers, which many processors multiply several times as fast. Weights and
 their updates, the residual stream, layer norms, attention weights on the CPU, the span scorer,
-charts and losses stay in float32: a bfloat16 number has eight bits, too few to add small steps to
-or to rank trees by.
+charts and losses stay in float32: eight bits are too few to add small steps to or to rank trees by.
 
 Every kernel looks at the tensors it is given (``_tensors.pxi``), so that none can be misread. The
 products by torch between them write results of any shape; there :func:`check` looks first.
@@ -91,10 +89,8 @@ def refuse(tensor: Any, name: str, allowed: str) -> NoReturn:
 
 
 class CustomGradient(torch.autograd.Function):
-    """Apply ``run(*inputs)``: a result, and what makes its gradient those of the inputs.
-
-    The latter must not hold the result, which holds it.
-    """
+    """Apply ``run(*inputs)``: a result, and what makes its gradient those of the inputs and must
+    not hold the result, which holds it."""
 
     @staticmethod
     def forward(ctx: Any, run: Callable[..., tuple[Tensor, Backward]], *inputs: Tensor) -> Tensor:
@@ -135,11 +131,8 @@ def rounds_rows(dtype: torch.dtype) -> bool:
 
 
 def rounded_rows(count: int, dtype: torch.dtype) -> int:
-    """Return so many rows that products of like size have the same: up to 1/16 more.
-
-    oneDNN makes machine code for each size of a product, which takes several times as long as the
-    product, and keeps it; MKL, which else multiplies float32 numbers, does not.
-    """
+    """Return so many rows that products of like size have the same: up to 1/16 more. oneDNN, unlike
+    MKL, makes machine code for each size of a product, which takes longer than the product."""
     if not rounds_rows(dtype):
         return count
     unit = max(16, 1 << max(0, count.bit_length() - 5))

@@ -1,11 +1,8 @@
 /* Additive attention of one state over the words of its sentence, for _decoder.pyx: plain C that a
- * compiler vectorises.
- *
- * Only words that have not been removed are touched: those whose places are listed.
+ * compiler vectorises. Only words that have not been removed, whose places are listed, are touched.
  */
 
-#ifndef SPMRL_BENCH_DECODER_H
-#define SPMRL_BENCH_DECODER_H
+#pragma once
 
 #include "_rows.h"
 
@@ -150,5 +147,3 @@ CLONES static void spread_row(const Shape *at, const int32_t *places, ptrdiff_t 
                              d_keys + t * at->key_step + (layer + 1) * at->width);
         }
 }
-
-#endif

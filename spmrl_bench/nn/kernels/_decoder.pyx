@@ -54,12 +54,9 @@ cdef class Attention(Steps):
         contexts: ``[rows, ..]`` receives, from column ``start`` on, ``[layers, value_width]``, or
             with ``summed`` their sum. The caller keeps it as long as it calls :meth:`attend`.
         each: states of a sentence in a step.
-
-    Attributes:
-        dropped: bf16, like ``factors``, contexts times these; absent with ``summed``.
     """
 
-    cdef readonly object dropped
+    cdef readonly object dropped  # bf16, contexts times factors; absent with summed
     cdef Shape shape
     cdef Py_ssize_t sentences, wide, context_step, start, each, asked_step, d_sums_step, steps
     cdef const uint8_t *removed
@@ -149,10 +146,8 @@ cdef class Attention(Steps):
         return count == 0
 
     def back(self, gradient, d_sums):
-        """Take the gradient of ``contexts``, without ``summed`` and where ``each`` is 1.
-
-        ``d_sums``: bf16 [rows, ..], whose first columns receive the gradient of what was asked.
-        """
+        """Take the gradient of ``contexts``, without ``summed`` and where ``each`` is 1; that of
+        what was asked goes to the first columns of ``d_sums``, bf16 [rows, ..]."""
         cdef Py_ssize_t rows = self.rows, sentences = self.sentences, words = self.shape.words
         cdef Py_ssize_t width = self.shape.width, asking = self.shape.key_step
         within("layers whose contexts are summed", self.shape.value_layer, 0, 0)
@@ -258,13 +253,10 @@ cdef class Cell(Steps):
             keeps it as long as it calls :meth:`step`.
         factors: ``[rows, size]`` or absent.
         lead: column at which the sums begin in what :meth:`step` is given and gives back.
-
-    Attributes:
-        states, low: ``[rows, size]``, of states that are handed on, and the same, bf16.
-        inputs: bf16 ``[rows, size]``, all new states, times ``factors``.
     """
 
-    cdef readonly object states, low, inputs
+    cdef readonly object states, low  # [rows, size], those handed on, and the same, bf16
+    cdef readonly object inputs  # bf16 [rows, size], all new states, times factors
     cdef bint onward, read_bf16
     cdef Py_ssize_t size, base_step, result_step, lead, sentences, d_sums_step
     cdef Py_ssize_t count, going_on, kept_step, read_step  # of the step
@@ -323,11 +315,9 @@ cdef class Cell(Steps):
         return self.begin(at, count)
 
     def step(self, kept, read, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
-        """One step of ``count`` states, of which the first ``going_on`` are handed on.
-
-        ``kept``: bf16 [count, ..], from column ``lead`` on the state's part of the sums;
-        ``read``: [count, ..], bf16 or float32, begins with the input's part.
-        """
+        """One step of ``count`` states, of which the first ``going_on`` are handed on; ``kept``,
+        bf16 [count, ..], has the state's part of the sums from column ``lead`` on, ``read``,
+        [count, ..], bf16 or float32, begins with the input's part."""
         cdef int threads = self.start(at, count, going_on)
         cdef Py_ssize_t k
         self.kept_step, self.read_step = kept.shape[1], read.shape[1]
@@ -365,11 +355,8 @@ cdef class Cell(Steps):
         store(state, size, self.bf16, self.inputs_at, row * size)
 
     def back(self, above, Py_ssize_t sentences):
-        """Take ``above``, the gradient of ``result``, or absent; no step has more sentences.
-
-        Return bf16 [rows, lead + 4 size], which receives from column ``lead`` on the gradients of
-        the four sums.
-        """
+        """Take ``above``, the gradient of ``result``, or absent; no step has more sentences. Return
+        bf16 [rows, lead + 4 size], for the gradients of the four sums from column ``lead`` on."""
         within("sentences", sentences, 1, self.rows)
         if above is not None:
             within("size", self.size, 1, self.result_step)

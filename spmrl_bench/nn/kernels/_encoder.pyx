@@ -3,10 +3,8 @@
 
 A layer made of small tensor operations reads and writes its activations about eighty times per
 step, which takes longer than the products. Token vectors are stored halves first: ``[2, tokens,
-width]``, all content halves and then all position halves, both contiguous matrices.
-
-All sums are float32 over several lanes. Rows, and heads of attention, are divided among threads;
-the same number gives the same bits. All methods raise an ArrayError for what does not fit.
+width]``, all content halves and then all position halves. Rows, and heads of attention, are divided
+among threads; the same number gives the same bits. All raise an ArrayError for what does not fit.
 """
 
 include "_tensors.pxi"
@@ -54,12 +52,9 @@ def masks(uint64_t seed, double p, *shape):
 cdef class Batch(Memory):
     """What lies between the matrix products of all layers, for the sentences of one batch.
 
-    Args:
-        lengths: int64 ``[sentences]``, the tokens of each, one at least, one sentence behind the
-            other.
-        tokens: rows of all arrays; those behind the last sentence have the masks of the first, and
-            are left alone by attention.
-        keep: whether what norms are given is needed later; else they write over it.
+    ``lengths``, int64 ``[sentences]``, are the tokens of each, one at least; ``tokens`` are the
+    rows of all arrays, of which those behind the last sentence have the masks of the first and are
+    left alone by attention. Without ``keep`` norms write over what they are given.
     """
 
     cdef bint keep
@@ -111,14 +106,13 @@ cdef class Batch(Memory):
     # Residual branches and layer norms ------------------------------------------------------
 
     def norm(self, x, branch, bias, masks, gain, shift, double eps):
-        """Return ``y = LayerNorm(z)``, ``z = x + (branch + bias) * mask`` of both halves together.
+        """Return ``y = LayerNorm(z)``, ``z = x + (branch + bias) * mask`` of both halves together,
+        ``y`` rounded, bf16, and for the way back ``z``, and the mean and 1 / deviation of each
+        token, [tokens, 2].
 
         ``x``: [2, tokens, width]; ``branch``: the same, bf16; ``masks``: [sentences, 2 width], or
         [2 width] for all; ``bias``, ``gain``, ``shift``: [2 width]. Without branch, bias and masks
         ``z`` is ``x``.
-
-        Also returned: ``y`` rounded, bf16, and for the way back ``z``, and the mean and
-        1 / deviation of each token, [tokens, 2].
         """
         cdef Py_ssize_t width = x.shape[2], t, side, at, column
         cdef float mean, scale
@@ -170,12 +164,9 @@ cdef class Batch(Memory):
         return y, y_low, z, stats
 
     def norm_back(self, dy, more, z, stats, masks, gain):
-        """Turn ``dy``, the gradient of :meth:`norm`, into that of ``z``, and so of ``x``.
-
-        ``more``, bf16 or absent, is added to ``dy`` before. Return the gradients of gain, shift
-        and bias, [3, 2 width], and with ``masks`` that of the branch, which may lie where ``more``
-        did.
-        """
+        """Turn ``dy``, the gradient of :meth:`norm`, to which ``more``, bf16 or absent, is added,
+        into that of ``z``, and so of ``x``. Return the gradients of gain, shift and bias, [3, 2
+        width], and with ``masks`` that of the branch, which may lie where ``more`` did."""
         cdef Py_ssize_t width = dy.shape[2], t, side, at, column
         d_branch = None
         if masks is not None:
@@ -249,11 +240,8 @@ cdef class Batch(Memory):
             store(values, width, self.bf16, rows, at)
 
     def relu_drop_back(self, d_hidden, hidden, double p):
-        """Gradient through :meth:`relu_drop` in place, given its result; both bf16.
-
-        Where the result is positive the factor was that of probability ``p``, elsewhere the
-        gradient is zero. Return the gradient of the bias.
-        """
+        """Gradient through :meth:`relu_drop` in place, given its result; both bf16. Where that is
+        positive the factor was that of probability ``p``. Return the gradient of the bias."""
         cdef Py_ssize_t width = hidden.shape[2], t, side, at
         cdef float kept = factor(dropped_below(p))
         sums = torch.zeros(self.threads, 2 * width)
@@ -355,10 +343,8 @@ cdef class Batch(Memory):
         self, bint back, void *packed, Py_ssize_t parts, Py_ssize_t column, Py_ssize_t start,
         Py_ssize_t n, Floats rows,
     ) noexcept nogil:
-        """A head's vectors of a sentence into ``[n, width]``, with zeros behind each, or back.
-
-        ``parts`` is 3 where values stand beside queries and keys.
-        """
+        """A head's vectors of a sentence into ``[n, width]``, with zeros behind each, or back;
+        ``parts`` is 3 where values stand beside queries and keys."""
         cdef Py_ssize_t t, side, place, half = self.half
         for t in range(n):
             for side in range(2):

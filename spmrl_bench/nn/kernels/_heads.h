@@ -1,11 +1,8 @@
-/* Attention of one head over one sentence, for _encoder.pyx: plain C that a compiler vectorises.
- *
- * The products are too small to be worth the call of a library. Matrices lie row by row; rows are
- * a multiple of LANES wide, with zeros behind their values.
+/* Attention of one head over one sentence, for _encoder.pyx: products too small to be worth calls
+ * of a library. Rows of matrices are a multiple of LANES wide, with zeros behind their values.
  */
 
-#ifndef SPMRL_BENCH_HEADS_H
-#define SPMRL_BENCH_HEADS_H
+#pragma once
 
 #include "_rows.h"
 
@@ -76,5 +73,3 @@ CLONES static void softmax_back(ptrdiff_t n, ptrdiff_t width, const float *resul
         for (ptrdiff_t j = 0; j < width; j++) d_row[j] = row[j] * (d_row[j] - total);
     }
 }
-
-#endif

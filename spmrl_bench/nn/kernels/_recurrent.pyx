@@ -2,9 +2,8 @@
 """One step of the cells of an LSTM or a GRU, forwards and backwards, in one pass over memory.
 
 The matrix products of a step are made outside; here the gates are activated and the states
-updated. Both directions are worked on at once. A step takes part of all sequences, longest first,
-so those that go on come before those that end. What a cell carries on in float32 is an LSTM's
-memory and a GRU's state.
+updated, of both directions at once. Sequences are worked on longest first, so those that go on come
+before those that end. What a cell carries on in float32 is an LSTM's memory and a GRU's state.
 """
 
 include "_tensors.pxi"
@@ -16,19 +15,12 @@ cdef enum:
 cdef class Cells(Memory):
     """The cells of a layer over all steps, in both directions.
 
-    Args:
-        gru: whether they are those of a GRU.
-        sequences: how many there are.
-        gates: bf16 ``[2, rows, 4 size]``, sums on entry and activated on return, of the parts that
-            ``_rows.h`` names.
-        threads: of steps of many sequences.
-
-    Attributes:
-        states: bf16 ``[2, rows, size]``, which each step starts from; those of the first are zero.
-        last: ``[2, sequences, size]``, of each sequence after its last step.
+    ``gates`` are bf16 ``[2, rows, 4 size]``, sums on entry and activated on return, of the parts
+    that ``_rows.h`` names; ``threads`` are those of steps of many sequences.
     """
 
-    cdef readonly object states, last
+    cdef readonly object states  # bf16 [2, rows, size], which each step starts from, at first zero
+    cdef readonly object last  # [2, sequences, size], of each sequence after its last step
     cdef bint gru
     cdef Py_ssize_t sequences, size, rows
     cdef void *gates
@@ -107,9 +99,8 @@ cdef class Cells(Memory):
     def backward(self, d_states, d_cells, Py_ssize_t at, Py_ssize_t count, Py_ssize_t going_on):
         """Turn the activated gates of a step into the gradients of their sums, in place.
 
-        ``d_states`` and ``d_cells`` [2, sequences, size] hold the gradients of the states after
-        the step; ``d_cells`` is replaced by that of the cells before it. The gradients of a GRU's
-        states are the sums of both.
+        ``d_states`` and ``d_cells`` [2, sequences, size], of a GRU to be added up, hold the
+        gradients of the states after the step; ``d_cells`` is replaced by that of those before.
         """
         cdef Py_ssize_t numbers = 2 * self.sequences * self.size, size = self.size
         cdef Py_ssize_t item, side, k, row, sequence

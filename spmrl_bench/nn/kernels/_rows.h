@@ -1,10 +1,8 @@
-/* Loops over the values of one row: plain C that a compiler vectorises.
- *
- * Sums run over several lanes, since a compiler may not reorder a plain sum of floats.
+/* Loops over the values of one row: plain C that a compiler vectorises. Sums run over several
+ * lanes, since it may not reorder a plain sum of floats.
  */
 
-#ifndef SPMRL_BENCH_ROWS_H
-#define SPMRL_BENCH_ROWS_H
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -269,5 +267,3 @@ CLONES static void gru_backward(ptrdiff_t n, const float *gates, const float *be
         d_c[i] = d * update;
     }
 }
-
-#endif

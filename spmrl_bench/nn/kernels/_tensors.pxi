@@ -1,9 +1,9 @@
 # What the kernels have in common: a gate for tensors, memory, and the loops over one row.
 #
-# A kernel works on memory. It would read a float64 tensor as other numbers, and beyond the end of
-# one that is too short. So each takes tensors, and gets their addresses here, saying which type and
-# how many numbers it counts on. Arrays called *bf16* are bfloat16 if ``bf16`` is true, else float32;
-# everything else is float32 unless another type is named. None stands for what is absent.
+# A kernel would read a float64 tensor as other numbers, and beyond the end of a short one. So each
+# gets the addresses of tensors here, saying which type and how many numbers it counts on. Arrays
+# called *bf16* are bfloat16 if ``bf16`` is true, else float32; everything else is float32 unless
+# another type is named. None stands for what is absent.
 
 from cython.parallel cimport prange, threadid
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint16_t, uint64_t

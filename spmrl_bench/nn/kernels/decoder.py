@@ -1,16 +1,14 @@
 """The steps of a decoder of actions on the CPU, in training and in a search.
 
-A step of some thirty states is many small operations, most of them on words that attention does not
-see, and products of so few rows take as long as their weights take to read. So here attention, of
-all its layers, and a recurrent layer are one call of the kernel ``_decoder`` each. What a layer of
-attention asks with the context of the one below is the mean of products of the words, which are
-made outside of the steps. Arrays have a row for each state, into which a step writes what the next
-one reads, and in the type that products read.
+A step of some thirty states is many small operations, and products of so few rows take as long as
+their weights take to read. So here attention, of all its layers, and a recurrent layer are one call
+of the kernel ``_decoder`` each. What a layer of attention asks with the context of the one below is
+the mean of products of the words, which are made outside of the steps. Arrays have a row for each
+state, into which a step writes what the next one reads, and in the type that products read.
 
 In training all actions are known. What runs back through the states is computed step by step; the
 gradients of the weights and of the words are one product each over all steps. Rows are ordered step
-by step; within a step, sentence by sentence, the longest first, and those that are done take part
-no longer.
+by step; within a step, sentence by sentence, the longest first; those done take part no longer.
 
 In a beam, without dropout, ``W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)``: what all layers
 read of a context is computed of each word once, and attention takes means of that. What they read
@@ -60,19 +58,16 @@ def teacher_forced(
     queries: Weights,
     cells: Sequence[Weights],
 ) -> tuple[Tensor, Tensor]:
-    """Return states of the last layer ``[rows, d_state]`` and contexts ``[rows, d_out]``.
+    """Return states of the last layer ``[rows, d_state]`` and contexts ``[rows, d_out]``; raise an
+    ArrayError for a tensor of another type or size, or counts that do not fit the rows.
 
     Args:
-        gold: of the steps.
         dtype: of the factors of products with weights.
         words, keys: of the sentences, the longest first, ``[B, N, ...]``.
         score, pushed, queries: of attention, the first two ``[d_attention]``.
         cells: of each layer the weight of its input, what is added to that product, and the weight
             and bias of the state. The first reads the context; what is added has what it reads of
             the actions, ``[rows, 3 d_state]``.
-
-    Raises:
-        ArrayError: a tensor is of another type or size, or the counts do not fit the rows.
     """
     counts, (_, read, *_) = gold.counts, cells[0]
     if not counts or counts[-1] < 1 or any(a < b for a, b in pairwise(counts)):
@@ -176,20 +171,17 @@ def _run(
         d_words, d_keys, *found = attention.spread(torch.tensor(counts))
         found = found if stacked else found[:1]
         layers = zip(d_inputs, inputs, d_states, before, asked, strict=True)
+        total = partial(torch.sum, dim=0, dtype=torch.float32)
         for number, (d_input, read, d_state, state, lead) in enumerate(layers):
             found += [
                 torch.mm(d_input.t(), read).float(),
-                _total(d_input) if number else d_input.float(),
+                total(d_input) if number else d_input.float(),
                 torch.mm(d_state.t(), state).float(),
-                _total(d_state[:, lead:]),
+                total(d_state[:, lead:]),
             ]
         return [d_words, d_keys, *found]
 
     return result, back
-
-
-def _total(rows: Tensor) -> Tensor:
-    return rows.sum(dim=0, dtype=torch.float32)
 
 
 class BeamDecoder:
@@ -199,8 +191,8 @@ class BeamDecoder:
     def __init__(self, decoder: Any, sources: tuple[Tensor, Tensor], dtype: torch.dtype) -> None:
         """Prepare an ``ActionDecoder`` for words ``[B, N, d_words]`` and keys ``[B, N,
         d_attention]``; ``dtype`` is that of the factors of the large products."""
-        given = zip(("words", "keys"), sources, strict=True)
-        for name, tensor in (*given, *decoder.named_parameters()):
+        words, keys = sources
+        for name, tensor in (("words", words), ("keys", keys), *decoder.named_parameters()):
             check(tensor, name, *tensor.shape)
         self._kernel, self._dtype = load("decoder"), dtype
         attention, (first, *above), hidden = decoder.attention, decoder.cells, decoder.hidden
@@ -216,11 +208,11 @@ class BeamDecoder:
         # What comes of the words: [B, N, attentions, 4 size].
         readers = torch.cat((first.weight_ih[:, own:], hidden.weight[:, own + size :]))
         of_layer = readers.view(4 * size, self._attentions, -1).transpose(0, 1).flatten(0, 1)
-        shape = sources[0].shape[:2]
+        shape = words.shape[:2]
         more = rounded_rows(shape.numel(), dtype) - shape.numel()
         words, keys = (
             pad(part.flatten(0, 1), (0, 0, 0, more)).unsqueeze(0)
-            for part in (sources[0].to(dtype), sources[1])
+            for part in (words.to(dtype), keys)
         )
         keys = _asking_words(words, keys, [query.to(dtype) for query in queries], size)
         self._values, self._keys = (
@@ -245,10 +237,9 @@ class BeamDecoder:
     def step(self, last: Tensor, parents: Tensor, stacks: tuple[Tensor, Tensor]) -> Tensor:
         """Return scores of all actions, ``[S, actions]``, of K hypotheses of each first sentence.
 
-        Args:
-            last: int64 ``[S]``, the action before; the number of actions at the first step.
-            parents: int64 ``[S]``, which of the hypotheses of the step before each continues.
-            stacks: what is on the stack and what has left it, ``[sentences, K, N]`` each.
+        ``last``, int64 ``[S]``, are the actions before, at the first step the number of actions;
+        ``parents``, int64 ``[S]``, say which of the hypotheses of the step before each continues;
+        ``stacks``, ``[sentences, K, N]`` each, what is on the stack and what has left it.
         """
         pushed, removed = stacks
         count, size, bf16 = len(last), self._size, self._dtype != torch.float32

@@ -1,10 +1,8 @@
 """The self-attentive encoder on the CPU with as few passes over memory as its arithmetic allows.
 
-The same function as the encoder of torch operations, forwards and backwards, with the gradient
-written by hand. Matrix products go to torch, each half into its place of an array ``[2, tokens,
-width]``; what lies between two products is one call of the kernel ``_encoder``. With bfloat16
-products the residual stream, norms and attention stay in float32; *bf16* arrays have the type of
-the factors of products.
+Matrix products go to torch, each half into its place of an array ``[2, tokens, width]``; what lies
+between two products is one call of the kernel ``_encoder``. *bf16* arrays have the type of the
+factors of products; the residual stream, norms and attention stay in float32.
 """
 
 from __future__ import annotations
@@ -27,12 +25,9 @@ LayerBack = Callable[[Tensor, Tensor | None], tuple[Tensor, list[Tensor]]]
 
 
 def encode(module: Any, content: Tensor, layout: Ragged) -> Tensor:
-    """Return what ``module.stack(content, layout)`` computes, from ``[tokens, half]``.
-
-    The module is an ``AttentionEncoder`` with factored layers and norms of torch. Weights that it
-    says stay as they are (``bf16_weights``) are rounded once. ArrayError where something is of a
-    type or shape that does not fit.
-    """
+    """Return what ``module.stack(content, layout)`` computes, from ``[tokens, half]``, of an
+    ``AttentionEncoder`` with factored layers and norms of torch; raise an ArrayError where
+    something does not fit. Weights that stay as they are (``bf16_weights``) are rounded once."""
     places = module.positions.weight
     check(content, "content", len(layout.position), module.content_width)
     check(places, "the table of positions", len(places), module.content_width)
@@ -58,8 +53,7 @@ class EncoderPass:
     """One way through the encoder, whose parts leave behind what leads back through them."""
 
     def __init__(self, module: Any, layout: Ragged, *, keep: bool) -> None:
-        self.module = module
-        self.keep = keep
+        self.module, self.keep = module, keep
         self.dtype = kernels.matmul_dtype(module.precision)
         self.real = len(layout.position)
         # Rows beyond the real ones stay finite, belong to no sentence, and have gradient zero.
@@ -160,10 +154,9 @@ class EncoderPass:
         check_weight(half, weight, half.out_features, half.in_features)
         if self.dtype == torch.float32:
             return weight.detach()
-        found = self.bf16_weights.get(weight)
-        if found is None:
-            found = self.bf16_weights[weight] = weight.detach().to(self.dtype)
-        return found
+        if weight not in self.bf16_weights:
+            self.bf16_weights[weight] = weight.detach().to(self.dtype)
+        return self.bf16_weights[weight]
 
     def _products(self, linear: Any, rows: Tensor, *, back: bool = False) -> Tensor:
         """Both halves' products without bias, or the gradients of their inputs; bf16."""
@@ -185,10 +178,8 @@ class EncoderPass:
     def _norm(
         self, rows: Tensor, norm: nn.LayerNorm, *added: Tensor
     ) -> tuple[Tensor, Tensor, Callable[..., Any]]:
-        """Layer norm of ``rows``, with a branch, its bias and masks added first: float32, and bf16.
-
-        The way back turns the gradients of the rows into those before, as the kernel does.
-        """
+        """Layer norm of ``rows``, with a branch, its bias and masks added first, float32 and bf16;
+        and the kernel's way back."""
         weight, (branch, bias, masks) = norm.weight, added or (None, None, None)
         for each in norm.parameters():
             check_weight(self.module, each, 2 * rows.shape[2])

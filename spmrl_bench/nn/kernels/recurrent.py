@@ -1,10 +1,10 @@
 """Bidirectional LSTMs and GRUs over sequences of unequal length on the CPU: all or last states.
 
-The same functions as torch's LSTM and GRU (Cho et al. 2014; the reset gate weighs the state after
-its product, not before) over a packed sequence. Torch slices that at every step, and the gradient
-of each slice is an array as large as the whole. Here both directions walk through the sequences
-at once, longest first; each step is one batched product and one call of the kernel
-``_recurrent``, and the gradients of the weights are one product over all steps.
+The functions of torch's LSTM and GRU (Cho et al. 2014; the reset gate weighs the state after its
+product, not before) over a packed sequence. Torch slices that at every step, and the gradient of
+each slice is as large as the whole. Here both directions walk through the sequences at once,
+longest first; each step is one batched product and one call of the kernel ``_recurrent``, and the
+gradients of the weights are one product over all steps.
 
 A cell activates four sums. Those of an LSTM have a part from the input and one from the state.
 A GRU, ``h' = (1 - z) n + z h`` with ``n = tanh(W_n x + b_n + r (U_n h + c_n))``, needs the parts
@@ -30,15 +30,7 @@ RecurrentLayer = nn.LSTM | nn.GRU
 
 
 class Steps:
-    """The order in which the items of sequences are worked on, step after step.
-
-    Attributes:
-        order: int64 ``[sequences]``, the sequences from longest to shortest.
-        step, sequence: int64 ``[items]``, place of each item in its sequence, and which that is.
-        backward: int64 ``[items]``, where the item lies that the other direction reads then.
-        after: int64 ``[items]``, where the state after it is kept, see :func:`_run`.
-        walk: of each step its first item, its sequences, and how many of these go on.
-    """
+    """The order in which the items of sequences are worked on, step after step; all are int64."""
 
     def __init__(self, lengths: Tensor) -> None:
         """Order sequences of these lengths, int64 ``[sequences]``, each at least 1."""
@@ -53,26 +45,26 @@ class Steps:
         step, place = np.nonzero(taking_part)
         first = np.concatenate(([0], np.cumsum(taking_part.sum(axis=1))))
         ends = in_order[place] == step + 1
-        self.order = torch.from_numpy(order)
-        self.step = torch.from_numpy(step)
+        # [sequences], from longest to shortest; [items], the place of each in its sequence, which
+        # that is, where the item lies that the other direction reads then, and where the state
+        # after it is kept, see _run.
+        self.order, self.step = torch.from_numpy(order), torch.from_numpy(step)
         self.sequence = torch.from_numpy(order[place])
         self.backward = torch.from_numpy(first[in_order[place] - 1 - step] + place)
         self.after = torch.from_numpy(np.where(ends, first[-1], first[step + 1]) + place)
         counts: list[int] = np.diff(first).tolist()
+        # Of each step its first item, its sequences, and how many of these go on.
         self.walk = list(zip(first.tolist(), counts, [*counts[1:], 0], strict=False))
 
 
 def states(
     layer: RecurrentLayer, inputs: Tensor, steps: Steps, dtype: torch.dtype, *, every: bool
 ) -> Tensor:
-    """Return the states of both directions that have read an item, or all of a sequence.
+    """Return the states of both directions that have read an item, ``[items, 2 size]``, or without
+    ``every`` all of a sequence, ``[sequences, 2 size]``.
 
-    Args:
-        layer: one bidirectional layer with biases, for its weights.
-        inputs: float32 ``[items, features]``, in the order of ``steps``.
-        steps: of the sequences' lengths.
-        dtype: of the factors of the matrix products.
-        every: whether the result is ``[items, 2 size]``, else ``[sequences, 2 size]``.
+    ``layer`` is bidirectional and has biases; ``inputs`` are float32 ``[items, features]`` in the
+    order of ``steps``; ``dtype`` is that of the factors of the matrix products.
     """
     weights = [weight for each in layer.all_weights for weight in each]
     sums = (3 if isinstance(layer, nn.GRU) else 4) * layer.hidden_size
@@ -93,8 +85,7 @@ def _run(
 
     Every item has a row with the state that its step starts from, ``[2, items, size]``: a step
     writes the state after it into the row of the sequence's next item, or, after the last, into
-    the row of the sequence in ``[2, sequences, size]``. In float32 there is also what a cell
-    carries on: the memory of an LSTM, the state itself of a GRU.
+    the row of the sequence in ``[2, sequences, size]``.
     """
     size, sequences, real = weights[1].shape[1], len(steps.order), len(inputs)
     # Columns of the four sums: those before ``own`` have the state's part alone, those from
@@ -159,8 +150,7 @@ def _run(
             cells.backward(d_states, d_cells, at, count, going_on)
         # The first step starts from zeros and adds nothing to the gradient of the states' part.
         later = 0 if kernels.rounds_rows(dtype) else sequences
-        by_side: list[Tensor] = []
-        found: list[Tensor] = []
+        by_side, found = list[Tensor](), list[Tensor]()
         for side in range(2):
             of_input, of_state = gates[side, :, own:], gates[side, later:, :shared]
             by_side.append(torch.mm(of_input, of_inputs[side])[:real].float())

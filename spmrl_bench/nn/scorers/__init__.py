@@ -1,8 +1,4 @@
-"""What is scored of encoded tokens: spans, arcs, actions, and the tags of words.
-
-Kitaev, Cao & Klein 2019 let the parser predict tags of its own, so that it needs none at test
-time: one hidden layer over the encoder's output, and a cross-entropy beside the parser's loss.
-"""
+"""What is scored of encoded tokens: spans, arcs, actions, and the tags of words."""
 
 from __future__ import annotations
 
@@ -16,7 +12,8 @@ from spmrl_bench.nn.settings import Positive, Settings
 
 
 class Tagger(nn.Module):
-    """Scores of all tags of each token; ``d_model`` is the width of an encoded token."""
+    """Scores of all tags of each token, so that a parser needs none (Kitaev, Cao & Klein 2019);
+    ``d_model`` is the width of an encoded token."""
 
     class Config(Settings):
         """Settings of the tagger."""

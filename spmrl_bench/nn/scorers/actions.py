@@ -10,18 +10,18 @@ Chen 2017, D17-1175, sections 2 and 3). With the embedding ``y`` of the last act
 
 ``g`` is "a non-linear function" there; here a hidden layer with tanh, as wide as the state. The
 recurrent layers begin with zeros, and a symbol of its own stands for the action before the first.
-Attention is told which words have been pushed on the stack (``s``) and which have been removed from
-it (``r``), and looks several times, each time knowing what it saw before. With the encoded words
-``h_t`` and the context ``c^m`` of layer ``m``::
+Attention is told which words have been pushed on the stack (``s``) and which removed (``r``), and
+looks several times, each time knowing what it saw before. With encoded words ``h_t`` and the
+context ``c^m`` of layer ``m``::
 
     e^1_t = v . tanh(W^1 z            + U h_t + s_t S)
     e^m_t = v . tanh(W^m [z; c^(m-1)] + U h_t + s_t S)         m > 1
     a^m_t = softmax over the words that have not been removed (e^m_t)
     c^m   = sum_t a^m_t h_t                                    c = [c^1; ...; c^l]
 
-``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Dropout is that of Zaremba
-et al. 2014: on what each layer reads and what leaves the last, never on what a layer passes on to
-its own next step. Nothing here knows what an action does.
+``U``, ``S`` and ``v`` have no number of a layer there, and are shared. Dropout (Zaremba et al.
+2014) is on what each layer reads and what leaves the last, never on what a layer passes on to its
+own next step. Nothing here knows what an action does.
 """
 
 from __future__ import annotations
@@ -145,11 +145,9 @@ class ActionDecoder(nn.Module):
     ) -> Tensor:
         """Return the scores of known sequences, ``[steps in all, actions]``, all first steps first.
 
-        Args:
-            last: int64 ``[B, T]``, the action before each step.
-            steps: int64 ``[B]`` on the CPU, how many each sentence has, in falling order.
-            stacks: before each step, ``[B, T, N]``.
-            dtype: of the factors of the products of states and contexts.
+        ``last``, int64 ``[B, T]``, are the actions before each step, and ``stacks``, ``[B, T, N]``,
+        what they led to; ``steps``, int64 ``[B]`` on the CPU, is how many each sentence has, in
+        falling order; ``dtype`` is that of the factors of the products of states and contexts.
         """
         taking_part = steps > torch.arange(int(steps[0]))[:, None]
         number, sentence = taking_part.nonzero(as_tuple=True)
@@ -182,13 +180,9 @@ class ActionDecoder(nn.Module):
         self, rows: Tensor, counts: list[int], sources: Sources, stacks: Stacks, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
         (first, *others), own = self.cells, rows.shape[1]
-        gold = GoldStates(
-            counts,
-            *stacks,
-            self._factors(len(rows), self.attention.d_out),
-            self._factors(len(self.cells) - 1, len(rows), self.scores.in_features),
-        )
-        pushed = self.attention.pushed
+        of_context = self._factors(len(rows), self.attention.d_out)
+        of_states = self._factors(len(others), len(rows), self.scores.in_features)
+        gold, pushed = GoldStates(counts, *stacks, of_context, of_states), self.attention.pushed
         read = functional.linear(rows, first.weight_ih[:, :own], first.bias_ih)
         above = [(cell.weight_ih, cell.bias_ih, cell.weight_hh, cell.bias_hh) for cell in others]
         return teacher_forced(

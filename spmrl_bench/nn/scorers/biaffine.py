@@ -10,10 +10,8 @@ arc, for which all arcs would be too many, once its head is known:
 
     h_dep^T U_r h_head + w_r^T [h_dep ; h_head] + b_r
 
-A sentence's START stands for the root, 0, and its STOP takes no part; words count from 1.
-
-Hidden layers are leaky ReLUs of slope 0.1 and begin orthogonal, products begin at zero, as in the
-released code: at first all heads of a word, and all relations, are equally likely.
+START stands for the root, 0, and STOP takes no part; words count from 1. Hidden layers are leaky
+ReLUs of slope 0.1 and begin orthogonal, products begin at zero, as in the released code.
 """
 
 from __future__ import annotations
@@ -72,10 +70,8 @@ class BiaffineScorer(nn.Module):
         return Projected(*self.dropout(rows, layout).split(self.widths, dim=1))
 
     def arc_scores(self, projected: Projected, layout: Ragged) -> Tensor:
-        """Scores ``[words, longest - 1]`` of all heads, itself among them; column 0 is the root's.
-
-        Beyond the sentence there is minus infinity.
-        """
+        """Scores ``[words, longest - 1]`` of all heads, itself among them; column 0 is the root's,
+        and beyond the sentence there is minus infinity."""
         dependent, head = projected.arc_dependent, projected.arc_head
         # Rectangles that are as large as those of other batches.
         sentences = rounded_rows(len(layout.lengths), dependent.dtype)
@@ -87,10 +83,8 @@ class BiaffineScorer(nn.Module):
         return rows.masked_fill(~_within(layout), -torch.inf)
 
     def relation_scores(self, projected: Projected, layout: Ragged, heads: Tensor) -> Tensor:
-        """Scores ``[words, relations]`` of the relations of each word to its head.
-
-        Heads are int64 ``[words]``, 0 for the root. What is not legal has minus infinity.
-        """
+        """Scores ``[words, relations]`` of the relations of each word to its head, minus infinity
+        where not legal; heads are int64 ``[words]``, 0 for the root."""
         words, scores = layout.words, []
         rows = words - layout.position.index_select(0, words) + heads
         for some_words, some_rows in zip(words.split(BLOCK), rows.split(BLOCK), strict=True):

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from spmrl_bench.nn.inputs import Codes
-from spmrl_bench.nn.inputs.charlstm import CharLSTM
+from spmrl_bench.nn.inputs.characters import CharLSTM
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
 from tests import twins
 from tests.nn.plain import char_lstm_of, randomise

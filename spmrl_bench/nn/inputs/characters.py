@@ -1,16 +1,13 @@
-"""CharLSTM: a form as the last states of a bidirectional LSTM over its characters.
-
-The input dropout is drawn for each character of a form, so all tokens of one form in a batch share
-its mask; the dropout of the result is drawn for each sentence.
-"""
+"""Inputs that read the characters of a form: CharLSTM and CharConcat."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
@@ -28,6 +25,9 @@ from spmrl_bench.nn.vocabulary import (
     FIRST_CHAR,
     Vocabulary,
 )
+
+#: Characters that CharConcat takes from either end.
+SIDE = 8
 
 
 class CharacterInput(FormInput):
@@ -51,7 +51,9 @@ class CharacterInput(FormInput):
 
 
 class CharLSTM(CharacterInput):
-    """Embeddings of characters, an LSTM in both directions, and perhaps a map of its states."""
+    """The last states of a bidirectional LSTM over a form's characters, or a map of them. Input
+    dropout is drawn for each character of a form, so all its tokens in a batch share a mask; the
+    dropout of the result is drawn for each sentence."""
 
     class Config(InputSettings):
         """Settings of the input ``charlstm``."""
@@ -96,3 +98,38 @@ class CharLSTM(CharacterInput):
                 _, (ends, _) = self.lstm(packed)
             last = torch.cat((ends[0], ends[1]), dim=1).to(embedded.dtype)
         return self.map(last)
+
+
+class CharConcat(CharacterInput):
+    """The embeddings of the first eight characters and of the last eight, side by side, as wide as
+    the input together.
+
+    The cheapest of the character inputs of Kitaev & Klein 2018 (section 5.2); most languages keep
+    their morphology at the ends of words. A shorter word is filled up with the mark of its other
+    end. START and STOP, of which the paper does not say what stands in these places, are sixteen
+    copies of a mark of their own, as in its code.
+    """
+
+    class Config(InputSettings):
+        """Settings of the input ``charconcat``."""
+
+        width: Annotated[int, Field(ge=16, multiple_of=16)] | None = None
+        dropout: Rate
+        """Dropout of the vector of a form."""
+        boundaries: Literal["copies", "spelt"] = "copies"
+        """What START and STOP are: copies of a mark (the released code), or ``spelt`` as for the
+        CharLSTM and filled up as a word, as parsers had it before there was this setting."""
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        super().__init__(config, vocabulary, width, width // (2 * SIDE), **options)
+        self.dropout = SentenceDropout(config.dropout)
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
+        """The first eight characters, then the last eight, of which the last comes first."""
+        spelt = self.spelling(form, 2 * SIDE if self.config.boundaries == "copies" else 3)
+        first = (spelt + [CHAR_WORD_STOP] * SIDE)[:SIDE]
+        last = (spelt[::-1] + [CHAR_WORD_START] * SIDE)[:SIDE]
+        return np.array(first + last, dtype=np.int64)
+
+    def forms(self, codes: Codes) -> Tensor:
+        return self.embedding(codes.values).flatten(start_dim=1)
