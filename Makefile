@@ -16,6 +16,7 @@
 #   make gold=gold.mrg test=parses.mrg score    score a file of parses
 #   make test | lint | campaign | bench         tests; ruff and mypy; the long checks; speed
 #   make test order=7                           tests in a random order, that of the seed 7
+#   make coverage                               branches that the tests take, in the rooms that have to be exact
 #   make size                                   lines of each room, and whether they are within the limit
 #   make same BASE=COMMIT                       models, records and trainings of another version, as they were
 #   make minigen                                tests of the generator of the mini treebanks
@@ -27,6 +28,7 @@ COMPAT ?= ../shared/compat
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 BENCH := $(BIN)/spmrl-bench
+MEASURED := scoring readers chart storage
 KERNELS := $(shell find spmrl_bench -name '*.pyx' -o -name '*.pxi' -o -name '*.h')
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
@@ -58,7 +60,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval study search table site parse score recipes treebanks check add test lint size same campaign bench minigen docs
+.PHONY: help install train eval study search table site parse score recipes treebanks check add test coverage lint size same campaign bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -121,6 +123,12 @@ add: $(CORE)
 # A process for each core, each with one thread: threads of several processes wait for each other.
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(order),-p randomly --randomly-seed=$(order))
+
+# Of the rooms on which every figure rests, by the tests of these and of the treebanks.
+coverage: install
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope --cov --cov-report= $(MEASURED:%=tests/%) tests/trees tests/treebanks
+	@for room in $(MEASURED); do printf '%s, branches in percent: ' $$room; $(BIN)/coverage report --format=total \
+	  --precision=1 --include="spmrl_bench/$$room/*" --fail-under=97 || exit 1; done
 
 lint: install
 	$(BIN)/ruff check .
