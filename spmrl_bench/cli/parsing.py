@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
@@ -79,8 +78,7 @@ def parse(
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
-    names = files or []
-    options = ParseOptions(on_long, output, tags)
+    names, options = files or [], ParseOptions(on_long, output, tags)
     if to is not None:
         from spmrl_bench.parsing.folders import parse_folder
         from spmrl_bench.process.executors.backend import parse_backend
@@ -113,9 +111,8 @@ def parse(
     if form in (None, "tokens"):
         sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))
     counts = Counts()
-    window = SHARED_WINDOW_SENTENCES
+    window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
     if workers == 1:
-        window = WINDOW_SENTENCES
         prepare_process(device)
     try:
         with open_workers(folder, device, options, workers) as parse_windows:
@@ -128,9 +125,8 @@ def parse(
         raise
     finally:
         if counts.long:
-            typer.echo(
+            say_line(
                 f"spmrl-bench: {counts.long:,} of {counts.sentences:,} sentences not parsed "
                 f"because of their length, {'no' if on_long == 'skip' else 'flat'} parses written "
-                f"instead. The first is {counts.first_long}",
-                err=True,
+                f"instead. The first is {counts.first_long}"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from spmrl_bench.scoring.counts import Counts
     from spmrl_bench.scoring.metric import Metric
     from spmrl_bench.trees import Tree
-
-    Sides = Callable[[], tuple[list[Tree], list[Tree]]]
 
 _SNIFFED = 65536  # bytes in which a file shows what it holds
 
@@ -110,6 +107,8 @@ def score(
         score_trees,
     )
     from spmrl_bench.scoring import bracket_metric as brackets
+    from spmrl_bench.scoring.counts import Status
+    from spmrl_bench.scoring.evalb import first_difference
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.official import check_against_program
     from spmrl_bench.scoring.signature import sign
@@ -156,8 +155,11 @@ def score(
         )  # fmt: skip
         agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
         typer.echo(agreed, err=True)
-    for sentence, difference in _differences(counts, rules, sides):
-        typer.echo(f"sentence {sentence}: {difference}", err=True)
+    # The first sentence left out because of its words, and because of their number: which word.
+    for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
+        for k in counts.sentences_with(status)[:1].tolist():
+            difference = first_difference(*(side[k] for side in sides()), parameters, policy)
+            typer.echo(f"sentence {k + 1}: {difference}", err=True)
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
         signature = sign(brackets.BRACKETS, counts, rules, **also)
@@ -177,19 +179,6 @@ def is_conll(path: Path, encoding: str = "utf-8") -> bool:
     except (OSError, LookupError):
         return False  # whoever reads it says what is wrong
     return start.lstrip("\ufeff" + string.whitespace)[:1] in tuple("#0123456789")
-
-
-def _differences(
-    counts: BracketCounts, rules: BracketRules, sides: Sides
-) -> Iterator[tuple[int, str]]:
-    """The first sentence left out because of its words, and because of their number: which word."""
-    from spmrl_bench.scoring.counts import Status
-    from spmrl_bench.scoring.evalb import first_difference
-
-    for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
-        for k in counts.sentences_with(status)[:1].tolist():
-            gold, test = sides()
-            yield k + 1, first_difference(gold[k], test[k], rules.prm, rules.policy)
 
 
 def _print(
