@@ -9,27 +9,22 @@ from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import Results
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.site import pages
-from spmrl_bench.site.charts import GROUNDS, board
 from spmrl_bench.site.standings import treebanks_of
 from spmrl_bench.storage.files import write_folder
 
 #: Says that a folder is a site, and may be replaced.
 MARKER = "site.json"
 _CONTENT = b'{"made_by": "spmrl-bench site"}\n'
-_ASSETS = ("site.css", "site.js")
 
 
 def site_files(results: Results) -> pages.Files:
     """The files of the site of all results, of which there are some."""
     banks = treebanks_of(results)
     yield MARKER, _CONTENT
-    for name in _ASSETS:
+    for name in ("site.css", "site.js"):
         yield f"assets/{name}", Path(__file__).with_name(name).read_bytes()
     frame = records_frame(results.stored)
     yield "data/scores.csv", frame.to_csv(index=False, lineterminator="\n").encode()
-    if rows := pages.head_to_head(banks):
-        for ground in GROUNDS:
-            yield f"board-{ground}.svg", board(rows, ground).encode()
     yield from pages.first_page(results, banks)
     for bank in banks:
         yield from pages.treebank_pages(bank)
