@@ -68,17 +68,11 @@ def parse(
     """
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
-    from spmrl_bench.parsing.bulk import (
-        SHARED_WINDOW_SENTENCES,
-        Counts,
-        ParseOptions,
-        open_workers,
-        parse_input,
-    )
+    from spmrl_bench.parsing import bulk
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
-    names, options = files or [], ParseOptions(on_long, output, tags)
+    names, options = files or [], bulk.ParseOptions(on_long, output, tags)
     if to is not None:
         from spmrl_bench.parsing.folders import parse_folder
         from spmrl_bench.process.executors.backend import parse_backend
@@ -110,13 +104,13 @@ def parse(
     sentences = read_input(names, form or "tokens", sys.stdin.buffer, tags, transforms)
     if form in (None, "tokens"):
         sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))
-    counts = Counts()
-    window = WINDOW_SENTENCES if workers == 1 else SHARED_WINDOW_SENTENCES
+    counts = bulk.Counts()
+    window = WINDOW_SENTENCES if workers == 1 else bulk.SHARED_WINDOW_SENTENCES
     if workers == 1:
         prepare_process(device)
     try:
-        with open_workers(folder, device, options, workers) as parse_windows:
-            for texts in parse_input(sentences, parse_windows, counts, window=window):
+        with bulk.open_workers(folder, device, options, workers) as parse_windows:
+            for texts in bulk.parse_input(sentences, parse_windows, counts, window=window):
                 sys.stdout.buffer.write("".join(texts).encode())
                 sys.stdout.buffer.flush()
     except KeyboardInterrupt as interrupt:

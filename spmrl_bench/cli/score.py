@@ -12,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import Encoding
+from spmrl_bench.cli.options import Encoding, say_line
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -89,23 +89,16 @@ def score(
     if is_conll(gold, encoding):
         of_brackets = {"--by": by, "--official": official, "--format evalb": form == "evalb"}
         of_brackets[f"--punctuation {punctuation}"] = punctuation in ("by-tag", "by-gold")
-        for option in (option for option, value in of_brackets.items() if value):
-            raise SpmrlError(f"{option}: for brackets, but {gold} holds dependency trees")
+        for option, value in of_brackets.items():
+            if value:
+                raise SpmrlError(f"{option}: for brackets, but {gold} holds dependency trees")
         from spmrl_bench.scoring.attachment import AttachmentRules, score_dependency_files
 
         attachment_rules = AttachmentRules(punctuation or "none", tags, relations, roots)
         attached = score_dependency_files(gold, test, attachment_rules, encoding=encoding)
         _print("attachment", attached, attachment_rules, intervals=intervals, as_json=as_json)
         return
-    from spmrl_bench.scoring import (
-        PUBLISHED,
-        MissingParse,
-        Policy,
-        Punctuation,
-        load_prm,
-        score_files,
-        score_trees,
-    )
+    from spmrl_bench import scoring
     from spmrl_bench.scoring import bracket_metric as brackets
     from spmrl_bench.scoring.counts import Status
     from spmrl_bench.scoring.evalb import first_difference
@@ -117,33 +110,31 @@ def score(
 
     if punctuation not in (None, "by-tag", "by-gold"):
         raise SpmrlError(f"--punctuation {punctuation}: for CoNLL, but {gold} holds brackets")
-    parameters = load_prm(prm, program)
+    parameters = scoring.load_prm(prm, program)
     for note in parameters.notes:
-        typer.echo(note, err=True)
-    policy = Policy(MissingParse(missing_parse), Punctuation(punctuation or "by-tag"))
-    if official is not None and policy != PUBLISHED:
+        say_line(note)
+    missing, by_gold = scoring.MissingParse(missing_parse), scoring.Punctuation.BY_GOLD
+    policy = scoring.Policy(missing, scoring.Punctuation(punctuation or "by-tag"))
+    if official is not None and policy != scoring.PUBLISHED:
         raise SpmrlError(
             "--missing-parse count and --punctuation by-gold are for our own scorer; the official"
             " programs cannot do that (EVALB_SPMRL -X counts brackets that no tree has)"
         )
     if form == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
-    counts = score_files(gold, test, parameters, policy, encoding=encoding)
+    counts = scoring.score_files(gold, test, parameters, policy, encoding=encoding)
     sides = cache(partial(read_sides, gold, test, encoding=encoding))
     ours = official is None and form != "evalb"  # the C programs know tags only
-    untagged = []
     if counts.skipped and punctuation is None and ours:
         for name, trees in zip(("gold", "the file of parses"), sides(), strict=True):
             if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
-                untagged.append(name)
-    if untagged:
-        typer.echo(
-            f"{untagged[0]} has no tags ({NO_TAG}): punctuation is removed where gold has it "
-            "(--punctuation by-gold)",
-            err=True,
-        )
-        policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
-        counts = score_trees(*sides(), parameters, policy)
+                say_line(
+                    f"{name} has no tags ({NO_TAG}): punctuation is removed where gold has it "
+                    "(--punctuation by-gold)"
+                )
+                policy = scoring.Policy(missing, by_gold)
+                counts = scoring.score_trees(*sides(), parameters, policy)
+                break
     rules = brackets.BracketRules(parameters, policy)
     if strict:
         brackets.require_all(counts)
@@ -153,17 +144,16 @@ def score(
             official, gold, test, counts, parameters, allow_skipped=allow_skipped,
             encoding=encoding,
         )  # fmt: skip
-        agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
-        typer.echo(agreed, err=True)
+        say_line(f"{scorer} and our own scorer agree in every count of {len(counts)} sentences")
     # The first sentence left out because of its words, and because of their number: which word.
     for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
         for k in counts.sentences_with(status)[:1].tolist():
             difference = first_difference(*(side[k] for side in sides()), parameters, policy)
-            typer.echo(f"sentence {k + 1}: {difference}", err=True)
+            say_line(f"sentence {k + 1}: {difference}")
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
         signature = sign(brackets.BRACKETS, counts, rules, **also)
-        typer.echo(f"{brackets.left_out_text(counts)}{signature.long()}", err=True)
+        say_line(f"{brackets.left_out_text(counts)}{signature.long()}")
     else:
         parts = None if by is None else _parts(by, sides(), counts, rules)
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)

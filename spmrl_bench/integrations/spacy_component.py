@@ -37,14 +37,8 @@ try:
 except ImportError:
     raise MissingExtraError("spaCy") from None
 
-from spmrl_bench.integrations.spacy_documents import (
-    NAME,
-    SPANS_KEY,
-    Annotated,
-    Sentence,
-    sentences_of,
-    write_parses,
-)
+from spmrl_bench.integrations import spacy_documents as documents
+from spmrl_bench.integrations.spacy_documents import NAME, SPANS_KEY, Annotated, Sentence
 
 _SAVED = "parser"  # the folder of the parser in that of the component
 
@@ -183,7 +177,7 @@ class ParserComponent(Pipe):
         layers, rest = kind_named(self.parser.kind).layers, iter(found)
         for doc, sentences in zip(docs, asked, strict=True):
             own = list(islice(rest, len(sentences)))
-            write_parses(
+            documents.write_parses(
                 doc, own, name=self.name, layers=layers, key=self.spans_key, tags=self.set_tags
             )
 
@@ -194,7 +188,7 @@ class ParserComponent(Pipe):
                 'put a component that does in front, such as nlp.add_pipe("sentencizer"), or set '
                 'unsplit to "whole"'
             )
-        return sentences_of(doc)
+        return documents.sentences_of(doc)
 
     def _parsed(self, sentences: Sequence[Sentence]) -> Iterator[Annotated]:
         """What becomes of each sentence."""

@@ -44,15 +44,12 @@ def build_site(results: Results, folder: Path, extra: Path | None = None) -> int
         RecordError: the folder holds something else, or cannot be written.
         SpmrlError: Matplotlib is not installed.
     """
-    number = 0
 
     def fill(new: Path) -> None:
-        nonlocal number
-        for address, data in site_files(results):
+        for address, data in files.items():
             path = new / address
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-            number += 1
         if extra is not None:
             shutil.copytree(extra, new, dirs_exist_ok=True)
 
@@ -64,8 +61,9 @@ def build_site(results: Results, folder: Path, extra: Path | None = None) -> int
                 f"{folder}: holds other files than a site of this version, which is replaced as a "
                 "whole; remove it, or name a new or an empty folder (--to)"
             )
+        files = dict(site_files(results))
         write_folder(folder, fill)
     except OSError as error:
         place, reason = error.filename or folder, error.strerror or error
         raise RecordError(f"{place}: no site can be made: {reason}") from None
-    return number
+    return len(files)

@@ -81,10 +81,8 @@ def chart(
         name: {key: points[key] for key in rows if points.get(key) is not None}
         for name, points in series.items()
     }
-    with _axes(0.6 + 0.2 * len(rows) + 0.17 * sum(1 + len(name) // 50 for name in series)) as (
-        figure,
-        axes,
-    ):
+    lines = sum(1 + len(name) // 50 for name in series)
+    with _axes(0.6 + 0.2 * len(rows) + 0.17 * lines) as (figure, axes):
         for (name, points), colour, marker in zip(known.items(), _SERIES, _MARKERS, strict=False):
             places = [rows[key] for key in points]
             label = textwrap.fill(_plain(name), 50)
