@@ -64,11 +64,8 @@ def compare(
     making. Scores that do not compare are refused, with the keys that differ.
 
     Examples:
-
         spmrl-bench compare runs/german-mini/small-{charlstm,bilstm}-seed1
-
         spmrl-bench compare charlstm bilstm --treebank german-mini --latex table.tex
-
         spmrl-bench compare a.mrg b.mrg --gold gold.mrg
     """
     from spmrl_bench.scoring import significance

@@ -48,7 +48,6 @@ def package(
     its folder, or its name on the hub ('hf upload OWNER/NAME FOLDER' puts it there).
 
     Example:
-
         spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
     """
     from spmrl_bench.experiments.packaging import package_run
@@ -84,7 +83,6 @@ def attention(
     action makes.
 
     Example:
-
         spmrl-bench model attention --model runs/NAME --sentence "The cat sat ." --output map.png
     """
     from spmrl_bench.analysis.attention import draw_actions, draw_heads_of
@@ -165,9 +163,7 @@ def heads(
     their part of the lead, and the tokens that they look at.
 
     Examples:
-
         spmrl-bench model heads --model runs/NAME --treebank german-mini --output heads.png
-
         spmrl-bench model heads --model runs/NAME --treebank german-mini --number 17 --errors
     """
     one = not (number is None and sentence is None and gold is None)

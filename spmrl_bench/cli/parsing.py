@@ -57,13 +57,9 @@ def parse(
     done is kept: the same command again, after whatever has happened, does the rest.
 
     Examples:
-
         echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
-
         spmrl-bench parse --model runs/NAME --input brackets gold.mrg > parses.mrg
-
         spmrl-bench parse --model OWNER/NAME@COMMIT --input conllu --output json text.conllu
-
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
     from spmrl_bench.nn.device import prepare_process

@@ -37,9 +37,7 @@ def table(
     .tex. Files that cannot be read are named and left out.
 
     Examples:
-
         spmrl-bench results table
-
         spmrl-bench results table --track open
     """
     from spmrl_bench.leaderboard.formats import to_markdown, write_table
@@ -94,7 +92,6 @@ def site(
     and generated treebanks only. The same records give the same bytes.
 
     Example:
-
         spmrl-bench results site --results results --results ~/other/results --to public
     """
     from spmrl_bench.site.build import build_site

@@ -78,11 +78,8 @@ def score(
     the report says so; where more than a twentieth are, the status is 1.
 
     Examples:
-
         spmrl-bench score gold.mrg parses.mrg
-
         spmrl-bench score gold.mrg parses.mrg --by label --intervals
-
         spmrl-bench score gold.conllu parses.conllu --punctuation ptb-ctb
     """
     as_json = form == "json"

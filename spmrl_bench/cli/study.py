@@ -38,9 +38,7 @@ def study(
     figure as PNG and SVG.
 
     Examples:
-
         spmrl-bench study run
-
         spmrl-bench study run encoders --treebank german-mini --set train.max_epochs=5
     """
     from spmrl_bench.analysis.study import load_study, study_names
@@ -105,9 +103,7 @@ def search(
     best. It needs the extra 'search'.
 
     Examples:
-
         spmrl-bench study search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
-
         spmrl-bench study search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
     """
     from spmrl_bench.experiments.search import plan_search, run_search, trials_report

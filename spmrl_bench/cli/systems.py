@@ -28,7 +28,6 @@ def task(
     systems enter'.
 
     Example:
-
         spmrl-bench systems task german-mini --split dev --to outside
     """
     from spmrl_bench.systems.entry import write_task
@@ -71,7 +70,6 @@ def enter(
     version, which 'results table' and 'compare' take as they take runs.
 
     Examples:
-
         spmrl-bench systems enter --test out.txt --treebank german-mini --system GPT --faults repair
     """
     from spmrl_bench.leaderboard.record import System, load_records
@@ -106,7 +104,6 @@ def listing() -> None:
     ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). 'train' and 'eval' take their names with --system.
 
     Example:
-
         spmrl-bench systems list
     """
     from spmrl_bench.systems.description import load_system, system_paths
@@ -133,7 +130,6 @@ def install(
     The environment is under your own folder and has the versions that its description names.
 
     Example:
-
         spmrl-bench systems install udpipe
     """
     from spmrl_bench.systems.description import load_system

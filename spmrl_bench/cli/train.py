@@ -126,13 +126,9 @@ def train(
     interrupted and leaves alone what is finished. A run that fails does not stop the others.
 
     Examples:
-
         spmrl-bench train german
-
         spmrl-bench train german --seeds 5 --jobs 2 --set model.matrices=full
-
         spmrl-bench train --track mini --variant charlstm
-
         spmrl-bench train --track open --system all --minutes 10
     """
     from spmrl_bench.experiments.train import train_all
@@ -165,11 +161,8 @@ def evaluate(
     which 'spmrl-bench results table' shows; what was scored before is not scored again.
 
     Examples:
-
         spmrl-bench eval german
-
         spmrl-bench eval german --seeds 5 --ensemble
-
         spmrl-bench eval --track open --system all --minutes 10
     """
     from spmrl_bench.experiments.score import KnownRecords, evaluate_all

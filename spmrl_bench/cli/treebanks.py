@@ -30,7 +30,6 @@ def listing() -> None:
     variable TREEBANKS names.
 
     Example:
-
         TREEBANKS=~/treebanks spmrl-bench treebanks list
     """
     from spmrl_bench.treebanks.catalogue import treebank_statuses
@@ -61,7 +60,6 @@ def fetch(
     against the SHA-256 that the program records; files that are there already stay as they are.
 
     Example:
-
         TREEBANKS=~/treebanks spmrl-bench treebanks fetch english-wsj-sample
     """
     from spmrl_bench.treebanks.catalogue import load_manifest
@@ -89,9 +87,7 @@ def check(
     is 1 if anything is wrong, or if a treebank that was named is absent.
 
     Examples:
-
         TREEBANKS=~/treebanks spmrl-bench treebanks check all
-
         TREEBANKS=~/treebanks spmrl-bench treebanks check german-spmrl --figures
     """
     from spmrl_bench.experiments.plan import recipe_problems
@@ -170,9 +166,7 @@ def add(
     complete.
 
     Examples:
-
         spmrl-bench treebanks add ~/treebanks/my_treebank --language icelandic
-
         spmrl-bench treebanks add corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
     from spmrl_bench.experiments.recipe import new_recipe
@@ -252,9 +246,7 @@ def suspects(
     --context tags.
 
     Examples:
-
         spmrl-bench treebanks suspects french-sequoia --context tags --output list.html
-
         spmrl-bench treebanks suspects german-mini --model runs/german-mini/small-charlstm-seed1
     """
     from spmrl_bench.analysis.drawing import write_file
