@@ -42,7 +42,6 @@ from spmrl_bench.integrations.spacy_documents import NAME, SPANS_KEY, Annotated,
 
 _SAVED = "parser"  # the folder of the parser in that of the component
 
-
 OnLong = Literal["error", "skip", "flat"]
 Unsplit = Literal["whole", "error"]
 
@@ -200,14 +199,11 @@ class ParserComponent(Pipe):
         pairs = list(zip(sentences, problems, strict=True))
         parses = self._parses(each for each, problem in pairs if each.words and not problem)
         for each, problem in pairs:
-            if not problem:
-                parsed = bool(each.words)
-                yield Annotated(each, *((next(parses), "parsed") if parsed else (None, "empty")))
-            elif self.on_long == "flat":
-                tags = each.tags or [NO_TAG] * len(each.words)
-                yield Annotated(each, self.parser.flat(each.words, tags), "too long")
-            else:
-                yield Annotated(each, None, "too long")
+            parse = next(parses) if each.words and not problem else None
+            if problem and self.on_long == "flat":
+                parse = self.parser.flat(each.words, each.tags or [NO_TAG] * len(each.words))
+            status = "too long" if problem else "parsed" if each.words else "empty"
+            yield Annotated(each, parse, status)
 
     def _parses(self, sentences: Iterable[Sentence]) -> Iterator[Parse]:
         """Parses of sentences; those with tags together, where the parser reads them."""

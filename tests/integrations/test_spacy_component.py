@@ -273,10 +273,9 @@ def test_a_parser_that_is_missing_is_named_when_it_is_needed(tmp_path: Path) -> 
     with pytest.raises(SpmrlError, match=r"the component spmrl_bench has no parser: name the fold"):
         ParserComponent()(spacy.blank("en")("dog"))
     nlp = pipeline(tmp_path / "gone")
-    with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
-        nlp("dog")
-    with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
-        nlp.initialize()
+    for needing in (lambda: nlp("dog"), nlp.initialize):
+        with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
+            needing()
     with pytest.raises(ValueError, match="on_long"):
         pipeline(tmp_path, on_long="perhaps")
 
