@@ -183,14 +183,13 @@ def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, lis
     from spmrl_bench.scoring.signature import sign
 
     name = "attachment" if is_conll(gold) else "brackets"
-    rules: Any = AttachmentRules() if name == "attachment" else BracketRules(load_prm(prm))
+    conll = name == "attachment"
+    rules: Any = AttachmentRules() if conll else BracketRules(load_prm(prm))
     sides = []
     for path in (first, second):
-        counts: Counts
-        if name == "attachment":
-            counts = score_dependency_files(gold, path, rules)
-        else:
-            counts = score_files(gold, path, *rules)
+        counts: Counts = (
+            score_dependency_files(gold, path, rules) if conll else score_files(gold, path, *rules)
+        )
         sides.append(_Side([counts], sign(metric_named(name), counts, rules).long()))
     if (sides[0].counts[0].scored != sides[1].counts[0].scored).any():
         raise SpmrlError(

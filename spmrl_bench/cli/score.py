@@ -145,7 +145,8 @@ def score(
     # The first sentence left out because of its words, and because of their number: which word.
     for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
         for k in counts.sentences_with(status)[:1].tolist():
-            difference = first_difference(*(side[k] for side in sides()), parameters, policy)
+            one, other = (side[k] for side in sides())
+            difference = first_difference(one, other, parameters, policy)
             say_line(f"sentence {k + 1}: {difference}")
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)

@@ -121,5 +121,5 @@ def search(
     typer.echo(trials_report(found))
     if (best := found.best) is None:
         raise SpmrlError(f"none of {len(found.trials)} trials came to its end")
-    typer.echo(f"\nBest: trial {best.number}. To train it:\n")
-    typer.echo(f"    {work.command(lang, best, runs)}")
+    command = work.command(lang, best, runs)
+    typer.echo(f"\nBest: trial {best.number}. To train it:\n\n    {command}")

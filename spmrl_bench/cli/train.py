@@ -71,9 +71,9 @@ class Selection:
         given = options.parse_settings(self.settings, self.minutes)
         seeds = range(1, self.seeds + 1) if self.seeds else [1 if self.seed is None else self.seed]
         common: dict[str, Any] = {"size": self.size, "seeds": seeds, "runs_dir": runs_dir}
-        variants = {"variants": self.variant if ours else [], "settings": given}
+        own: dict[str, Any] = {"variants": self.variant if ours else [], "settings": given}
         if lang is None and not system:
-            return plan_track(str(self.track), languages=names, **variants, **common)
+            return plan_track(str(self.track), languages=names, **own, **common)
         others = [load_system(name) for name in system if name != "all"]
         if "all" in system:
             known = map(load_system, system_paths())
@@ -87,12 +87,12 @@ class Selection:
         ]
         if lang is None:
             common |= {"treebanks": [self.treebank] if self.treebank else None, "others": makers}
-            return plan_board(str(self.track), languages=names, **variants, **common), {}
+            return plan_board(str(self.track), languages=names, **own, **common), {}
         common |= {"treebank": self.treebank, "track": self.track}
-        work: list[AnyRun] = [*make_runs(lang, **variants, **common)] if ours else []
-        layers = work[0].treebank.layers if work else None
+        runs = make_runs(lang, **own, **common) if ours else []
+        work: list[AnyRun] = [*runs]
         for layer, make in makers:
-            if layers is None or layer in layers:
+            if not runs or layer in runs[0].treebank.layers:
                 work += make(lang, **common)
         return work, {}
 
