@@ -102,12 +102,12 @@ def _selecting(command: Callable[..., None]) -> Callable[..., None]:
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
     shared = inspect.signature(Selection, eval_str=True).parameters
 
-    @wraps(command)
     def with_selection(**given: Any) -> None:
         command(Selection(**{name: given.pop(name) for name in shared}), **given)
 
-    with_selection.__signature__ = inspect.Signature([*shared.values(), *own])  # type: ignore[attr-defined]
-    return with_selection
+    made: Any = wraps(command)(with_selection)
+    made.__signature__ = inspect.Signature([*shared.values(), *own])
+    return made
 
 
 @app.command()

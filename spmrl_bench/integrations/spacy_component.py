@@ -47,8 +47,7 @@ Unsplit = Literal["whole", "error"]
 
 
 @Language.factory(
-    NAME,
-    assigns=["doc.spans", "doc._.parses", "doc._.parse_trees", "token.head", "token.dep"],
+    NAME, assigns=["doc.spans", "doc._.parses", "doc._.parse_trees", "token.head", "token.dep"]
 )
 def make_component(
     nlp: Language,

@@ -82,14 +82,9 @@ def write_parses(
     key: str,
     tags: bool,
 ) -> None:
-    """Annotate a document in place.
+    """Annotate a document in place with what a component, by its name, found of its sentences.
 
-    Args:
-        found: what became of its sentences, in their order.
-        name: of the component.
-        layers: that the parser finds.
-        key: under which ``doc.spans`` gets the constituents.
-        tags: whether words get the tags of their parses.
+    Constituents become ``doc.spans[key]``; with ``tags``, words get the tags of their parses.
     """
     number = partial(doc.vocab.strings.add, allow_transient=False)  # outlives a memory zone
     spans = []
