@@ -25,7 +25,7 @@ from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, windows
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.files import write_folder
-from spmrl_bench.storage.paths import path_fault
+from spmrl_bench.storage.paths import check_path
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import NO_TAG
 
@@ -251,10 +251,15 @@ class ParserComponent(Pipe):
         """Take the parser of :meth:`to_bytes`; CheckpointError if it is none, or a file's name
         leads out of the folder."""
         with TemporaryDirectory() as place:
-            for name, content in _files(data):
-                path = Path(place) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
+            try:
+                for name, content in srsly.msgpack_loads(data).items():
+                    path = Path(place) / check_path(name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+            except OSError:
+                raise
+            except Exception as error:  # the library has many
+                raise CheckpointError(f"the bytes are no parser of a pipeline ({error})") from None
             self._load(place)
         return self
 
@@ -265,16 +270,3 @@ class ParserComponent(Pipe):
 
     def __setstate__(self, data: bytes) -> None:
         self.from_bytes(data)
-
-
-def _files(data: bytes) -> list[tuple[str, bytes]]:
-    """The files of a parser's folder, with their names in it."""
-    wrong = "the bytes are no parser of a pipeline"
-    try:
-        files = list(srsly.msgpack_loads(data).items())
-        faulty = [name for name, own in files if path_fault(name) or not isinstance(own, bytes)]
-    except Exception as error:  # the library has many
-        raise CheckpointError(f"{wrong} ({error})") from None
-    if faulty:
-        raise CheckpointError(f"{wrong}: {faulty[0]!r} leads out of its folder, or has no bytes")
-    return files
