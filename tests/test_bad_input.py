@@ -107,7 +107,6 @@ def test_wrong_sentences_to_parse(trained: Laboratory) -> None:
     long = "a " * 40
     for form, first, wrong, message in (
         ("tokens", b"", b"", "<standard input>: empty; expected one sentence per line"),
-        ("brackets", b"", b"", "<standard input>: empty; expected bracketed trees"),
         ("brackets", b"", f"(S {'(NN a) ' * 40})".encode(), "a sentence of 40 words"),
         ("tokens", b"a b\n", b"c \xff\n", "<standard input>:2: not UTF-8"),
         ("tokens", b"a b\n\n", long.encode(), "<standard input>:3: a sentence of 40 words, but .*"),

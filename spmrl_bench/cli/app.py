@@ -73,6 +73,12 @@ _ORDER = """
 class Commands(TyperGroup):
     """Turns what the user caused into one line and a status; a defect keeps its traceback."""
 
+    def __init__(self, *args: Any, **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        for command in self.commands.values():  # each example is a paragraph of the help
+            about, heading, examples = (command.help or "").partition("\n\nExample")
+            command.help = about + heading + examples.replace("\n", "\n\n")
+
     def list_commands(self, ctx: Any) -> list[str]:
         return sorted(self.commands, key=_ORDER.split().index)
 

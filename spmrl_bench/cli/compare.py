@@ -27,10 +27,10 @@ FEW = 100  # sentences below which the bootstrap finds too many differences
 
 
 class _Side(NamedTuple):
-    """The counts of one side on the same sentences, and the signature of each."""
+    """The counts of one side on the same sentences, for each seed, and the first signature."""
 
-    counts: list[Counts]  # of each seed
-    signatures: list[str]
+    counts: list[Counts]
+    signature: str
 
 
 @app.command()
@@ -64,11 +64,8 @@ def compare(
     making. Scores that do not compare are refused, with the keys that differ.
 
     Examples:
-
         spmrl-bench compare runs/german-mini/small-{charlstm,bilstm}-seed1
-
         spmrl-bench compare charlstm bilstm --treebank german-mini --latex table.tex
-
         spmrl-bench compare a.mrg b.mrg --gold gold.mrg
     """
     from spmrl_bench.scoring import significance
@@ -88,12 +85,12 @@ def compare(
         differing = record_differences(one, other)
         sides = _of_records(found, where, name)
     scorer = metric_named(name)
-    one_ratios, other_ratios = (
+    ratios = [
         _sums(scorer, side.counts, len(beside.counts)) for side, beside in (sides, sides[::-1])
-    )
-    pairs = zip(one_ratios, other_ratios, strict=True)
+    ]
     # What is 0 of 0 cannot be compared, as the precision of parses without brackets.
-    defined = [pair for pair in pairs if None not in (pair[0].value, pair[1].value)]
+    pairs = zip(*ratios, strict=True)
+    defined = [pair for pair in pairs if all(one.value is not None for one in pair)]
     if not defined:
         raise SpmrlError(f"nothing was counted by the metric {name} on {where}")
     compared = significance.compare(*zip(*defined, strict=True), trials=trials, seed=seed)
@@ -126,7 +123,7 @@ def compare(
             "seed": seed,
             "level": significance.LEVEL,
             "figures": {result.name: asdict(result) for result in compared},
-            "signatures": [text for side in sides for text in side.signatures[:1]],
+            "signatures": [side.signature for side in sides],
             "seeds": over_seeds,
             "differences": {key: [left, right] for key, left, right in differing},
         }
@@ -154,7 +151,7 @@ def compare(
         f"{significance.LEVEL:g} %.\n"
     )
     for letter, side in zip("AB", sides, strict=True):
-        typer.echo(f"{letter}: {side.signatures[0]}")
+        typer.echo(f"{letter}: {side.signature}")
     if differing:
         typer.echo("\nWhat else differs:\n")
         print_rows(("key", "A", "B"), differing)
@@ -186,15 +183,14 @@ def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, lis
     from spmrl_bench.scoring.signature import sign
 
     name = "attachment" if is_conll(gold) else "brackets"
-    rules: Any = AttachmentRules() if name == "attachment" else BracketRules(load_prm(prm))
+    conll = name == "attachment"
+    rules: Any = AttachmentRules() if conll else BracketRules(load_prm(prm))
     sides = []
     for path in (first, second):
-        counts: Counts
-        if name == "attachment":
-            counts = score_dependency_files(gold, path, rules)
-        else:
-            counts = score_files(gold, path, *rules)
-        sides.append(_Side([counts], [sign(metric_named(name), counts, rules).long()]))
+        counts: Counts = (
+            score_dependency_files(gold, path, rules) if conll else score_files(gold, path, *rules)
+        )
+        sides.append(_Side([counts], sign(metric_named(name), counts, rules).long()))
     if (sides[0].counts[0].scored != sides[1].counts[0].scored).any():
         raise SpmrlError(
             f"{first} and {second} leave out different sentences of {gold}: a comparison of the "
@@ -209,9 +205,8 @@ def _of_records(found: Sequence[Sequence[Record]], split: str, metric: str) -> l
     sides = []
     for records, (beside, *_) in (found, found[::-1]):
         counts = [comparable_counts(record, beside, split, metric)[0] for record in records]
-        results = [record.result(split) for record in records]
-        signatures = [one.metrics[metric].signature_long for one in results if one]
-        sides.append(_Side(counts, signatures))
+        result: Any = records[0].result(split)
+        sides.append(_Side(counts, result.metrics[metric].signature_long))
     return sides
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,12 +12,18 @@ import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import model as group
-from spmrl_bench.cli.options import Device, Model, ResultsFolder, print_rows
+from spmrl_bench.cli.options import (
+    Device,
+    Model,
+    ResultsFolder,
+    loaded_parser,
+    print_rows,
+    say_line,
+)
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from spmrl_bench.analysis.heads import Example
-    from spmrl_bench.parsers.base import Parser
     from spmrl_bench.parsing.streams import Form
 
 
@@ -41,14 +48,13 @@ def package(
     its folder, or its name on the hub ('hf upload OWNER/NAME FOLDER' puts it there).
 
     Example:
-
         spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
     """
     from spmrl_bench.experiments.packaging import package_run
 
     folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
     for warning in warnings:
-        typer.echo(f"spmrl-bench: {warning}", err=True)
+        say_line(f"spmrl-bench: {warning}")
     typer.echo(folder)
 
 
@@ -77,7 +83,6 @@ def attention(
     action makes.
 
     Example:
-
         spmrl-bench model attention --model runs/NAME --sentence "The cat sat ." --output map.png
     """
     from spmrl_bench.analysis.attention import draw_actions, draw_heads_of
@@ -87,12 +92,11 @@ def attention(
     check_format(output)
     load_matplotlib()
     words, given = sentence.split(), None if tags is None else tags.split()
-    parser = _loaded(model, device)
+    parser = loaded_parser(model, device)
     if type(parser).derivation is not Parser.derivation:
         if head:
-            raise SpmrlError(
-                f"--head {head[0]}: the attention before actions has layers, but no heads"
-            )
+            problem = "the attention before actions has layers, but no heads"
+            raise SpmrlError(f"--head {head[0]}: {problem}")
         found = parser.derivation(words, given)
         layers = _chosen("layer", layer, found.weights.shape[1])
         figure = draw_actions(found, layers=layers, model=str(model))
@@ -103,15 +107,7 @@ def attention(
         layers, heads = _chosen("layer", layer, count), _chosen("head", head, width)
         figure = draw_heads_of(maps, words, layers=layers, heads=heads, model=str(model))
     figure.save(output)
-    typer.echo(f"spmrl-bench: {output} written", err=True)
-
-
-def _loaded(model: Path, device: str) -> Parser:
-    from spmrl_bench.nn.device import prepare_process
-    from spmrl_bench.parsing.models import load_parser
-
-    prepare_process(device)
-    return load_parser(model, device)
+    say_line(f"spmrl-bench: {output} written")
 
 
 def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
@@ -167,9 +163,7 @@ def heads(
     their part of the lead, and the tokens that they look at.
 
     Examples:
-
         spmrl-bench model heads --model runs/NAME --treebank german-mini --output heads.png
-
         spmrl-bench model heads --model runs/NAME --treebank german-mini --number 17 --errors
     """
     one = not (number is None and sentence is None and gold is None)
@@ -196,7 +190,7 @@ def heads(
         from spmrl_bench.analysis.heads import trace, trace_text
 
         example = examples[number - 1] if number else _example(sentence, tags, gold)
-        traced = trace(_loaded(model, device), example)
+        traced = trace(loaded_parser(model, device), example)
         typer.echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib, write_file
@@ -205,25 +199,24 @@ def heads(
 
     if not (files or in_bank):
         raise SpmrlError("name a treebank (--treebank german-mini) or files of sentences")
-    drawn = output if output and output.suffix.lower() != ".csv" else None
-    if drawn:
-        check_format(drawn)
+    drawn = output is not None and output.suffix.lower() != ".csv"
+    if output is not None and drawn:
+        check_format(output)
         load_matplotlib()
-    found = head_contributions(_loaded(model, device), iter(examples), measure)
+    found = head_contributions(loaded_parser(model, device), iter(examples), measure)
     chosen = list(dict.fromkeys(category or []))
     rows = table_rows(found, chosen, top=top)
-    figure = None
     if drawn:  # what cannot be drawn is said before anything is printed
-        draw = draw_categories(found, chosen, model=str(model)) if chosen else None
-        figure = draw or draw_heads(found, model=str(model))
+        draw = partial(draw_categories, categories=chosen) if chosen else draw_heads
+        figure = draw(found, model=str(model))
     print_rows(HEADINGS, rows)
     if output is None:
         return
-    if figure is not None:
+    if drawn:
         figure.save(output)
     else:
         write_file(output, found.frame().to_csv(index=False, lineterminator="\n").encode())
-    typer.echo(f"spmrl-bench: {output} written", err=True)
+    say_line(f"spmrl-bench: {output} written")
 
 
 def _sentences(
@@ -256,8 +249,8 @@ def _example(sentence: str | None, tags: str | None, gold: str | None) -> Exampl
     trees = list(read_brackets(gold, path="--gold"))
     if len(trees) != 1:
         raise SpmrlError(f"--gold: found {len(trees)} trees, expected one in brackets")
-    labelled = [row for row in trees[0].constituents() if row[2]]
-    tree = Tree.build(trees[0].words, trees[0].tags, labelled)
+    (tree,) = trees
+    tree = Tree.build(tree.words, tree.tags, [row for row in tree.constituents() if row[2]])
     if sentence is not None and tuple(sentence.split()) != tree.words:
         raise SpmrlError("--gold: its words are not those of --sentence")
     return Example(tree.words, own or tree.tags, tree)

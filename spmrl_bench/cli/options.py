@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
 from spmrl_bench.errors import RecordError, SpmrlError
+
+if TYPE_CHECKING:
+    from spmrl_bench.parsers.base import Parser
 
 Lang = Annotated[
     str | None, Argument(metavar="LANG", help="As 'spmrl-bench recipes list' has it, or a file.")
@@ -90,9 +94,16 @@ def parse_settings(pairs: list[str] | None, minutes: float | None = None) -> dic
     return settings
 
 
-def say_line(text: str) -> None:
-    """A line of a log, on standard error."""
-    typer.echo(text, err=True)
+#: Write a line of a log, on standard error.
+say_line = partial(typer.echo, err=True)
+
+
+def loaded_parser(model: Path, device: str) -> Parser:
+    from spmrl_bench.nn.device import prepare_process
+    from spmrl_bench.parsing.models import load_parser
+
+    prepare_process(device)
+    return load_parser(model, device)
 
 
 def print_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
@@ -58,29 +57,18 @@ def parse(
     done is kept: the same command again, after whatever has happened, does the rest.
 
     Examples:
-
         echo "Der Hund schläft ." | spmrl-bench parse --model runs/NAME
-
         spmrl-bench parse --model runs/NAME --input brackets gold.mrg > parses.mrg
-
         spmrl-bench parse --model OWNER/NAME@COMMIT --input conllu --output json text.conllu
-
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
-    from spmrl_bench.parsing.bulk import (
-        SHARED_WINDOW_SENTENCES,
-        Counts,
-        ParseOptions,
-        open_workers,
-        parse_input,
-    )
+    from spmrl_bench.parsing import bulk
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
-    names = files or []
-    options = ParseOptions(on_long, output, tags)
+    names, options = files or [], bulk.ParseOptions(on_long, output, tags)
     if to is not None:
         from spmrl_bench.parsing.folders import parse_folder
         from spmrl_bench.process.executors.backend import parse_backend
@@ -112,14 +100,13 @@ def parse(
     sentences = read_input(names, form or "tokens", sys.stdin.buffer, tags, transforms)
     if form in (None, "tokens"):
         sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))
-    counts = Counts()
-    window = SHARED_WINDOW_SENTENCES
+    counts = bulk.Counts()
+    window = WINDOW_SENTENCES if workers == 1 else bulk.SHARED_WINDOW_SENTENCES
     if workers == 1:
-        window = WINDOW_SENTENCES
         prepare_process(device)
     try:
-        with open_workers(folder, device, options, workers) as parse_windows:
-            for texts in parse_input(sentences, parse_windows, counts, window=window):
+        with bulk.open_workers(folder, device, options, workers) as parse_windows:
+            for texts in bulk.parse_input(sentences, parse_windows, counts, window=window):
                 sys.stdout.buffer.write("".join(texts).encode())
                 sys.stdout.buffer.flush()
     except KeyboardInterrupt as interrupt:
@@ -128,9 +115,8 @@ def parse(
         raise
     finally:
         if counts.long:
-            typer.echo(
+            say_line(
                 f"spmrl-bench: {counts.long:,} of {counts.sentences:,} sentences not parsed "
                 f"because of their length, {'no' if on_long == 'skip' else 'flat'} parses written "
-                f"instead. The first is {counts.first_long}",
-                err=True,
+                f"instead. The first is {counts.first_long}"
             )

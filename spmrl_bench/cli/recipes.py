@@ -17,7 +17,6 @@ def listing() -> None:
     """List the languages that can be trained, with their treebanks.
 
     Example:
-
         spmrl-bench recipes list
     """
     from spmrl_bench.experiments.recipe import list_recipes, load_recipe
@@ -52,7 +51,6 @@ def show(
     A variant or a language may have other values than its size.
 
     Example:
-
         spmrl-bench recipes show train.averaging model.d_ff model.label
     """
     from spmrl_bench.experiments import reference

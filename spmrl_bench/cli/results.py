@@ -37,9 +37,7 @@ def table(
     .tex. Files that cannot be read are named and left out.
 
     Examples:
-
         spmrl-bench results table
-
         spmrl-bench results table --track open
     """
     from spmrl_bench.leaderboard.formats import to_markdown, write_table
@@ -53,13 +51,11 @@ def table(
             if name not in known:
                 raise SpmrlError(f"among the records: {unknown_name(what, name, known)}")
 
-    def text(groups: list[Group], form: str) -> str:
-        if form == "csv":
-            return results_csv(groups, found.published)
+    def markdown(groups: list[Group]) -> str:
         return to_markdown(results_document(groups, found.published))
 
-    write_table(results / "table.md", text(found.groups, "markdown"))
-    write_table(results / "table.csv", text(found.groups, "csv"))
+    write_table(results / "table.md", markdown(found.groups))
+    write_table(results / "table.csv", results_csv(found.groups, found.published))
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
         typer.echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
@@ -70,7 +66,8 @@ def table(
         typer.echo(verdicts(found.groups, track), nl=False)
     else:
         asked = [group for group in found.groups if not treebank or group.treebank in treebank]
-        typer.echo(text(asked, form), nl=False)
+        text = results_csv(asked, found.published) if form == "csv" else markdown(asked)
+        typer.echo(text, nl=False)
 
 
 @group.command()
@@ -95,7 +92,6 @@ def site(
     and generated treebanks only. The same records give the same bytes.
 
     Example:
-
         spmrl-bench results site --results results --results ~/other/results --to public
     """
     from spmrl_bench.site.build import build_site

@@ -33,7 +33,6 @@ def listing(
     first.
 
     Example:
-
         spmrl-bench runs list --state failed --state interrupted
     """
     from spmrl_bench.experiments import listing as of
@@ -65,7 +64,6 @@ def log(
     """Print the log of a run: its evaluations, or why it failed.
 
     Example:
-
         spmrl-bench runs log german-mini/small-charlstm-seed1
     """
     from spmrl_bench.experiments.listing import log_of, run_named
@@ -87,7 +85,6 @@ def clean(
     are, and so are those that another process trains.
 
     Example:
-
         spmrl-bench runs clean runs/german-mini --dry-run
     """
     from spmrl_bench.experiments.listing import clean_runs

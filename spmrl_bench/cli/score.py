@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +12,7 @@ import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import Encoding
+from spmrl_bench.cli.options import Encoding, say_line
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from spmrl_bench.scoring.counts import Counts
     from spmrl_bench.scoring.metric import Metric
     from spmrl_bench.trees import Tree
-
-    Sides = Callable[[], tuple[list[Tree], list[Tree]]]
 
 _SNIFFED = 65536  # bytes in which a file shows what it holds
 
@@ -81,35 +78,27 @@ def score(
     the report says so; where more than a twentieth are, the status is 1.
 
     Examples:
-
         spmrl-bench score gold.mrg parses.mrg
-
         spmrl-bench score gold.mrg parses.mrg --by label --intervals
-
         spmrl-bench score gold.conllu parses.conllu --punctuation ptb-ctb
     """
     as_json = form == "json"
     if is_conll(gold, encoding):
         of_brackets = {"--by": by, "--official": official, "--format evalb": form == "evalb"}
         of_brackets[f"--punctuation {punctuation}"] = punctuation in ("by-tag", "by-gold")
-        for option in (option for option, value in of_brackets.items() if value):
-            raise SpmrlError(f"{option}: for brackets, but {gold} holds dependency trees")
+        for option, value in of_brackets.items():
+            if value:
+                raise SpmrlError(f"{option}: for brackets, but {gold} holds dependency trees")
         from spmrl_bench.scoring.attachment import AttachmentRules, score_dependency_files
 
         attachment_rules = AttachmentRules(punctuation or "none", tags, relations, roots)
         attached = score_dependency_files(gold, test, attachment_rules, encoding=encoding)
         _print("attachment", attached, attachment_rules, intervals=intervals, as_json=as_json)
         return
-    from spmrl_bench.scoring import (
-        PUBLISHED,
-        MissingParse,
-        Policy,
-        Punctuation,
-        load_prm,
-        score_files,
-        score_trees,
-    )
+    from spmrl_bench import scoring
     from spmrl_bench.scoring import bracket_metric as brackets
+    from spmrl_bench.scoring.counts import Status
+    from spmrl_bench.scoring.evalb import first_difference
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.official import check_against_program
     from spmrl_bench.scoring.signature import sign
@@ -118,33 +107,31 @@ def score(
 
     if punctuation not in (None, "by-tag", "by-gold"):
         raise SpmrlError(f"--punctuation {punctuation}: for CoNLL, but {gold} holds brackets")
-    parameters = load_prm(prm, program)
+    parameters = scoring.load_prm(prm, program)
     for note in parameters.notes:
-        typer.echo(note, err=True)
-    policy = Policy(MissingParse(missing_parse), Punctuation(punctuation or "by-tag"))
-    if official is not None and policy != PUBLISHED:
+        say_line(note)
+    missing, by_gold = scoring.MissingParse(missing_parse), scoring.Punctuation.BY_GOLD
+    policy = scoring.Policy(missing, scoring.Punctuation(punctuation or "by-tag"))
+    if official is not None and policy != scoring.PUBLISHED:
         raise SpmrlError(
             "--missing-parse count and --punctuation by-gold are for our own scorer; the official"
             " programs cannot do that (EVALB_SPMRL -X counts brackets that no tree has)"
         )
     if form == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
-    counts = score_files(gold, test, parameters, policy, encoding=encoding)
+    counts = scoring.score_files(gold, test, parameters, policy, encoding=encoding)
     sides = cache(partial(read_sides, gold, test, encoding=encoding))
     ours = official is None and form != "evalb"  # the C programs know tags only
-    untagged = []
     if counts.skipped and punctuation is None and ours:
         for name, trees in zip(("gold", "the file of parses"), sides(), strict=True):
             if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
-                untagged.append(name)
-    if untagged:
-        typer.echo(
-            f"{untagged[0]} has no tags ({NO_TAG}): punctuation is removed where gold has it "
-            "(--punctuation by-gold)",
-            err=True,
-        )
-        policy = Policy(MissingParse(missing_parse), Punctuation.BY_GOLD)
-        counts = score_trees(*sides(), parameters, policy)
+                say_line(
+                    f"{name} has no tags ({NO_TAG}): punctuation is removed where gold has it "
+                    "(--punctuation by-gold)"
+                )
+                policy = scoring.Policy(missing, by_gold)
+                counts = scoring.score_trees(*sides(), parameters, policy)
+                break
     rules = brackets.BracketRules(parameters, policy)
     if strict:
         brackets.require_all(counts)
@@ -154,14 +141,17 @@ def score(
             official, gold, test, counts, parameters, allow_skipped=allow_skipped,
             encoding=encoding,
         )  # fmt: skip
-        agreed = f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
-        typer.echo(agreed, err=True)
-    for sentence, difference in _differences(counts, rules, sides):
-        typer.echo(f"sentence {sentence}: {difference}", err=True)
+        say_line(f"{scorer} and our own scorer agree in every count of {len(counts)} sentences")
+    # The first sentence left out because of its words, and because of their number: which word.
+    for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
+        for k in counts.sentences_with(status)[:1].tolist():
+            one, other = (side[k] for side in sides())
+            difference = first_difference(one, other, parameters, policy)
+            say_line(f"sentence {k + 1}: {difference}")
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
         signature = sign(brackets.BRACKETS, counts, rules, **also)
-        typer.echo(f"{brackets.left_out_text(counts)}{signature.long()}", err=True)
+        say_line(f"{brackets.left_out_text(counts)}{signature.long()}")
     else:
         parts = None if by is None else _parts(by, sides(), counts, rules)
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
@@ -177,19 +167,6 @@ def is_conll(path: Path, encoding: str = "utf-8") -> bool:
     except (OSError, LookupError):
         return False  # whoever reads it says what is wrong
     return start.lstrip("\ufeff" + string.whitespace)[:1] in tuple("#0123456789")
-
-
-def _differences(
-    counts: BracketCounts, rules: BracketRules, sides: Sides
-) -> Iterator[tuple[int, str]]:
-    """The first sentence left out because of its words, and because of their number: which word."""
-    from spmrl_bench.scoring.counts import Status
-    from spmrl_bench.scoring.evalb import first_difference
-
-    for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
-        for k in counts.sentences_with(status)[:1].tolist():
-            gold, test = sides()
-            yield k + 1, first_difference(gold[k], test[k], rules.prm, rules.policy)
 
 
 def _print(

@@ -8,26 +8,8 @@ from typing import Literal
 import typer
 from typer import Argument, Option
 
+from spmrl_bench.cli import options
 from spmrl_bench.cli.app import study as group
-from spmrl_bench.cli.options import (
-    Device,
-    Jobs,
-    Lang,
-    On,
-    ResultsFolder,
-    RunsFolder,
-    Seed,
-    Settings,
-    Size,
-    StrictFiles,
-    Track,
-    TreebankName,
-    name_left_out,
-    parse_settings,
-    print_rows,
-    required_lang,
-    say_line,
-)
 from spmrl_bench.errors import SpmrlError
 
 
@@ -36,17 +18,17 @@ def study(
     name: str | None = Argument(
         None, metavar="NAME", help="A study, or a file. Without: lists them."
     ),
-    treebank: TreebankName = None,
+    treebank: options.TreebankName = None,
     lang: str | None = Option(None, help="Recipe. Default: that of the treebank's language."),
     seeds: int = Option(1, min=1, help="Runs of each row, with the seeds 1, 2, ..."),
-    size: Size = None,
-    settings: Settings = None,
-    jobs: Jobs = None,
-    on: On = None,
-    device: Device = "auto",
-    runs: RunsFolder = Path("runs"),
-    results: ResultsFolder = Path("results"),
-    strict: StrictFiles = False,
+    size: options.Size = None,
+    settings: options.Settings = None,
+    jobs: options.Jobs = None,
+    on: options.On = None,
+    device: options.Device = "auto",
+    runs: options.RunsFolder = Path("runs"),
+    results: options.ResultsFolder = Path("results"),
+    strict: options.StrictFiles = False,
 ) -> None:
     """Repeat an experiment of a paper, and print its table.
 
@@ -56,16 +38,14 @@ def study(
     figure as PNG and SVG.
 
     Examples:
-
         spmrl-bench study run
-
         spmrl-bench study run encoders --treebank german-mini --set train.max_epochs=5
     """
     from spmrl_bench.analysis.study import load_study, study_names
 
     if name is None:
         rows = [(one, load_study(one)) for one in study_names()]
-        print_rows(
+        options.print_rows(
             ("study", "rows", "title", "source"),
             [(one, str(len(it.rows)), it.title, it.source) for one, it in rows],
         )
@@ -77,10 +57,10 @@ def study(
     from spmrl_bench.leaderboard.formats import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 
-    where, given = parse_backend(on), parse_settings(settings)
+    where, given = parse_backend(on), options.parse_settings(settings)
     work = plan_study(chosen, lang=lang, treebank=treebank, size=size, seeds=seeds, settings=given)
     folder = results / "studies"
-    name_left_out(readable_scores(folder)[1], strict)  # before hours of training
+    options.name_left_out(readable_scores(folder)[1], strict)  # before hours of training
     measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs, on=where)
     findings = Findings(work, measured)
     problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")
@@ -91,11 +71,11 @@ def study(
 
 @group.command()
 def search(
-    lang: Lang = None,
-    treebank: TreebankName = None,
-    track: Track = None,
+    lang: options.Lang = None,
+    treebank: options.TreebankName = None,
+    track: options.Track = None,
     variant: str | None = Option(None, help="Of the recipe; needed where there are several."),
-    size: Size = None,
+    size: options.Size = None,
     settings: list[str] | None = Option(
         None,
         "--set",
@@ -109,11 +89,11 @@ def search(
     ),
     pruner: Literal["median", "none"] = Option("median", help="What ends trials that fall behind."),
     sampler: Literal["tpe", "random"] = Option("tpe", help="'tpe' learns from earlier trials."),
-    seed: Seed = None,
+    seed: options.Seed = None,
     jobs: int = Option(1, min=1, help="Trials at once. Only one at a time can be repeated."),
-    on: On = None,
-    device: Device = "auto",
-    runs: RunsFolder = Path("runs"),
+    on: options.On = None,
+    device: options.Device = "auto",
+    runs: options.RunsFolder = Path("runs"),
 ) -> None:
     """Search for the settings of a variant with the best dev score.
 
@@ -123,31 +103,23 @@ def search(
     best. It needs the extra 'search'.
 
     Examples:
-
         spmrl-bench study search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
-
         spmrl-bench study search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
     """
     from spmrl_bench.experiments.search import plan_search, run_search, trials_report
     from spmrl_bench.process.executors.backend import parse_backend
 
-    where, lang = parse_backend(on), required_lang(lang)
+    where, lang = parse_backend(on), options.required_lang(lang)
+    given = options.parse_settings(settings, minutes)
     work = plan_search(
-        lang,
-        settings=parse_settings(settings, minutes),
-        treebank=treebank,
-        track=track,
-        variant=variant,
-        size=size,
-        seed=1 if seed is None else seed,
-        sampler=sampler,
-        pruner=pruner,
-    )
+        lang, settings=given, treebank=treebank, track=track, variant=variant, size=size,
+        seed=1 if seed is None else seed, sampler=sampler, pruner=pruner,
+    )  # fmt: skip
     found = run_search(
-        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=say_line
+        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=options.say_line
     )
     typer.echo(trials_report(found))
     if (best := found.best) is None:
         raise SpmrlError(f"none of {len(found.trials)} trials came to its end")
-    typer.echo(f"\nBest: trial {best.number}. To train it:\n")
-    typer.echo(f"    {work.command(lang, best, runs)}")
+    command = work.command(lang, best, runs)
+    typer.echo(f"\nBest: trial {best.number}. To train it:\n\n    {command}")

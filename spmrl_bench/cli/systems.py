@@ -8,16 +8,8 @@ from typing import Literal
 import typer
 from typer import Argument, Option
 
+from spmrl_bench.cli import options
 from spmrl_bench.cli.app import systems as group
-from spmrl_bench.cli.options import (
-    Encoding,
-    ResultsFolder,
-    SaveParses,
-    StrictFiles,
-    name_left_out,
-    print_rows,
-    say_line,
-)
 from spmrl_bench.errors import SpmrlError
 
 
@@ -36,7 +28,6 @@ def task(
     systems enter'.
 
     Example:
-
         spmrl-bench systems task german-mini --split dev --to outside
     """
     from spmrl_bench.systems.entry import write_task
@@ -65,10 +56,10 @@ def enter(
         help="Answers that cannot be scored: 'refuse' the file; count them as 'missing'; 'repair' "
         "brackets not closed or with text around them, and count the rest as missing.",
     ),
-    encoding: Encoding = "utf-8",
-    results: ResultsFolder = Path("results"),
-    save_parses: SaveParses = False,
-    strict: StrictFiles = False,
+    encoding: options.Encoding = "utf-8",
+    results: options.ResultsFolder = Path("results"),
+    save_parses: options.SaveParses = False,
+    strict: options.StrictFiles = False,
 ) -> None:
     """Score the parses of another parser, and keep a record.
 
@@ -79,7 +70,6 @@ def enter(
     version, which 'results table' and 'compare' take as they take runs.
 
     Examples:
-
         spmrl-bench systems enter --test out.txt --treebank german-mini --system GPT --faults repair
     """
     from spmrl_bench.leaderboard.record import System, load_records
@@ -90,7 +80,7 @@ def enter(
     files = {name: paths for name, paths in (("dev", dev), ("test", test)) if paths}
     if not files:
         raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
-    name_left_out(load_records(results / "runs")[1], strict)
+    options.name_left_out(load_records(results / "runs")[1], strict)
     described = System(
         name=system, version=version, url=url, paper=paper, training_data=training_data,
         notes=notes, outputs={},
@@ -114,7 +104,6 @@ def listing() -> None:
     ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). 'train' and 'eval' take their names with --system.
 
     Example:
-
         spmrl-bench systems list
     """
     from spmrl_bench.systems.description import load_system, system_paths
@@ -126,7 +115,7 @@ def listing() -> None:
         state = version_of(known) if is_installed(known) else "not installed"
         how = "trained here" if known.train else f"trained on {known.training_data}"
         rows.append((name, known.title, known.layer, how, state))
-    print_rows(("name", "system", "answers", "", "version here"), rows)
+    options.print_rows(("name", "system", "answers", "", "version here"), rows)
 
 
 @group.command()
@@ -141,10 +130,9 @@ def install(
     The environment is under your own folder and has the versions that its description names.
 
     Example:
-
         spmrl-bench systems install udpipe
     """
     from spmrl_bench.systems.description import load_system
     from spmrl_bench.systems.install import install as install_system
 
-    install_system(load_system(name), python, say_line)
+    install_system(load_system(name), python, options.say_line)

@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import treebanks
-from spmrl_bench.cli.options import Device, print_rows, raise_all
+from spmrl_bench.cli.options import Device, loaded_parser, print_rows, raise_all, say_line
 from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def listing() -> None:
     variable TREEBANKS names.
 
     Example:
-
         TREEBANKS=~/treebanks spmrl-bench treebanks list
     """
     from spmrl_bench.treebanks.catalogue import treebank_statuses
@@ -40,19 +39,13 @@ def listing() -> None:
     statuses, wrong = treebank_statuses()
     rows = []
     for status in statuses:
-        counts = [status.manifest.splits[split].sentences for split in SPLITS]
-        rows.append((
-            status.manifest.name,
-            status.manifest.track,
-            " / ".join(f"{count[0]:,}" if count else "?" for count in counts),
-            ", ".join(status.layers),
-            "present" if status.present else "absent",
-            status.where,
-            some(status.missing or status.layer_missing, most=3),
-        ))  # fmt: skip
-    headings = (
-        "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"
-    )  # fmt: skip
+        manifest, state = status.manifest, "present" if status.present else "absent"
+        counts = [manifest.splits[split].sentences for split in SPLITS]
+        sizes = " / ".join(f"{count[0]:,}" if count else "?" for count in counts)
+        missing = some(status.missing or status.layer_missing, most=3)
+        about = manifest.name, manifest.track, sizes, ", ".join(status.layers)
+        rows.append((*about, state, status.where, missing))
+    headings = "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"
     print_rows(headings, rows)
     raise_all(wrong)
 
@@ -67,7 +60,6 @@ def fetch(
     against the SHA-256 that the program records; files that are there already stay as they are.
 
     Example:
-
         TREEBANKS=~/treebanks spmrl-bench treebanks fetch english-wsj-sample
     """
     from spmrl_bench.treebanks.catalogue import load_manifest
@@ -75,7 +67,7 @@ def fetch(
 
     for name in names:
         manifest = load_manifest(name)
-        written = fetch_treebank(manifest, tell=lambda text: typer.echo(text, err=True))
+        written = fetch_treebank(manifest, tell=say_line)
         typer.echo(f"{name}: {len(written)} files fetched; licence: {manifest.licence}")
 
 
@@ -95,9 +87,7 @@ def check(
     is 1 if anything is wrong, or if a treebank that was named is absent.
 
     Examples:
-
         TREEBANKS=~/treebanks spmrl-bench treebanks check all
-
         TREEBANKS=~/treebanks spmrl-bench treebanks check german-spmrl --figures
     """
     from spmrl_bench.experiments.plan import recipe_problems
@@ -122,23 +112,21 @@ def check(
     print_rows(VALIDATED, [row for result in results for row in result.rows()])
     failed = [result for result in results if result.problems]
     for result in failed:
-        typer.echo(f"\n{result.name}: {len(result.problems)} problem(s)", err=True)
-        _print_errors(result.problems, every)
+        _print_errors(f"{result.name}: {len(result.problems)} problem(s)", result.problems, every)
         if result.deviating:
-            typer.echo(result.own_manifest(), err=True)
+            say_line(result.own_manifest())
     if failed:
         unsound = ", ".join(result.name for result in failed)
-        text = f"{len(failed)} of {len(results)} treebanks are not sound: {unsound}"
-        wrong.append(TreebankError(text))
+        counts = f"{len(failed)} of {len(results)} treebanks are not sound"
+        wrong.append(TreebankError(f"{counts}: {unsound}"))
     raise_all(wrong)
 
 
-def _print_errors(errors: list[str], every: bool) -> None:
+def _print_errors(about: str, errors: list[str], every: bool) -> None:
     shown = errors if every else errors[:_SHOWN]
-    for error in shown:
-        typer.echo(f"  {error}", err=True)
+    say_line("\n  ".join([f"\n{about}", *shown]))
     if len(errors) > len(shown):
-        typer.echo(f"  ... and {len(errors) - len(shown)} more (--every-error)", err=True)
+        say_line(f"  ... and {len(errors) - len(shown)} more (--every-error)")
 
 
 @treebanks.command()
@@ -178,9 +166,7 @@ def add(
     complete.
 
     Examples:
-
         spmrl-bench treebanks add ~/treebanks/my_treebank --language icelandic
-
         spmrl-bench treebanks add corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
     from spmrl_bench.experiments.recipe import new_recipe
@@ -198,25 +184,20 @@ def add(
     if form is not None and form not in FORMATS.names():
         raise SpmrlError(f"--format: {unknown_name('format', form, FORMATS.names())}")
     named: dict[SplitName, list[str] | None] = {"train": train, "dev": dev, "test": test}
+    given = {split: files for split, files in named.items() if files}
     found = inspect_folder(
-        folder,
-        language=language,
-        name=name,
-        format_name=form,
-        encoding=encoding,
-        given={split: files for split, files in named.items() if files},
+        folder, language=language, name=name, format_name=form, encoding=encoding, given=given,
         allow_shared=allow_shared,
-    )
+    )  # fmt: skip
     typer.echo(found.report())
     refused = ""
     if found.errors:
-        typer.echo(f"\n{len(found.errors)} sentence(s) break the format:", err=True)
-        _print_errors(found.errors, every)
+        broken = f"{len(found.errors)} sentence(s) break the format:"
+        _print_errors(broken, found.errors, every)
         if on_error == "fail":
             refused = "--on-error skip leaves these sentences out"
     if found.overlaps:
-        typer.echo("\nSplits have the same sentences:", err=True)
-        _print_errors(found.overlaps, every)
+        _print_errors("Splits have the same sentences:", found.overlaps, every)
         refused = refused or "--allow-shared takes them as they are"
     if refused:
         raise SpmrlError(f"nothing was written; {refused}")
@@ -265,9 +246,7 @@ def suspects(
     --context tags.
 
     Examples:
-
         spmrl-bench treebanks suspects french-sequoia --context tags --output list.html
-
         spmrl-bench treebanks suspects german-mini --model runs/german-mini/small-charlstm-seed1
     """
     from spmrl_bench.analysis.drawing import write_file
@@ -290,7 +269,7 @@ def suspects(
         return
     write_file(output, check_ending(output)(listed).encode())
     for line in (title, *note, f"spmrl-bench: {output} written, {len(listed.items):,} sentences"):
-        typer.echo(line, err=True)
+        say_line(line)
 
 
 def _by_parser(
@@ -299,16 +278,13 @@ def _by_parser(
     from spmrl_bench.analysis.suspect_lists import disagreement_item
     from spmrl_bench.analysis.suspects import disagreements
     from spmrl_bench.experiments.evaluation import check_lengths
-    from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.registry import kind_named
-    from spmrl_bench.parsing.models import load_parser
 
     if not run.is_dir():
         raise SpmrlError(
             f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME"
         )
-    prepare_process(device)
-    parser = load_parser(run, device)
+    parser = loaded_parser(run, device)
     layers = kind_named(parser.kind).layers
     if of is not None and of not in layers:
         raise SpmrlError(f"--of {of}: the parser finds {' and '.join(layers)} only")
@@ -316,7 +292,7 @@ def _by_parser(
     check_lengths(parser, bank, split, examples)
     found = disagreements(parser, examples, of)
     if split == "train":
-        typer.echo("spmrl-bench: a parser has learnt the errors that it was trained on", err=True)
+        say_line("spmrl-bench: a parser has learnt the errors that it was trained on")
     notes = [
         f"Parser: {run}. It differs from gold on {len(found):,} of {len(examples):,} sentences.",
         "A margin is what the parser would give up to decide as gold does: a difference of "
@@ -337,9 +313,8 @@ def _by_variation(
         raise SpmrlError("--of tags --context only-tags: equal tags are equal; compare words")
     if annotation not in ("tags", *bank.layers):
         raise SpmrlError(f"--of {of}: the treebank has {' and '.join(bank.layers)} only")
-    sentences = bank.examples(
-        split, [layer for layer in bank.layers if layer == annotation] or bank.layers[:1]
-    )
+    layers = [layer for layer in bank.layers if layer == annotation] or bank.layers[:1]
+    sentences = bank.examples(split, layers)
     found = variation(sentences, annotation, context)
     note = (
         f"{sum(map(len, found)):,} places in {len(found):,} of {len(sentences):,} sentences are "

@@ -6,14 +6,8 @@ from spmrl_bench.errors import SpmrlError
 
 
 class MissingExtraError(SpmrlError, ImportError):
-    """A library that an integration is for is not installed."""
+    """A library that an integration is for, and its extra, is not installed."""
 
-    @classmethod
-    def of(cls, library: str, extra: str) -> MissingExtraError:
-        """The error of an integration that needs a library.
-
-        Args:
-            library: as people call it.
-            extra: of pyproject.toml that brings it.
-        """
-        return cls(f"parsing with {library} needs it: pip install 'spmrl-bench[{extra}]'")
+    def __init__(self, library: str) -> None:
+        extra = f"spmrl-bench[{library.lower()}]"
+        super().__init__(f"parsing with {library} needs it: pip install '{extra}'")

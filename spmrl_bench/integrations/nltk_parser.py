@@ -1,16 +1,15 @@
 """A trained parser as a parser of NLTK: trees and dependency graphs as its other parsers give them.
 
-NLTK's trees are nested lists and its graphs are dicts; whoever works with them gets them from here
-and need not know ours. One parse comes for each sentence, the best. NLTK is an extra
-(``pip install 'spmrl-bench[nltk]'``).
+One parse comes for each sentence, the best. NLTK is an extra (``pip install 'spmrl-bench[nltk]'``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, tee
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations import MissingExtraError
@@ -19,27 +18,21 @@ from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.readers.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Layer, Parse
-from spmrl_bench.trees.tree import NO_TAG, Tree
+from spmrl_bench.trees.parse import Layer
+from spmrl_bench.trees.tree import NO_TAG
 
 try:
     from nltk.parse.api import ParserI
     from nltk.parse.dependencygraph import DependencyGraph
 except ImportError:
-    raise MissingExtraError.of("NLTK", "nltk") from None
+    raise MissingExtraError("NLTK") from None
 
 #: A sentence: words, or pairs of word and tag, as NLTK's taggers give them.
 Sentence = Sequence[str] | Sequence[tuple[str, str]]
 
 
 class NltkParser(ParserI):
-    """Parses as ``nltk.parse`` does, with a parser that was trained here.
-
-    Attributes:
-        parser: that does the work.
-        layer: what comes out: ``constituents`` as ``nltk.Tree``, ``dependencies`` as
-            ``nltk.DependencyGraph``.
-    """
+    """Parses as ``nltk.parse`` does, with a parser that was trained here."""
 
     #: What ``nltk.sem.glue`` asks a parser of dependencies before it would train it.
     _trained = True
@@ -50,10 +43,9 @@ class NltkParser(ParserI):
         """A parser of NLTK.
 
         Args:
-            parser: a loaded parser, or a model as :func:`~spmrl_bench.load` takes
-                it, such as the folder of a run.
-            layer: of those that the parser finds; by default constituents, if it finds them.
-            device: of a parser that is loaded.
+            parser: a parser, or a model as :func:`~spmrl_bench.load` takes it, for a device.
+            layer: ``constituents`` come as ``nltk.Tree``, ``dependencies`` as
+                ``nltk.DependencyGraph``; by default constituents, if the parser finds them.
 
         Raises:
             SpmrlError: the folder holds no parser, or the parser does not find the layer.
@@ -66,13 +58,9 @@ class NltkParser(ParserI):
 
     def grammar(self) -> None:
         """None: the parser has no grammar."""
-        return
 
     def parse(self, sent: Sentence, *_: Any, **__: Any) -> Iterator[Any]:
         """The parse of one sentence, in an iterator.
-
-        Args:
-            sent: words, or pairs of word and tag.
 
         Raises:
             TokensError: a text, whose letters would be taken for words.
@@ -88,52 +76,43 @@ class NltkParser(ParserI):
         """
         if isinstance(sents, (str, bytes)):
             raise TokensError(f"expected sentences, found the text {sents[:40]!r}")
-        for parse in self._parses(sents):
-            yield iter([self._shown(parse)])
-
-    def _parses(self, sents: Iterable[Sentence]) -> Iterator[Parse]:
-        pairs = map(_words_and_tags, sents)
-        first = next(pairs, None)
-        if first is None:
-            return iter(())
-        tagged = first[1] is not None
-        for_words, for_tags = tee(_all_alike(chain([first], pairs), tagged))
-        words = (words for words, _ in for_words)
-        return self.parser.parse(words, (tags or [] for _, tags in for_tags) if tagged else None)
-
-    def _shown(self, parse: Parse) -> Any:
-        if self.layer == "constituents":
-            return cast("Tree", parse.tree).to_nltk()
-        return to_graph(parse.dependencies)
+        pairs = _words_and_tags(sents)
+        if (first := next(pairs, None)) is None:
+            return
+        for_words, for_tags = tee(chain([first], pairs))
+        tags = None if first[1] is None else map(itemgetter(1), for_tags)
+        for parse in self.parser.parse(map(itemgetter(0), for_words), tags):
+            if self.layer == "constituents" and parse.tree is not None:
+                yield iter([parse.tree.to_nltk()])
+            else:
+                yield iter([to_graph(parse.dependencies)])
 
 
-def _words_and_tags(sentence: Sentence) -> tuple[list[str], list[str] | None]:
-    if isinstance(sentence, (str, bytes)):
-        raise TokensError(
-            f"expected a list of words, found the text {sentence[:40]!r}: split it into words first"
-        )
-    items = list(sentence)
-    if items and all(isinstance(item, tuple) and len(item) == 2 for item in items):
-        return [str(item[0]) for item in items], [str(item[1]) for item in items]
-    for item in items:
-        if not isinstance(item, str):
+def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list[str] | None]]:
+    """Words of each sentence with its tags, if the first has any; all have, or none has."""
+    tagged: bool | None = None
+    for sentence in sents:
+        if isinstance(sentence, (str, bytes)):
             raise TokensError(
-                f"expected words, or pairs of word and tag, found {item!r} in {items[:5]!r}"
+                f"expected a list of words, found the text {sentence[:40]!r}: split it into words "
+                "first"
             )
-    return [str(item) for item in items], None
-
-
-def _all_alike(
-    pairs: Iterable[tuple[list[str], list[str] | None]], tagged: bool
-) -> Iterator[tuple[list[str], list[str] | None]]:
-    """The same, if all sentences with words have tags, or none has."""
-    for words, tags in pairs:
-        if words and (tags is not None) != tagged:
+        items: list[Any] = list(sentence)
+        pairs = bool(items) and all(isinstance(item, tuple) and len(item) == 2 for item in items)
+        for item in () if pairs else items:
+            if not isinstance(item, str):
+                raise TokensError(
+                    f"expected words, or pairs of word and tag, found {item!r} in {items[:5]!r}"
+                )
+        words = [str(word) for word, _ in items] if pairs else items
+        tagged = pairs if tagged is None else tagged
+        if items and pairs != tagged:
+            first, here = ("some", "none") if tagged else ("none", "some")
             raise TokensError(
-                f"expected tags with every sentence or with none: the first has "
-                f"{'some' if tagged else 'none'}, {words[:5]!r} has {'none' if tagged else 'some'}"
+                f"expected tags with every sentence or with none: the first has {first}, "
+                f"{words[:5]!r} has {here}"
             )
-        yield words, tags
+        yield words, [str(tag) for _, tag in items] if tagged else None
 
 
 def to_graph(tree: DependencyTree | None) -> DependencyGraph:
@@ -147,15 +126,12 @@ def to_graph(tree: DependencyTree | None) -> DependencyGraph:
     """
     if tree is None:
         return DependencyGraph()
-    tags = (UNSPECIFIED if tag == NO_TAG else tag for tag in tree.tags)
-    heads = tree.heads.tolist()
-    lines = []
-    for number, row in enumerate(
-        zip(tree.words, tags, heads, tree.relations, strict=True), start=1
-    ):
-        cells = [str(cell) for cell in row]
-        for cell in cells:
+    tags = [UNSPECIFIED if tag == NO_TAG else tag for tag in tree.tags]
+    heads = list(map(str, tree.heads.tolist()))
+    rows = list(zip(tree.words, tags, heads, tree.relations, strict=True))
+    for number, row in enumerate(rows, start=1):
+        for cell in row:
             check_writable(number, cell)
-        lines.append("\t".join(cells))
-    top = next((tree.relations[k] for k, head in enumerate(heads) if head == 0), "ROOT")
-    return DependencyGraph("\n".join(lines), cell_separator="\t", top_relation_label=top)
+    top = next((relation for *_, head, relation in rows if head == "0"), "ROOT")
+    text = "\n".join(map("\t".join, rows))
+    return DependencyGraph(text, cell_separator="\t", top_relation_label=top)

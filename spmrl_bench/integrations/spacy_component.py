@@ -5,10 +5,6 @@ is all there is to do; it is an extra (``pip install 'spmrl-bench[spacy]'``). Co
 spans, because they overlap and have labels; heads and relations become those of the tokens. All of
 it, and the parser itself, is kept by what spaCy saves.
 
-spaCy makes tokens of white space that is more than one blank between words. The parser never sees
-them: what it finds of the words of a sentence is carried over to the tokens at their places, which
-keeps brackets nested.
-
 The pipeline is its parser's home once it is saved. The folder that the parser came from may be
 gone by then, or be another machine's, so it is opened when the first text is parsed and not before.
 """
@@ -17,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -29,8 +25,8 @@ from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, windows
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.files import write_folder
-from spmrl_bench.storage.paths import path_fault
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.storage.paths import check_path
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import NO_TAG
 
 try:
@@ -39,29 +35,19 @@ try:
     from spacy.pipeline import Pipe
     from spacy.tokens import Doc
 except ImportError:
-    raise MissingExtraError.of("spaCy", "spacy") from None
+    raise MissingExtraError("spaCy") from None
 
-from spmrl_bench.integrations.spacy_documents import (
-    SPANS_KEY,
-    Annotated,
-    Sentence,
-    sentences_of,
-    write_parses,
-)
+from spmrl_bench.integrations import spacy_documents as documents
+from spmrl_bench.integrations.spacy_documents import NAME, SPANS_KEY, Annotated, Sentence
 
-#: The component's name in a pipeline and of its factory.
-NAME = "spmrl_bench"
-
-# The folder of the parser in that of the component.
-_SAVED = "parser"
+_SAVED = "parser"  # the folder of the parser in that of the component
 
 OnLong = Literal["error", "skip", "flat"]
 Unsplit = Literal["whole", "error"]
 
 
 @Language.factory(
-    NAME,
-    assigns=["doc.spans", "doc._.parse_trees", "doc._.parse_status", "token.head", "token.dep"],
+    NAME, assigns=["doc.spans", "doc._.parses", "doc._.parse_trees", "token.head", "token.dep"]
 )
 def make_component(
     nlp: Language,
@@ -78,8 +64,7 @@ def make_component(
     Args:
         nlp: the pipeline.
         name: of the component in it.
-        model: as :func:`~spmrl_bench.load` takes it. None in a pipeline that brings
-            its own.
+        model: as :func:`~spmrl_bench.load` takes it. None in a pipeline that brings its own.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
         on_long: a sentence that the parser has no room for is an ``error``; has no parse
             (``skip``); or the flattest one (``flat``).
@@ -88,29 +73,16 @@ def make_component(
         set_tags: whether ``token.tag_`` becomes the tag that the parser predicts.
         spans_key: under which ``doc.spans`` has the constituents.
     """
-    return ParserComponent(
-        name,
-        model,
-        device=device,
-        on_long=on_long,
-        unsplit=unsplit,
-        set_tags=set_tags,
-        spans_key=spans_key,
-    )
+    return ParserComponent(name, model, device, on_long, unsplit, set_tags, spans_key)
 
 
 class ParserComponent(Pipe):
-    """Parses documents; see :func:`make_component` for its settings.
-
-    Attributes:
-        name: in the pipeline.
-    """
+    """Parses documents; see :func:`make_component` for its settings."""
 
     def __init__(
         self,
         name: str = NAME,
         model: str | Path | None = None,
-        *,
         device: str = "auto",
         on_long: OnLong = "error",
         unsplit: Unsplit = "whole",
@@ -125,7 +97,6 @@ class ParserComponent(Pipe):
         self.set_tags = set_tags
         self.spans_key = spans_key
         self._parser: Parser | None = None
-        self._layers: tuple[Layer, ...] = ()
         self._session: Session | None = None
         self._process = os.getpid()
 
@@ -144,16 +115,23 @@ class ParserComponent(Pipe):
                 f'nlp.add_pipe("{NAME}", config={{"model": "runs/NAME"}}), or load a pipeline '
                 "that was saved with one"
             )
-        return self._take(load_parser(self.model, self.device))
+        return self._load(self.model)
+
+    def _load(self, model: str | Path) -> Parser:
+        """Have the parser of a folder from now on; SpmrlError if it lacks what is asked of it."""
+        parser = load_parser(model, self.device)
+        if self.set_tags and not parser.predicts_tags:
+            raise SpmrlError(
+                f"{self.name}: set_tags asks for tags, but this parser predicts none: leave the "
+                "setting out, or train a parser with a tagger"
+            )
+        self._parser, self._session = parser, None
+        return parser
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Any]], *, nlp: Language | None = None
     ) -> None:
-        """Load the parser, which is trained already; spaCy has nothing to train here.
-
-        Raises:
-            SpmrlError: as :attr:`parser`.
-        """
+        """Load the parser, which is trained already; errors are those of :attr:`parser`."""
         _ = self.parser
 
     # Parsing --------------------------------------------------------------------------------
@@ -178,92 +156,61 @@ class ParserComponent(Pipe):
             SpmrlError: as :meth:`__call__`. Documents around the one that is at fault are given
                 where an error handler goes on.
         """
-        handler = self.get_error_handler()
         _ = self.parser  # an error of it is no document's
         for docs in windows(stream, len, most=batch_size):
             try:
                 self._annotate(docs)
-            except Exception:
-                # Which of them is at fault is found by taking each by itself.
-                for doc in docs:
-                    try:
-                        self._annotate([doc])
-                    except Exception as error:
-                        handler(self.name, self, [doc], error)
-                    else:
-                        yield doc
+            except Exception as error:
+                if len(docs) > 1:  # which is at fault is found by taking each by itself
+                    yield from self.pipe(docs, batch_size=1)
+                else:
+                    self.get_error_handler()(self.name, self, docs, error)
             else:
                 yield from docs
 
     def _annotate(self, docs: Sequence[Doc]) -> None:
         """Parse all sentences of some documents together, and write what was found."""
         asked = [self._sentences(doc) for doc in docs]
-        found = self._parsed([sentence for sentences in asked for sentence in sentences])
-        start = 0
+        found = list(self._parsed([sentence for sentences in asked for sentence in sentences]))
+        layers, rest = kind_named(self.parser.kind).layers, iter(found)
         for doc, sentences in zip(docs, asked, strict=True):
-            own = found[start : start + len(sentences)]
-            start += len(sentences)
-            write_parses(doc, own, layers=self._layers, key=self.spans_key, tags=self.set_tags)
+            own = list(islice(rest, len(sentences)))
+            documents.write_parses(
+                doc, own, name=self.name, layers=layers, key=self.spans_key, tags=self.set_tags
+            )
 
     def _sentences(self, doc: Doc) -> list[Sentence]:
-        sentences = sentences_of(doc)
         if self.unsplit == "error" and len(doc) > 1 and not doc.has_annotation("SENT_START"):
             raise SpmrlError(
                 f"{self.name}: nobody has told the sentences of the text '{doc.text[:40]}' apart: "
                 'put a component that does in front, such as nlp.add_pipe("sentencizer"), or set '
                 'unsplit to "whole"'
             )
-        return sentences
+        return documents.sentences_of(doc)
 
-    def _parsed(self, sentences: Sequence[Sentence]) -> list[Annotated]:
+    def _parsed(self, sentences: Sequence[Sentence]) -> Iterator[Annotated]:
         """What becomes of each sentence."""
         problems = [self.parser.problem(each.words) for each in sentences]
-        problem = next(filter(None, problems), None)
-        if problem and self.on_long == "error":
+        if self.on_long == "error" and any(problems):
+            problem = next(filter(None, problems))
             hint = 'the settings "skip" and "flat" of on_long go on without its parse'
             raise SentenceTooLongError(f"{self.name}: {problem}. {hint}")
-        fitting = [
-            each for each, long in zip(sentences, problems, strict=True) if each.words and not long
-        ]
-        parses = self._parses(fitting)
-        found = []
-        for each, long in zip(sentences, problems, strict=True):
-            if long:
-                found.append(Annotated(each, self._given_up(each), "too long"))
-            elif each.words:
-                found.append(Annotated(each, next(parses), "parsed"))
-            else:
-                found.append(Annotated(each, None, "empty"))
-        return found
+        pairs = list(zip(sentences, problems, strict=True))
+        parses = self._parses(each for each, problem in pairs if each.words and not problem)
+        for each, problem in pairs:
+            parse = next(parses) if each.words and not problem else None
+            if problem and self.on_long == "flat":
+                parse = self.parser.flat(each.words, each.tags or [NO_TAG] * len(each.words))
+            status = "too long" if problem else "parsed" if each.words else "empty"
+            yield Annotated(each, parse, status)
 
-    def _parses(self, sentences: Sequence[Sentence]) -> Iterator[Parse]:
+    def _parses(self, sentences: Iterable[Sentence]) -> Iterator[Parse]:
         """Parses of sentences; those with tags together, where the parser reads them."""
-        session = self._current_session()
-        reads = self.parser.reads_tags
+        session, reads = self._current_session(), self.parser.reads_tags
         for tagged, alike in groupby(sentences, lambda each: reads and each.tags is not None):
             rows = list(alike)
             tags = [each.tags or [] for each in rows] if tagged else None
             yield from session.parse([each.words for each in rows], tags)
-
-    def _given_up(self, sentence: Sentence) -> Parse | None:
-        if self.on_long != "flat":
-            return None
-        return self.parser.flat(sentence.words, sentence.tags or [NO_TAG] * len(sentence.words))
-
-    def _take(self, parser: Parser) -> Parser:
-        """Have a parser from now on.
-
-        Raises:
-            SpmrlError: it lacks what the settings ask of it.
-        """
-        if self.set_tags and not parser.predicts_tags:
-            raise SpmrlError(
-                f"{self.name}: set_tags asks for tags, but this parser predicts none: leave the "
-                "setting out, or train a parser with a tagger"
-            )
-        self._parser, self._session = parser, None
-        self._layers = kind_named(parser.kind).layers
-        return parser
 
     def _current_session(self) -> Session:
         if self._process != os.getpid():
@@ -287,12 +234,8 @@ class ParserComponent(Pipe):
         write_folder(Path(path) / _SAVED, self.parser.save)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> ParserComponent:
-        """Take the parser that :meth:`to_disk` saved in a folder.
-
-        Raises:
-            CheckpointError: there is none.
-        """
-        self._take(load_parser(Path(path) / _SAVED, self.device))
+        """Take the parser that :meth:`to_disk` saved; CheckpointError if there is none."""
+        self._load(Path(path) / _SAVED)
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -300,64 +243,30 @@ class ParserComponent(Pipe):
         with TemporaryDirectory() as place:
             folder = Path(place)
             self.parser.save(folder)
-            files = {
-                path.relative_to(folder).as_posix(): path.read_bytes()
-                for path in sorted(folder.rglob("*"))
-                if path.is_file()
-            }
+            paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+            files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
         return bytes(srsly.msgpack_dumps(files))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> ParserComponent:
-        """Take the parser of :meth:`to_bytes`.
-
-        Raises:
-            CheckpointError: it is no parser.
-        """
-        files = _files(data)
+        """Take the parser of :meth:`to_bytes`; CheckpointError if it is none, or a file's name
+        leads out of the folder."""
         with TemporaryDirectory() as place:
-            for name, content in files.items():
-                path = Path(place) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(content)
-            self._take(load_parser(place, self.device))
+            try:
+                for name, content in srsly.msgpack_loads(data).items():
+                    path = Path(place) / check_path(name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
+            except OSError:
+                raise
+            except Exception as error:  # the library has many
+                raise CheckpointError(f"the bytes are no parser of a pipeline ({error})") from None
+            self._load(place)
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process: the settings, and the parser if it is loaded."""
-        settings = {
-            name: getattr(self, name)
-            for name in ("device", "on_long", "unsplit", "set_tags", "spans_key")
-        }
-        data = None if self._parser is None else self.to_bytes()
-        return _restored, (self.name, self.model, settings, data)
+        own = self.model, self.device, self.on_long, self.unsplit, self.set_tags, self.spans_key
+        return ParserComponent, (self.name, *own), self._parser and self.to_bytes()
 
-
-def _restored(
-    name: str, model: str | Path | None, settings: dict[str, Any], data: bytes | None
-) -> ParserComponent:
-    component = ParserComponent(name, model, **settings)
-    return component if data is None else component.from_bytes(data)
-
-
-def _files(data: bytes) -> dict[str, bytes]:
-    """The files of a parser's folder, by their names in it.
-
-    Raises:
-        CheckpointError: it is something else, or a name leads out of the folder.
-    """
-    try:
-        files = srsly.msgpack_loads(data)
-    except Exception as error:  # the library has many
-        raise CheckpointError(f"the bytes are no parser of a pipeline ({error})") from None
-    if not isinstance(files, dict):
-        raise CheckpointError(
-            f"the bytes are no parser of a pipeline, but a {type(files).__name__}"
-        )
-    for name, content in files.items():
-        fault = path_fault(name) if isinstance(name, str) else "is no text"
-        if fault or not isinstance(content, bytes):
-            raise CheckpointError(
-                f"the bytes are no parser of a pipeline: the file name {name!r} "
-                f"{fault or 'has no bytes'}"
-            )
-    return files
+    def __setstate__(self, data: bytes) -> None:
+        self.from_bytes(data)

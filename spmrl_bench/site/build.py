@@ -9,27 +9,22 @@ from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import Results
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.site import pages
-from spmrl_bench.site.charts import GROUNDS, board
 from spmrl_bench.site.standings import treebanks_of
 from spmrl_bench.storage.files import write_folder
 
 #: Says that a folder is a site, and may be replaced.
 MARKER = "site.json"
 _CONTENT = b'{"made_by": "spmrl-bench site"}\n'
-_ASSETS = ("site.css", "site.js")
 
 
 def site_files(results: Results) -> pages.Files:
     """The files of the site of all results, of which there are some."""
     banks = treebanks_of(results)
     yield MARKER, _CONTENT
-    for name in _ASSETS:
+    for name in ("site.css", "site.js"):
         yield f"assets/{name}", Path(__file__).with_name(name).read_bytes()
     frame = records_frame(results.stored)
     yield "data/scores.csv", frame.to_csv(index=False, lineterminator="\n").encode()
-    if rows := pages.head_to_head(banks):
-        for ground in GROUNDS:
-            yield f"board-{ground}.svg", board(rows, ground).encode()
     yield from pages.first_page(results, banks)
     for bank in banks:
         yield from pages.treebank_pages(bank)
@@ -49,15 +44,12 @@ def build_site(results: Results, folder: Path, extra: Path | None = None) -> int
         RecordError: the folder holds something else, or cannot be written.
         SpmrlError: Matplotlib is not installed.
     """
-    number = 0
 
     def fill(new: Path) -> None:
-        nonlocal number
-        for address, data in site_files(results):
+        for address, data in files.items():
             path = new / address
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-            number += 1
         if extra is not None:
             shutil.copytree(extra, new, dirs_exist_ok=True)
 
@@ -69,8 +61,9 @@ def build_site(results: Results, folder: Path, extra: Path | None = None) -> int
                 f"{folder}: holds other files than a site of this version, which is replaced as a "
                 "whole; remove it, or name a new or an empty folder (--to)"
             )
+        files = dict(site_files(results))
         write_folder(folder, fill)
     except OSError as error:
         place, reason = error.filename or folder, error.strerror or error
         raise RecordError(f"{place}: no site can be made: {reason}") from None
-    return number
+    return len(files)

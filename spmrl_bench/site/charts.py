@@ -81,10 +81,8 @@ def chart(
         name: {key: points[key] for key in rows if points.get(key) is not None}
         for name, points in series.items()
     }
-    with _axes(0.6 + 0.2 * len(rows) + 0.17 * sum(1 + len(name) // 50 for name in series)) as (
-        figure,
-        axes,
-    ):
+    lines = sum(1 + len(name) // 50 for name in series)
+    with _axes(0.6 + 0.2 * len(rows) + 0.17 * lines) as (figure, axes):
         for (name, points), colour, marker in zip(known.items(), _SERIES, _MARKERS, strict=False):
             places = [rows[key] for key in points]
             label = textwrap.fill(_plain(name), 50)
@@ -92,7 +90,7 @@ def chart(
         axes.set_yticks(range(len(rows)), list(map(_plain, ticks.values())))
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(score)
-        svg = _svg(figure, _IN_PAGE, title)
+        svg = _coloured(_svg(figure, title), _IN_PAGE)
     told = "; ".join(
         f"{name}: {', '.join(f'{key} {value:.1f}' for key, value in points.items())}"
         for name, points in known.items()
@@ -100,12 +98,9 @@ def chart(
     return Chart(title, f"{title}. {told}.", Markup(svg))
 
 
-def board(rows: Sequence[HeadToHead], ground: str = "") -> str:
-    """Our best and the best of others on each treebank, as SVG.
-
-    Args:
-        ground: ``light`` or ``dark`` for a file; empty in a page.
-    """
+def board(rows: Sequence[HeadToHead]) -> dict[str, str]:
+    """Our best and the best of others on each treebank, as SVG: of a page, by the key ``""``, and
+    of the files of the names of :data:`GROUNDS`."""
     with _axes(0.8 + 0.27 * len(rows)) as (figure, axes):
         places = range(len(rows))
         ours, others = [row.our_test for row in rows], [row.their_test for row in rows]
@@ -120,7 +115,8 @@ def board(rows: Sequence[HeadToHead], ground: str = "") -> str:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("score on test (* p < 0.05)")
-        return _svg(figure, GROUNDS[ground] if ground else _IN_PAGE, "board")
+        drawn = _svg(figure, "board", ncols=2)
+    return {ground: _coloured(drawn, own) for ground, own in {"": _IN_PAGE, **GROUNDS}.items()}
 
 
 @contextmanager
@@ -132,17 +128,20 @@ def _axes(height: float) -> Iterator[tuple[Any, Any]]:
         yield figure, figure.subplots()
 
 
-def _svg(figure: Any, colours: Mapping[str, str], name: str) -> str:
+def _svg(figure: Any, name: str, ncols: int = 1) -> str:
     """The picture with its legend, as wide as there is room, and with ids of its own in a page."""
     text = io.StringIO()
-    figure.legend(loc="outside lower left", ncols=2 if name == "board" else 1)
+    figure.legend(loc="outside lower left", ncols=ncols)
     figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<(metadata|style)\b.*?</\1>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'<g id="[^"]*">', "<g>", svg).replace("'DejaVu Sans'", "system-ui")
     mark = hashlib.sha256(_plain(name).encode()).hexdigest()[:8]
-    svg = re.sub(r'(?<=id=")|(?<=href="#)|(?<=url\(#)', f"c{mark}-", svg)
+    return re.sub(r'(?<=id=")|(?<=href="#)|(?<=url\(#)', f"c{mark}-", svg)
+
+
+def _coloured(svg: str, colours: Mapping[str, str]) -> str:
     for own, other in colours.items():
         svg = svg.replace(own, other)
     return svg

@@ -13,22 +13,10 @@ import jinja2
 from markupsafe import Markup
 
 from spmrl_bench import __version__
+from spmrl_bench.leaderboard import tables as board_tables
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.record import (
-    SPLITS,
-    Record,
-    SplitResult,
-    searched_text,
-    signature_parts,
-)
-from spmrl_bench.leaderboard.tables import (
-    SPEED,
-    HeadToHead,
-    ours_and_others,
-    results_csv,
-    table_differences,
-)
+from spmrl_bench.leaderboard.record import SPLITS, Record, searched_text, signature_parts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
@@ -67,7 +55,7 @@ def _templates() -> jinja2.Environment:
 
 
 def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
-    """The boards of all tracks, open ones first."""
+    """The boards of all tracks, open ones first, and the picture of the first for other pages."""
     sections = []
     for track in dict.fromkeys(bank.track for bank in banks):
         own = [bank for bank in banks if bank.track == track]
@@ -75,10 +63,15 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         views = [(name, split) for name, _ in metrics.most_common() for split in ("test", "dev")]
         tables = [made for view in views if (made := _scores(track, own, view)).rows]
         picture = None
-        if rows := head_to_head(own):
+        groups = [group for bank in own for group in bank.groups]
+        rows = board_tables.ours_and_others(groups)[0] if track == "open" else []
+        if rows:
+            rows.sort(key=lambda one: one.figure)
             tables.insert(0, _ours_and_others(rows))
+            in_page, *files = board(rows).items()
             words = "Our best parser and the best of the others on open treebanks"
-            picture = Chart(words, f"{words}; the table has the numbers", Markup(board(rows)))
+            picture = Chart(words, f"{words}; the table has the numbers", Markup(in_page[1]))
+            yield from ((f"board-{ground}.svg", svg.encode()) for ground, svg in files)
         title = track_title(track).replace(" track", " treebanks")
         sections.append({"name": track, "title": title, "tables": tables, "picture": picture})
     shown = sum(run.newest for bank in banks for group in bank.groups for run in group.runs)
@@ -95,13 +88,7 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
     )
 
 
-def head_to_head(banks: Iterable[TreebankResults]) -> list[HeadToHead]:
-    """Our best and the best of others on each treebank of the track ``open``."""
-    groups = (group for bank in banks if bank.track == "open" for group in bank.groups)
-    return sorted(ours_and_others(groups)[0], key=lambda one: one.figure)
-
-
-def _ours_and_others(found: Iterable[HeadToHead]) -> Table:
+def _ours_and_others(found: Iterable[board_tables.HeadToHead]) -> Table:
     heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
     rows = [
         (*one[:7], one.p if one.p is None else Cell(f"{one.p:.4f}", numeric=True), one.ahead)
@@ -206,13 +193,13 @@ def treebank_pages(bank: TreebankResults) -> Files:
         if (found := kept_parses(place.entry, view, bank.manifest))
     }
     data = f"data/{bank.slug}.csv"
-    yield data, results_csv(bank.groups, ()).encode()
+    yield data, board_tables.results_csv(bank.groups, ()).encode()
     sections = [
         {
             "title": group.title,
             "tables": [_entries(bank, group), _records(bank, group)],
             "charts": list(_charts(bank, group, kept)),
-            "notes": list(table_differences(group, bank.groups)),
+            "notes": list(board_tables.table_differences(group, bank.groups)),
         }
         for group in bank.groups
     ]
@@ -227,7 +214,7 @@ def _entries(bank: TreebankResults, group: Group) -> Table:
     rows = []
     for place in (place for place in bank.places if place.group is group):
         entry, figures = place.entry, _figures(place, group.columns.values())
-        speed = entry.figure(SPEED)
+        speed = entry.figure(board_tables.SPEED)
         about = _runs(entry), entry.size, entry.origin, speed and round(speed.mean)
         system = entry.record.system
         tested = system.tested if system and entry.is_system else None
@@ -315,7 +302,6 @@ def run_pages(bank: TreebankResults) -> Files:
     for place in bank.places:
         for one in _records_of(place):
             name, record = one.runs[0].stored.name, one.record
-            results = {split: found for split in SPLITS if (found := record.result(split))}
             yield f"runs/{name}.json", one.runs[0].stored.path.read_bytes()
             yield page(
                 "run",
@@ -324,11 +310,12 @@ def run_pages(bank: TreebankResults) -> Files:
                 place=place,
                 stored=one.runs[0].stored,
                 title=", ".join(filter(None, (one.name, _runs(one)))),
-                scores=[_by_split(metric, results) for metric in place.group.metrics],
+                scores=[_by_split(metric, record) for metric in place.group.metrics],
                 commands=commands(record),
                 signatures={
                     f"{split}, {metric}": signature_parts(found.signature_long)
-                    for split, result in results.items()
+                    for split in SPLITS
+                    if (result := record.result(split))
                     for metric, found in result.metrics.items()
                 },
                 settings=settings(record),
@@ -338,9 +325,9 @@ def run_pages(bank: TreebankResults) -> Files:
             )
 
 
-def _by_split(name: str, results: Mapping[str, SplitResult]) -> Table:
-    metric = metric_named(name)
-    splits = {split: result for split, result in results.items() if name in result.metrics}
+def _by_split(name: str, record: Record) -> Table:
+    metric, results = metric_named(name), {split: record.result(split) for split in SPLITS}
+    splits = {split: one for split, one in results.items() if one and name in one.metrics}
     rows = [
         (metric.title(figure), *(one.figure(name, figure) for one in splits.values()))
         for figure in metric.figures

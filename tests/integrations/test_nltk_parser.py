@@ -21,7 +21,7 @@ from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees import Parse, Tree
+from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.builders import tiny
 from tests.laboratory import make_trees
@@ -32,12 +32,6 @@ ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 
 
 # Trees ----------------------------------------------------------------------------------
-
-
-def test_words_are_left_as_they_are() -> None:
-    tree = Tree.build(ODD, ["X"] * len(ODD), [(0, len(ODD), "S"), (2, 4, "A"), (2, 4, "B")])
-    assert tree.to_nltk().leaves() == ODD
-    assert Tree.from_nltk(tree.to_nltk()) == tree
 
 
 def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:

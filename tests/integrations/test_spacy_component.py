@@ -24,8 +24,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import filter_spans
 
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
-from spmrl_bench.integrations.spacy_component import NAME, ParserComponent
+from spmrl_bench.integrations.spacy_component import ParserComponent
 from spmrl_bench.integrations.spacy_documents import (
+    NAME,
     SPANS_KEY,
     Annotated,
     sentences_of,
@@ -160,7 +161,7 @@ def annotated(parse: Parse, starts: Sequence[int] = ()) -> Doc:
     for start in starts:
         doc[start].is_sent_start = True
     found = [Annotated(sentence, parse, "parsed") for sentence in sentences_of(doc)]
-    write_parses(doc, found, layers=parse.layers, key=SPANS_KEY, tags=True)
+    write_parses(doc, found, name=NAME, layers=parse.layers, key=SPANS_KEY, tags=True)
     return doc
 
 
@@ -272,10 +273,9 @@ def test_a_parser_that_is_missing_is_named_when_it_is_needed(tmp_path: Path) -> 
     with pytest.raises(SpmrlError, match=r"the component spmrl_bench has no parser: name the fold"):
         ParserComponent()(spacy.blank("en")("dog"))
     nlp = pipeline(tmp_path / "gone")
-    with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
-        nlp("dog")
-    with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
-        nlp.initialize()
+    for needing in (lambda: nlp("dog"), nlp.initialize):
+        with pytest.raises(CheckpointError, match=r"gone: no trained parser here"):
+            needing()
     with pytest.raises(ValueError, match="on_long"):
         pipeline(tmp_path, on_long="perhaps")
 
@@ -283,12 +283,27 @@ def test_a_parser_that_is_missing_is_named_when_it_is_needed(tmp_path: Path) -> 
 def test_two_parsers_in_one_pipeline(model: Path, joint: Path) -> None:
     nlp = pipeline.__wrapped__(joint, "sentencizer")
     nlp.add_pipe(NAME, name="second", config={"model": str(model), "spans_key": "sc"})
-    doc = nlp(TEXT)
-    assert len(doc.spans[SPANS_KEY]) > 0
-    assert doc.spans["sc"].name == "sc"
-    assert [(span.start, span.end) for span in doc.spans["sc"]] == [
-        (start, end) for rows in doc._.parse_constituents for start, end, _ in rows
-    ]
+    made = nlp(TEXT)
+    assert made.spans["sc"].name == "sc"
+    for doc in (made, Doc(made.vocab).from_bytes(made.to_bytes())):
+        found = doc._.parses
+        assert list(found) == [NAME, "second"]
+        for name, folder in ((NAME, joint), ("second", model)):
+            alone = pipeline(folder, "sentencizer")(TEXT)._
+            assert found[name].trees == alone.parse_trees
+            assert found[name].constituents == alone.parse_constituents
+            assert found[name].status == alone.parse_status
+            assert [found[name].tree(sent) for sent in doc.sents] == alone.parse_trees
+        assert doc._.parse_trees == found["second"].trees != found[NAME].trees
+
+
+def test_documents_that_an_earlier_version_saved(model: Path) -> None:
+    doc = pipeline(model, "sentencizer")(TEXT)
+    trees = doc._.parse_trees
+    doc.user_data[NAME] = (SPANS_KEY, ((0, 4, "parsed"), (4, 10, "parsed")))
+    assert (doc._.parse_trees, doc._.parses[NAME].trees) == (trees, trees)
+    doc.user_data.clear()
+    assert doc._.parse_trees == trees
 
 
 def test_without_spacy_there_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
