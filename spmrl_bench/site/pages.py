@@ -15,13 +15,8 @@ from markupsafe import Markup
 from spmrl_bench import __version__
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.record import (
-    SPLITS,
-    Record,
-    SplitResult,
-    searched_text,
-    signature_parts,
-)
+from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
+from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.leaderboard.tables import (
     SPEED,
     HeadToHead,
