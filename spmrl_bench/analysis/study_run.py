@@ -20,13 +20,8 @@ from spmrl_bench.experiments.evaluation import rules_of, score_split
 from spmrl_bench.experiments.run_folder import best_weights, ended
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import Scores, SeedMean
-from spmrl_bench.leaderboard.record import (
-    Part,
-    SplitResult,
-    StoredModel,
-    load_documents,
-    write_document,
-)
+from spmrl_bench.leaderboard.documents import Part, StoredModel, load_documents, write_document
+from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.parsing.models import load_parser

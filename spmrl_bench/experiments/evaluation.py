@@ -5,6 +5,7 @@ The dev score of training and the final score both come from here.
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -12,7 +13,8 @@ from typing import Any, NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.leaderboard.record import MetricResult, SplitResult
+from spmrl_bench.leaderboard.environment import find_commit, find_versions
+from spmrl_bench.leaderboard.record import MetricResult, Record, SplitResult, TreebankInfo
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.registry import baselines_for, kind_named
@@ -153,3 +155,15 @@ def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict
         for name, kind in baselines_for(metrics).items()
         for made in [kind.parser_class]
     }
+
+
+def record_of(bank: Treebank, layers: Sequence[str], **fields: Any) -> Record:
+    """A record of a treebank, made now by this program; ``fields`` say what of."""
+    treebank = TreebankInfo(
+        name=bank.name,
+        track=bank.track,
+        language=bank.language,
+        fingerprints={layer: bank.fingerprint_of(layer) for layer in layers},
+    )
+    made = {"finished": datetime.datetime.now(datetime.UTC), "commit": find_commit()}
+    return Record(treebank=treebank, **({"versions": find_versions()} | made | fields))

@@ -7,7 +7,6 @@ more about luck than about the variant. A parser of somebody else competes with 
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import statistics
 from collections.abc import Hashable, Mapping, Sequence
@@ -19,16 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
-from spmrl_bench.experiments.evaluation import baseline_results, rules_of, score_split
+from spmrl_bench.experiments.evaluation import baseline_results, record_of, rules_of, score_split
 from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
+from spmrl_bench.leaderboard.documents import files_of
+from spmrl_bench.leaderboard.environment import find_hardware
 from spmrl_bench.leaderboard.frame import is_of, searches_behind
 from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     Training,
-    TreebankInfo,
-    files_of,
     read_record,
     signature_parts,
     write_record,
@@ -241,15 +239,10 @@ class Ensemble:
             for split in (("dev", "test") if selected else ("dev",))
         }
         recipe = config.model_dump(mode="json")
-        record = Record(
-            finished=datetime.datetime.now(datetime.UTC),
+        record = record_of(
+            bank,
+            kind.layers,
             lang=config.recipe,
-            treebank=TreebankInfo(
-                name=bank.name,
-                track=bank.track,
-                language=bank.language,
-                fingerprints={layer: bank.fingerprint_of(layer) for layer in kind.layers},
-            ),
             **config.model_dump(include={"kind", "variant", "size", "seed", "select"}),
             selected=selected,
             weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
@@ -260,8 +253,6 @@ class Ensemble:
             baselines=baseline_results(bank, "test", kind.metrics) if selected and alone else {},
             training=_training([ended(run.folder) for run in runs], parsers),
             hardware=find_hardware(getattr(parsers[0], "device", None)),
-            versions=find_versions(),
-            commit=find_commit(),
         )
         write_record(record, scoring.results_dir / "runs")
 

@@ -31,7 +31,7 @@ from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.experiments.run_folder import MINUTES, differences, run_lock, unwritable
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.environment import find_versions
-from spmrl_bench.leaderboard.record import (
+from spmrl_bench.leaderboard.searches import (
     SEARCH,
     SEARCHES,
     Search,

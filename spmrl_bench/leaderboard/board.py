@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.leaderboard.documents import load_documents
 from spmrl_bench.leaderboard.frame import (
     Key,
     Run,
@@ -33,10 +34,9 @@ from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     in_order,
-    load_documents,
-    searched_text,
     signature_parts,
 )
+from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation

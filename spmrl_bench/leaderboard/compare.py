@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
+from spmrl_bench.leaderboard.documents import files_of
 from spmrl_bench.leaderboard.frame import Difference, differences, is_of, score_key
 from spmrl_bench.leaderboard.record import (
     SHIPPED,
     SPLITS,
     Record,
-    files_of,
     load_records,
     read_record,
     signature_parts,

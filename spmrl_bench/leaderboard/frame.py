@@ -18,15 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.record import (
-    SEARCHES,
-    SPLITS,
-    Record,
-    Search,
-    SplitResult,
-    read_search,
-    signature_parts,
-)
+from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
+from spmrl_bench.leaderboard.searches import SEARCHES, Search, read_search
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
 from spmrl_bench.parsers.registry import KINDS, kind_named

@@ -14,7 +14,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.record import file_bytes, files_of, problems
+from spmrl_bench.leaderboard.documents import file_bytes, files_of, problems
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.storage.paths import data_dirs
 

@@ -2,43 +2,39 @@
 
 A :class:`Record` keeps, beside the scores and the counts of every sentence, the resolved recipe,
 the treebank and its fingerprint, the searches behind the settings, the versions, the machine and
-the cost. Any number of processes write such documents into one folder: each has a file of its own,
-named by the hash of its bytes, written atomically and never changed. Whatever else lies under the
-name of one is refused with a reason, within bounds of time and memory.
+the cost.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
-    ConfigDict,
     Field,
     NonNegativeFloat,
     NonNegativeInt,
     PlainSerializer,
-    PositiveInt,
-    ValidationError,
-    field_validator,
     model_validator,
 )
 
-from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
+from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.leaderboard.documents import (
+    Part,
+    StoredModel,
+    load_documents,
+    read_document,
+    write_document,
+)
+from spmrl_bench.leaderboard.searches import Search
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
-from spmrl_bench.storage.files import read_regular, write_bytes
-from spmrl_bench.storage.json import parse_json
 
 # 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
 # never released; the others are read for ever.
@@ -79,30 +75,6 @@ Column = Annotated[
     AfterValidator(_compact),
     PlainSerializer(list, return_type=list[int]),
 ]
-
-
-class Part(BaseModel):
-    """Base of a document and its parts: no unknown key, no NaN, no change once it is made."""
-
-    # An infinite number inside what may be anything is refused, not written as none.
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
-    )
-
-
-class StoredModel(Part):
-    """A document; its field ``schema_version`` says which layout it has."""
-
-    what: ClassVar[str]  # it is called in messages
-    version: ClassVar[int]  # of the newest layout
-
-    @classmethod
-    def upgraded(cls, content: Any) -> Any:
-        """The JSON of any version in the newest layout."""
-        return content
-
-
-Model = TypeVar("Model", bound=StoredModel)
 
 
 class TreebankInfo(Part):
@@ -267,93 +239,6 @@ class System(Part):
         return f"{self.name} {self.version}".strip()
 
 
-TrialState = Literal["complete", "pruned", "failed", "running"]
-
-
-class SearchTrial(Part):
-    """One trial: settings that were tried, and what came of them."""
-
-    number: PositiveInt = Field(description="In the order in which they were begun, from 1.")
-    settings: dict[str, Any] = Field(description="Of what was searched: `section.key` and value.")
-    state: TrialState = Field(
-        description="`complete`; `pruned`: ended early as others were better; `failed`: training "
-        "diverged or was refused; `running`: begun, and not ended when this was written."
-    )
-    dev: float | None = Field(None, description="Best score on dev, of what selects.")
-    minutes: NonNegativeFloat = Field(0.0, description="Of training and scoring dev, in all.")
-    problem: str = Field("", description="Why it failed.")
-
-
-class Search(Part):
-    """A search: what was varied, how it was gone about, and all trials."""
-
-    space: dict[str, str] = Field(description="What was searched, in the notation of `search`.")
-    sampler: str = Field(description="What drew settings: tpe or random.")
-    pruner: str = Field(description="What ended trials early: median, hyperband or none.")
-    seed: NonNegativeInt = Field(description="Of the sampler and of all trials.")
-    select: str = Field(description="The figure of dev, or sum of figures, that trials have.")
-    trials: list[SearchTrial] = Field(description="All that were begun.")
-    found: PositiveInt | None = Field(
-        None, description="The trial that had the settings of the record, if one of these."
-    )
-
-    @property
-    def best(self) -> SearchTrial | None:
-        """The trial with the best score of those that came to their end; of equals the first."""
-        ended = [trial for trial in self.trials if trial.state == "complete"]
-        return max(ended, key=lambda trial: trial.dev or 0.0, default=None)
-
-    def count(self, state: TrialState) -> int:
-        return sum(trial.state == state for trial in self.trials)
-
-    @property
-    def minutes(self) -> float:
-        return sum(trial.minutes for trial in self.trials)
-
-
-#: How the names of the folders of searches begin, and the file in them.
-SEARCHES, SEARCH = "search-", "search.json"
-
-
-class SearchDocument(Part):
-    """All that is known of a search: the file in its folder."""
-
-    schema_version: int = Field(default=1, ge=1, le=1)
-    search: Search
-    base: dict[str, Any]
-    """The resolved settings that all trials have in common."""
-    recipes: dict[int, dict[str, Any]]
-    """By number of a trial: its resolved settings, but of trials that the recipe refused."""
-    versions: dict[str, str]
-    """Of Python, this program and the libraries, when the file was written."""
-
-    @field_validator("base")
-    @classmethod
-    def _by_dotted_key(cls, base: dict[str, Any]) -> dict[str, Any]:
-        """Settings of a parser of a search that was begun when they were flat."""
-        from spmrl_bench.parsers.legacy import leaves, nested
-
-        model = base.get("model")
-        if not isinstance(model, dict) or "lexical" not in model:
-            return base
-        return {**base, "model": leaves(nested(model))}
-
-
-def read_search(folder: Path) -> SearchDocument | None:
-    """The document of a search, None where none was begun; a CheckpointError where it is broken."""
-    path = folder / SEARCH
-    try:
-        return SearchDocument.model_validate(parse_json(read_regular(path)))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        problem = problems(error) if isinstance(error, ValidationError) else error
-    raise CheckpointError(
-        f"{path}: not the document of a search: {problem}. Restore it, or move the folder away to "
-        "search anew"
-    )
-
-
 class Record(StoredModel):
     """One run; or an ensemble of such runs, from other seeds; or the parses of a system.
 
@@ -482,136 +367,6 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
     listed = list(metrics)
     known = [*METRICS.names(), *listed]
     return sorted(listed, key=lambda name: (name not in first, known.index(name)))
-
-
-def minutes_text(minutes: float) -> str:
-    return f"{minutes:.0f} min" if minutes >= 10 else f"{minutes:.1f} min"
-
-
-def searched_text(searches: Sequence[Search]) -> str:
-    if not searches:
-        return ""
-    trials = sum(len(search.trials) for search in searches)
-    what = "a search" if len(searches) == 1 else f"{len(searches)} searches"
-    minutes = minutes_text(sum(search.minutes for search in searches))
-    chosen = any(search.best and search.best.number == search.found for search in searches)
-    how = "found" if chosen else "tried, not as the best,"
-    return f"{how} by {what} of {trials} trial{'' if trials == 1 else 's'}, {minutes}"
-
-
-# ---- Documents in files ----
-
-
-def write_document(content: StoredModel, folder: Path) -> Path:
-    """Write a document under its name and return the path; a RecordError where that fails.
-
-    It is JSON on one line with sorted keys, so that equal contents are equal bytes.
-    """
-    value = content.model_dump(mode="json")
-    compact: dict[str, Any] = {"sort_keys": True, "separators": (",", ":")}
-    try:
-        data = f"{json.dumps(value, ensure_ascii=False, allow_nan=False, **compact)}\n".encode()
-        parse_json(data)
-        if len(data) > MOST_BYTES:
-            raise ValueError(
-                f"it has {len(data):,} bytes, and at most {MOST_BYTES:,} can be read again: score "
-                "fewer sentences at once"
-            )
-        path = folder / document_name(data)
-        write_bytes(path, data)
-    except (ValueError, RecursionError, OSError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise RecordError(f"{folder}: cannot write the {content.what}: {reason}") from error
-    return path
-
-
-def read_document(cls: type[Model], path: Path) -> Model:
-    """Read and check one document.
-
-    Raises:
-        RecordError: the file cannot be read, is no JSON, does not have the hash of its name, was
-            written by a newer version, or does not follow the layout; lists all problems at once.
-    """
-    data = file_bytes(path, f"the {cls.what}")
-    try:
-        found = parse_json(data)
-        version = found.get("schema_version") if isinstance(found, Mapping) else None
-        if isinstance(version, int) and version > cls.version:
-            raise RecordError(
-                f"{path}: written by a newer version of spmrl_bench (schema {version}; this one "
-                f"reads up to {cls.version}): update the program"
-            )
-        found = cls.upgraded(found)
-        if isinstance(found, Mapping) and found.get("schema_version") != cls.version:
-            raise ValueError(
-                f"schema_version is {json.dumps(version):.40}, and no version of spmrl_bench has "
-                "written that"
-            )
-        content = cls.model_validate(found)
-    except ValidationError as error:
-        raise RecordError(f"{path}: not a {cls.what}: {problems(error)}") from error
-    except ValueError as error:
-        raise RecordError(f"{path}: not a {cls.what}: {error}; delete it or restore it") from error
-    if path.name != document_name(data):
-        raise RecordError(
-            f"{path}: the content has the name {document_name(data)}: the file was changed or "
-            "renamed after it was written; restore it or delete it"
-        )
-    return content
-
-
-def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], list[str]]:
-    """The documents of a folder by path, in order, and what is wrong with other files.
-
-    An absent folder has none; a RecordError where it cannot be read.
-    """
-    found: dict[Path, Model] = {}
-    errors: list[str] = []
-    for path in files_of(folder, ".json"):
-        try:
-            found[path] = read_document(cls, path)
-        except RecordError as error:
-            errors.append(str(error))
-    return found, errors
-
-
-def files_of(folder: Path, ending: str) -> list[Path]:
-    """Files with an ending in a folder, hidden ones left out; a RecordError if it is unreadable."""
-    try:
-        names = os.listdir(folder)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise RecordError(f"{folder}: cannot be read: {error.strerror or error}") from None
-    return [folder / name for name in sorted(names) if name.endswith(ending) and name[0] != "."]
-
-
-def file_bytes(path: Path, what: str) -> bytes:
-    """The content of a file of results, whatever lies under its name.
-
-    A RecordError where it cannot be read, is no file (opening a named pipe would wait for somebody
-    who writes into it), or is larger than any that the program writes.
-    """
-    try:
-        return read_regular(path, MOST_BYTES)
-    except OSError as error:
-        raise RecordError(
-            f"{path}: cannot read {what}: {error.strerror or error}; restore it, delete it or "
-            "move it away"
-        ) from error
-
-
-def document_name(data: bytes) -> str:
-    return f"{hashlib.sha256(data).hexdigest()[:NAME_LENGTH]}.json"
-
-
-def problems(error: ValidationError) -> str:
-    found = [
-        f"{'.'.join(map(str, item['loc']))[:200] or 'document'}: {item['msg']}"
-        for item in error.errors()
-    ]
-    more = len(found) - _MOST_PROBLEMS
-    return "; ".join(found[:_MOST_PROBLEMS]) + (f"; and {more:,} more" if more > 0 else "")
 
 
 def write_record(record: Record, folder: Path) -> Path:

@@ -16,7 +16,8 @@ from spmrl_bench import __version__
 from spmrl_bench.leaderboard import tables as board_tables
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.record import SPLITS, Record, searched_text, signature_parts
+from spmrl_bench.leaderboard.record import SPLITS, Record, signature_parts
+from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side

@@ -6,7 +6,6 @@ and dependencies. A system that was trained here has a record for each seed.
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.experiments.evaluation import gold_parses, metric_result, rules_of
-from spmrl_bench.leaderboard.environment import find_commit, find_versions
+from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
 from spmrl_bench.leaderboard.record import (
     MetricResult,
     Output,
     Record,
     SplitResult,
     System,
-    TreebankInfo,
     load_records,
     write_record,
 )
@@ -128,15 +125,9 @@ def score_answers(
         outputs[split] = Output(sha256=digests, policy=policy, handled=handled)
     hashes = [one.sha256[layer] for one in outputs.values() for layer in sorted(one.sha256)]
     named = dict.fromkeys(name for one in results.values() for name in one.metrics)
-    usual = {"lang": bank.language, "size": "", "seed": 0, "versions": find_versions()}
-    record = Record(
-        finished=datetime.datetime.now(datetime.UTC),
-        treebank=TreebankInfo(
-            name=bank.name,
-            track=bank.track,
-            language=bank.language,
-            fingerprints={layer: bank.fingerprint_of(layer) for layer in bank.layers},
-        ),
+    record = record_of(
+        bank,
+        bank.layers,
         kind=KIND,
         variant=system.title,
         selected=True,
@@ -146,8 +137,7 @@ def score_answers(
         system=system.model_copy(update={"outputs": outputs}),
         dev=results.get("dev"),
         test=results.get("test"),
-        commit=find_commit(),
-        **(usual | fields),
+        **({"lang": bank.language, "size": "", "seed": 0} | fields),
     )
     if parses_in is not None:
         saved = SavedParses.of_record(parses_in, record)

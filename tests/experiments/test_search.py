@@ -17,7 +17,7 @@ from typer.testing import Result
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.experiments import search as search_module
 from spmrl_bench.experiments.search import plan_search
-from spmrl_bench.leaderboard.record import SEARCH, SearchDocument, read_search
+from spmrl_bench.leaderboard.searches import SEARCH, SearchDocument, read_search
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.legacy import short
 from tests.builders import cli, refused

@@ -6,7 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
-from spmrl_bench.leaderboard.record import SEARCH, Record, read_records
+from spmrl_bench.leaderboard.record import Record, read_records
+from spmrl_bench.leaderboard.searches import SEARCH
 from tests.experiments.test_search import folder_of, found, run
 from tests.laboratory import Laboratory
 

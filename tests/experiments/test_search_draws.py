@@ -20,7 +20,7 @@ from spmrl_bench.experiments.search import (
     read_space,
     trial_folder,
 )
-from spmrl_bench.leaderboard.record import SEARCH, Search, SearchDocument, SearchTrial
+from spmrl_bench.leaderboard.searches import SEARCH, Search, SearchDocument, SearchTrial
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress
 

@@ -84,8 +84,8 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
     for folder, other in zip(folders(runs), folders(others), strict=True):
         held.add()
         assert weights(folder) == weights(other)
-        lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
-        events = [json.loads(line) for line in lines]
+        noted = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
+        events = [json.loads(line) for line in noted]
         assert [event["event"] for event in events] == ["start", "evaluation", "stop"]
     # One line for the beginning, the evaluation and the end of each, one for each treebank, and
     # one for how much is left after all but the last.

@@ -11,13 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from spmrl_bench.errors import RecordError, ScoreError
-from spmrl_bench.leaderboard.record import (
-    SplitResult,
-    document_name,
-    read_record,
-    read_records,
-    write_record,
-)
+from spmrl_bench.leaderboard.documents import document_name
+from spmrl_bench.leaderboard.record import SplitResult, read_record, read_records, write_record
 from tests.builders import (
     HALF,
     PERFECT,

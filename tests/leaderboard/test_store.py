@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.leaderboard.record import Record, files_of, read_record, read_records, write_record
+from spmrl_bench.leaderboard.documents import files_of
+from spmrl_bench.leaderboard.record import Record, read_record, read_records, write_record
 from tests.reliability.tally import Tally
 
 COMMON = -1

@@ -22,6 +22,7 @@ import pytest
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import groups_of
+from spmrl_bench.leaderboard.documents import document_name
 from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.multilingual import write_track
@@ -29,7 +30,6 @@ from spmrl_bench.leaderboard.published import load_published
 from spmrl_bench.leaderboard.record import (
     MOST_BYTES,
     Record,
-    document_name,
     load_records,
     read_records,
     write_record,

@@ -10,12 +10,9 @@ from pathlib import Path
 
 from spmrl_bench.analysis.study_run import SCHEMA_VERSION as SCORES_VERSION
 from spmrl_bench.analysis.study_run import readable_scores
-from spmrl_bench.leaderboard.record import (
-    SCHEMA_VERSION,
-    document_name,
-    read_records,
-    searched_text,
-)
+from spmrl_bench.leaderboard.documents import document_name
+from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records
+from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.nn.encoders.attention import AttentionMask
 from tests.reliability.tally import Tally
 

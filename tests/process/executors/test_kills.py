@@ -194,7 +194,7 @@ def check(runs: list[Run]) -> int:
         assert events.count("stop") == 1, events
         resumed += events.count("resume")
         # A worker of Dask's that went on when its driver was killed may just be ending.
-        until(lambda: not list(folder.parent.glob(".*")))
+        until(lambda where=folder.parent: not list(where.glob(".*")))
     return resumed
 
 
