@@ -53,10 +53,8 @@ Text = Annotated[str, Field(min_length=1)]
 def layer_numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
     """The layers of a stack of ``count`` that the value of a key stands for, in ascending order.
 
-    A share that is no whole number of layers is rounded up: the first half of five is three.
-
-    Raises:
-        RecipeError: a number is that of no layer.
+    A share that is no whole number of layers is rounded up: the first half of five is three. Raise
+    a RecipeError if a number is that of no layer.
     """
     if not isinstance(layers, str):
         for number in layers:
@@ -191,11 +189,8 @@ def study_names() -> list[str]:
 
 
 def load_study(name: str) -> Study:
-    """A study by its name, or a user's by the path of its TOML file.
-
-    Raises:
-        RecipeError: there is no such study, or the file has mistakes (all of them, one a line).
-    """
+    """A study by its name, or a user's by the path of its TOML file. Raise a RecipeError if there
+    is no such study, or the file has mistakes (all of them, one a line)."""
     path = Path(name) if name.endswith(".toml") else _study_paths().get(name)
     if path is None:
         raise RecipeError(unknown_name("study", name, study_names()))

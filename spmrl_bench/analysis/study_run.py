@@ -58,10 +58,7 @@ class StudyScore(StoredModel):
 
 def readable_scores(folder: Path) -> tuple[dict[ScoreKey, SplitResult], list[str]]:
     """The scores in the documents under ``scores``, and a message for each file that holds none.
-
-    Raises:
-        RecordError: the folder cannot be read.
-    """
+    Raise a RecordError if the folder cannot be read."""
     documents, mistakes = load_documents(StudyScore, folder / "scores")
     return {score.key: score.result for score in documents.values()}, mistakes
 

@@ -23,7 +23,7 @@ from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.treebanks.treebank import Treebank
-from spmrl_bench.trees.parse import LAYERS, Parse
+from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 
 
 class Evaluated(NamedTuple):
@@ -157,7 +157,7 @@ def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict
     }
 
 
-def record_of(bank: Treebank, layers: Sequence[str], **fields: Any) -> Record:
+def record_of(bank: Treebank, layers: Sequence[Layer], **fields: Any) -> Record:
     """A record of a treebank, made now by this program; ``fields`` say what of."""
     treebank = TreebankInfo(
         name=bank.name,

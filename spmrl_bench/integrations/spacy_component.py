@@ -102,11 +102,8 @@ class ParserComponent(Pipe):
 
     @property
     def parser(self) -> Parser:
-        """What parses, loaded when it is first asked for.
-
-        Raises:
-            SpmrlError: there is no parser where ``model`` says, or it lacks what is asked of it.
-        """
+        """What parses, loaded when it is first asked for. Raise a SpmrlError if there is no parser
+        where ``model`` says, or it lacks what is asked of it."""
         if self._parser is not None:
             return self._parser
         if self.model is None:

@@ -83,10 +83,8 @@ def write_answer(
 
     One line in brackets, whose words are spelt as in brackets of the input, or JSON. In CoNLL-U the
     lines of CoNLL-U in the input with other heads and relations, else rows with tags in
-    ``tag_column`` if there are any; none for a sentence without words.
-
-    Raises:
-        TreeError: the format cannot hold a word, a tag or a relation.
+    ``tag_column`` if there are any; none for a sentence without words. Raise a TreeError if the
+    format cannot hold a word, a tag or a relation.
     """
     if output == "json":
         return json.dumps(_line(sentence, parse, too_long), ensure_ascii=False) + "\n"

@@ -64,11 +64,7 @@ UNSUPPORTED_TAGS = {"ptb-ctb": frozenset({"_", "PUNCT"})}
 
 @dataclass(frozen=True, slots=True)
 class AttachmentRules:
-    """What decides an attachment score, by name.
-
-    Raises:
-        ScoreError: a name is unknown.
-    """
+    """What decides an attachment score, by name. Raise a ScoreError if a name is unknown."""
 
     punctuation: str = "none"  # a name of PUNCTUATION_RULES
     tags: TagColumn = "xpos"  # the column that tags are read from; matters to a rule by tag
@@ -98,12 +94,9 @@ class Mismatch(NamedTuple):
 def score_dependencies(
     gold: Sequence[DependencyTree], test: Sequence[DependencyTree], rules: AttachmentRules
 ) -> AttachmentCounts:
-    """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
-
-    Raises:
-        ScoreError: the sides have different numbers of sentences or different words, or a
-            gold tag or relation that the rules need is missing.
-    """
+    """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other. Raise a
+    ScoreError if the sides have different numbers of sentences or different words, or a gold tag or
+    relation that the rules need is missing."""
     if len(gold) != len(test):
         raise ScoreError(
             f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"

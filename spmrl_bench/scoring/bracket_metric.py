@@ -116,10 +116,8 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     ) -> list[BreakdownRow]:
         """Return the rows by ``length``, ``label`` or ``span``; no empty classes.
 
-        Behind them stand a row of all brackets and one of all without their labels.
-
-        Raises:
-            ScoreError: there is no such breakdown.
+        Behind them stand a row of all brackets and one of all without their labels. Raise a
+        ScoreError if there is no such breakdown.
         """
         if how not in self.breakdowns:
             raise ScoreError(f"metric {self.name} has no breakdown by {how}")
@@ -222,11 +220,8 @@ def require_all(counts: BracketCounts) -> None:
 
 
 def require_most(counts: BracketCounts) -> None:
-    """See to it that a score is of nearly every sentence.
-
-    Raises:
-        ScoreError: more than :data:`MOST_LEFT_OUT` of them were left out.
-    """
+    """See to it that a score is of nearly every sentence. Raise a ScoreError if more than
+    :data:`MOST_LEFT_OUT` of them were left out."""
     if counts.skipped > MOST_LEFT_OUT * len(counts):
         raise ScoreError(
             f"{counts.skipped} of {len(counts)} sentences are in no figure, more than a twentieth, "

@@ -33,11 +33,8 @@ class Counts:
 
     @classmethod
     def from_rows(cls, rows: Iterable[Iterable[int]]) -> Self:
-        """Return counts from one row per sentence, in the order of the columns.
-
-        Raises:
-            ScoreError: a row has another number of columns, or counts that cannot be.
-        """
+        """Return counts from one row per sentence, in the order of the columns. Raise a ScoreError
+        if a row has another number of columns, or counts that cannot be."""
         listed = [tuple(row) for row in rows]
         for number, row in enumerate(listed, start=1):
             if len(row) != len(cls.columns):
@@ -46,11 +43,8 @@ class Counts:
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[int]]) -> Self:
-        """Return counts from one list per column, by its name in small letters.
-
-        Raises:
-            ScoreError: a column is missing, lengths differ, or counts cannot be.
-        """
+        """Return counts from one list per column, by its name in small letters. Raise a ScoreError
+        if a column is missing, lengths differ, or counts cannot be."""
         needed = [column.name.lower() for column in cls.columns]
         missing = [name for name in needed if name not in columns]
         if missing or len({len(columns[name]) for name in needed}) > 1:

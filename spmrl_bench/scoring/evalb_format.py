@@ -67,11 +67,8 @@ def as_evalb(
 
     ``counts`` were counted with ``prm`` and ``policy``; to count missing parses is the option
     ``-X``. ``read_sides`` gives the trees that they are of, and is called only where the output
-    follows from more than the counts.
-
-    Raises:
-        ScoreError: the program has no such option, would print its debugging too, or would
-            have given up before the summary.
+    follows from more than the counts. Raise a ScoreError if the program has no such option, would
+    print its debugging too, or would have given up before the summary.
     """
     _check_options(prm, policy)
     all_valid = len(counts.sentences_with(Status.VALID)) == len(counts)

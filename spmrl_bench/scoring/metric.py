@@ -68,11 +68,8 @@ class Metric(ABC, Generic[CountsT, RulesT]):
 
     @abstractmethod
     def rules(self, options: Mapping[str, Any]) -> RulesT:
-        """Return what decides the counts, from a treebank's options.
-
-        Raises:
-            SpmrlError: an option is unknown or has a value that is not allowed.
-        """
+        """Return what decides the counts, from a treebank's options. Raise a SpmrlError if an
+        option is unknown or has a value that is not allowed."""
 
     def check_rules(self, options: Mapping[str, Any]) -> None:
         """Check a treebank's options, as :meth:`rules` takes them.
@@ -87,11 +84,8 @@ class Metric(ABC, Generic[CountsT, RulesT]):
 
     @abstractmethod
     def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: RulesT) -> CountsT:
-        """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
-
-        Raises:
-            ScoreError: the sides cannot be compared.
-        """
+        """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other. Raise a
+        ScoreError if the sides cannot be compared."""
 
     @abstractmethod
     def ratios(self, counts: CountsT) -> list[Ratio]:
@@ -109,11 +103,8 @@ class Metric(ABC, Generic[CountsT, RulesT]):
         test: Sequence[Parse],
         rules: RulesT,
     ) -> Sequence[BreakdownRow]:
-        """Return the parts of the score of these parses, by one of :attr:`breakdowns`.
-
-        Raises:
-            ScoreError: there is no such breakdown.
-        """
+        """Return the parts of the score of these parses, by one of :attr:`breakdowns`. Raise a
+        ScoreError if there is no such breakdown."""
         raise ScoreError(f"metric {self.name} has no breakdown by {how}")
 
     def lengths(self, counts: CountsT) -> Sequence[int] | None:
@@ -187,11 +178,7 @@ METRICS: Registry[Metric[Any, Any]] = Registry(
 
 
 def metric_named(name: str) -> Metric[Any, Any]:
-    """Return the metric of a name.
-
-    Raises:
-        ScoreError: there is none.
-    """
+    """Return the metric of a name. Raise a ScoreError if there is none."""
     return METRICS.get(name, ScoreError)
 
 
@@ -203,11 +190,7 @@ class SelectionMetric:
 
     @classmethod
     def parse(cls, text: str) -> SelectionMetric:
-        """Read what selects as recipes write it.
-
-        Raises:
-            ScoreError: an unknown metric or figure.
-        """
+        """Read what selects as recipes write it. Raise a ScoreError for an unknown metric or figure."""
         terms = []
         for term in text.split("+"):
             name, _, figure = term.strip().partition(".")

@@ -57,11 +57,8 @@ class Signature:
 
     @classmethod
     def of(cls, values: Mapping[str, str | None]) -> Signature:
-        """Return the signature of values by key; None stands for a key that does not apply.
-
-        Raises:
-            ScoreError: a value contains a character that separates the parts of a signature.
-        """
+        """Return the signature of values by key; None stands for a key that does not apply. Raise a
+        ScoreError if a value contains a character that separates the parts of a signature."""
         # A metric's own keys that are not listed stand behind those that say how it counts.
         order = dict.fromkeys([*_COUNTING, *(key for key in values if key not in KEYS), *KEYS])
         items = [(key, value) for key in order if (value := values.get(key)) is not None]
@@ -91,12 +88,10 @@ class Signature:
 def sign(metric: Metric[Any, Any], counts: Counts, rules: Any, /, **also: str | None) -> Signature:
     """Return the signature of the score that counts give.
 
-    ``rules`` are those that the metric counted by. ``also`` are further values by key: those of
-    the sentences and their parses as far as known and, in place of the metric's own, the
-    ``scorer`` where another program counted.
-
-    Raises:
-        ScoreError: a value contains a character that separates the parts of a signature.
+    ``rules`` are those that the metric counted by. ``also`` are further values by key: those of the
+    sentences and their parses as far as known and, in place of the metric's own, the ``scorer``
+    where another program counted. Raise a ScoreError if a value contains a character that separates
+    the parts of a signature.
     """
     own = {"sentences": str(len(counts)), "skipped": str(counts.skipped), "version": __version__}
     return Signature.of(own | metric.counting(rules) | also)

@@ -44,11 +44,8 @@ class Ratio:
 
     @classmethod
     def of(cls, name: str, numerator: ArrayLike, denominator: ArrayLike) -> Ratio:
-        """Return a checked ratio; a single denominator stands for every sentence.
-
-        Raises:
-            ScoreError: the two are no rows of whole numbers of one length.
-        """
+        """Return a checked ratio; a single denominator stands for every sentence. Raise a
+        ScoreError if the two are no rows of whole numbers of one length."""
         above, below = np.asarray(numerator), np.asarray(denominator)
         if below.ndim == 0:
             below = np.broadcast_to(below, above.shape)
@@ -102,10 +99,8 @@ def confidence_intervals(
     """Return percentile bootstrap intervals of one system (Efron & Tibshirani, chapter 13).
 
     ``ratios`` are figures over the same sentences, which are drawn with replacement ``trials``
-    times; draws that leave nothing to divide are passed over.
-
-    Raises:
-        ScoreError: a figure is 0 of 0, lengths differ, or an option is out of range.
+    times; draws that leave nothing to divide are passed over. Raise a ScoreError if a figure is 0
+    of 0, lengths differ, or an option is out of range.
     """
     _check([ratios], trials, seed)
     sums = _resampled(_columns(ratios), trials, seed)
@@ -117,13 +112,10 @@ def compare(
 ) -> list[Comparison]:
     """Compare two systems on the same sentences, one result per figure.
 
-    Both have the same figures over the same sentences in the same order. ``trials`` are the
-    random swaps, and the draws of the bootstrap; where there are at most that many ways to swap
-    the sentences that differ, all are gone through.
-
-    Raises:
-        ScoreError: the figures or their lengths differ, one is 0 of 0, or an option is out of
-            range.
+    Both have the same figures over the same sentences in the same order. ``trials`` are the random
+    swaps, and the draws of the bootstrap; where there are at most that many ways to swap the
+    sentences that differ, all are gone through. Raise a ScoreError if the figures or their lengths
+    differ, one is 0 of 0, or an option is out of range.
     """
     _check([one, other], trials, seed)
     first, second = _columns(one), _columns(other)
@@ -160,10 +152,8 @@ def compare(
 def randomisation(one: Ratio, other: Ratio, *, trials: int = TRIALS, seed: int = 0) -> float:
     """Return p of the randomisation test alone, as :func:`compare` gives it for this figure.
 
-    It takes a tenth of the time of the whole comparison, where many systems are compared.
-
-    Raises:
-        ScoreError: as :func:`compare`.
+    It takes a tenth of the time of the whole comparison, where many systems are compared. Raise a
+    ScoreError as :func:`compare`.
     """
     _check([[one], [other]], trials, seed)
     first, second = _columns([one]), _columns([other])

@@ -47,15 +47,11 @@ def score_trees(
 ) -> BracketCounts:
     """Count a corpus; sentence ``k`` of one side is compared with ``k`` of the other.
 
-    ``prm`` may be what :func:`~spmrl_bench.scoring.prm.load_prm` takes.
-    A sentence without a parse is None or a tree without words. Text is read as ``score_files``
-    reads a line, so that it is a tree without words where it is blank or ``(())``. The leaves of
-    NLTK's trees are the words; where they hold escapes and the other side does not, translate
-    them first.
-
-    Raises:
-        ScoreError: the sides have different numbers of sentences, or one is malformed or of
-            another type.
+    ``prm`` may be what :func:`~spmrl_bench.scoring.prm.load_prm` takes. A sentence without a parse
+    is None or a tree without words. Text is read as ``score_files`` reads a line, so that it is a
+    tree without words where it is blank or ``(())``. The leaves of NLTK's trees are the words;
+    where they hold escapes and the other side does not, translate them first. Raise a ScoreError if
+    the sides have different numbers of sentences, or one is malformed or of another type.
     """
     if isinstance(prm, str):
         prm = load_prm(prm)
@@ -145,11 +141,8 @@ def score_texts(
 def read_sides(
     gold_path: FilePath, test_path: FilePath, *, escapes: str = "brackets", encoding: str = "utf-8"
 ) -> tuple[list[Tree], list[Tree]]:
-    """Return the trees of both files, equally many; a missing parse is a tree without words.
-
-    Raises:
-        SpmrlError: as :func:`score_files`.
-    """
+    """Return the trees of both files, equally many; a missing parse is a tree without words. Raise
+    a SpmrlError as :func:`score_files`."""
     texts = read_text(gold_path, encoding), read_text(test_path, encoding)
     return _sides(texts, (gold_path, test_path), escapes)
 

@@ -15,11 +15,8 @@ _SETTLED = 1_000_000_000  # nanoseconds
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex; computed again only when it has been written to.
-
-    Raises:
-        OSError: it cannot be read, or is no regular file.
-    """
+    """Return the SHA-256 of a file, in hex; computed again only when it has been written to. Raise
+    an OSError if it cannot be read, or is no regular file."""
     status = path.stat()
     if time.time_ns() - status.st_mtime_ns < _SETTLED:
         return _digest.__wrapped__(path)

@@ -38,11 +38,9 @@ _Tell = Callable[[str], None]
 def fetch_treebank(manifest: Manifest, root: Root = None, tell: _Tell = print) -> list[Path]:
     """Download the files of a treebank into ``root``, or the directory that ``TREEBANKS`` names.
 
-    ``tell`` is told what happens. Returned are the files that were not there before.
-
-    Raises:
-        TreebankError: the treebank has no stable address, there is no directory, a download fails
-            or is not what it should be, an archive is unsafe, or another file is in the way.
+    ``tell`` is told what happens. Returned are the files that were not there before. Raise a
+    TreebankError if the treebank has no stable address, there is no directory, a download fails or
+    is not what it should be, an archive is unsafe, or another file is in the way.
     """
     if manifest.track == "mini":
         raise TreebankError(f"{manifest.name} comes with the program: there is nothing to download")

@@ -166,10 +166,8 @@ def write_new_treebank(
     """Write manifest and checksums into ``top/treebanks``, and texts beside, replacing nothing.
 
     A folder that does not lie under the directory of treebanks is listed as one that may be read
-    (:mod:`spmrl_bench.storage.paths`).
-
-    Raises:
-        TreebankError: there is a treebank of that name, or a file cannot be written.
+    (:mod:`spmrl_bench.storage.paths`). Raise a TreebankError if there is a treebank of that name,
+    or a file cannot be written.
     """
     _refuse_taken(found.name)
     manifest = top / "treebanks" / f"{found.name}.toml"

@@ -159,10 +159,8 @@ class Treebank:
         That is the content of the files, how they are divided, the settings that change trees, and
         the versions of readers and transforms; of a mini treebank, the sentences themselves. Names
         and places of files do not matter. That of dependencies beside trees holds that of the
-        trees, which decide what is left out.
-
-        Raises:
-            TreebankError: the treebank has not the layer, or a file is not the recorded one.
+        trees, which decide what is left out. Raise a TreebankError if the treebank has not the
+        layer, or a file is not the recorded one.
         """
         self._require(layer)
         if layer not in self._fingerprints:

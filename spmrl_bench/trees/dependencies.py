@@ -145,10 +145,8 @@ def merge_words(tree: DependencyTree, sizes: Sequence[int], words: Sequence[str]
     the root (the first of several) gives the word its head, relation and tag; what hung from any
     part hangs from the word. No cycle can come of that: the part that is chosen hangs from a word
     nearer to the root than all parts, so every step upwards leads to a word whose chosen part is
-    nearer to the root than that of the word before.
-
-    Raises:
-        ValueError: the sizes do not fit the tree or the words.
+    nearer to the root than that of the word before. Raise a ValueError if the sizes do not fit the
+    tree or the words.
     """
     _check_sizes(sizes, len(words), len(tree))
     heads = tree.heads.tolist()
@@ -172,10 +170,8 @@ def split_words(
     """Return the tree with words divided (*ex-* and *ministre*) into the parts ``words``.
 
     Each has as many parts as ``sizes`` say, at least one. The last stands for the word, and those
-    before it hang from it by ``relation``.
-
-    Raises:
-        ValueError: the sizes do not fit the tree or the words.
+    before it hang from it by ``relation``. Raise a ValueError if the sizes do not fit the tree or
+    the words.
     """
     _check_sizes(sizes, len(tree), len(words))
     last = [0, *accumulate(sizes)]  # of each word its last part, from 1; 0 for the root

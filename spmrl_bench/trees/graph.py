@@ -207,12 +207,9 @@ def without_tokens(graph: Graph, keep: list[bool]) -> Graph:
 
 
 def to_tree(graph: Graph) -> Tree:
-    """Return the graph as a tree; edge labels are left out.
-
-    Raises:
-        TreeError: a constituent has a gap or no token, a token is attached nowhere, or there
-            is not exactly one root (a single token needs none).
-    """
+    """Return the graph as a tree; edge labels are left out. Raise a TreeError if a constituent has
+    a gap or no token, a token is attached nowhere, or there is not exactly one root (a single token
+    needs none)."""
     if graph.labels or len(graph.words) != 1:
         if NO_PARENT in graph.token_parents:
             loose = graph.token_parents.index(NO_PARENT)

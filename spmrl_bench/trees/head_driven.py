@@ -100,10 +100,8 @@ def head_driven(tree: Tree, dependencies: DependencyTree) -> HeadDriven:
 
     If some structure has all constituents of the tree and all its heads, this is the one of those
     with the fewest sub-heads. Several roots are several words with a head outside the sentence.
-
-    Raises:
-        TreeError: the trees are over different words, no constituent covers the whole sentence, or
-            one has the name that is reserved for sub-heads.
+    Raise a TreeError if the trees are over different words, no constituent covers the whole
+    sentence, or one has the name that is reserved for sub-heads.
     """
     Parse.of(tree, dependencies)
     if SUB_HEAD in tree.labels:
@@ -197,9 +195,7 @@ def to_parse(
     """Return the two trees of a head-driven structure: sub-heads go, and their children stay.
 
     The ``rows`` are ``(start, end, label)`` in pre-order; ``heads`` count from 1, the root is 0.
-
-    Raises:
-        TreeError: the spans cross, the heads form no tree, or the lengths differ.
+    Raise a TreeError if the spans cross, the heads form no tree, or the lengths differ.
     """
     constituents = [row for row in expand_chains(rows) if row[2] != SUB_HEAD]
     return Parse.of(
@@ -208,11 +204,8 @@ def to_parse(
 
 
 def to_division_span(structure: HeadDriven) -> tuple[LabeledSpan, ...]:
-    """Return the labelled spans of the division span in pre-order, marked words among them.
-
-    Raises:
-        TreeError: a constituent has the name that is reserved for the mark.
-    """
+    """Return the labelled spans of the division span in pre-order, marked words among them. Raise a
+    TreeError if a constituent has the name that is reserved for the mark."""
     row_heads = structure.row_heads
     innermost = [-1] * len(structure.heads)  # the row so far that each word is in
     found: list[LabeledSpan] = []

@@ -34,11 +34,8 @@ class Parse:
 
     @classmethod
     def of(cls, tree: Tree | None = None, dependencies: DependencyTree | None = None) -> Parse:
-        """Return the parse with these layers.
-
-        Raises:
-            TreeError: there is none, or their words differ.
-        """
+        """Return the parse with these layers. Raise a TreeError if there is none, or their words
+        differ."""
         first = tree if tree is not None else dependencies
         if first is None:
             raise TreeError("a parse needs constituents or dependencies, and has neither")

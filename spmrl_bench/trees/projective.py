@@ -202,10 +202,8 @@ def encode_projective(tree: DependencyTree, encoding: EncodingName) -> Dependenc
 def decode_projective(tree: DependencyTree, encoding: EncodingName) -> DependencyTree:
     """Return the tree with plain relations that an encoded one stands for.
 
-    The tree may be the answer of a parser, in which marks need not fit each other.
-
-    Raises:
-        TreeError: a relation is not one that this encoding makes.
+    The tree may be the answer of a parser, in which marks need not fit each other. Raise a
+    TreeError if a relation is not one that this encoding makes.
     """
     if encoding != "head+path":
         return tree

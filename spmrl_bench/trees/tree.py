@@ -72,11 +72,8 @@ class Tree:
     def build(
         cls, words: Sequence[str], tags: Sequence[str], constituents: Iterable[Constituent]
     ) -> Tree:
-        """Return a checked tree of ``(start, end, label)`` rows in pre-order.
-
-        Raises:
-            TreeError: counts differ, or a span is empty, out of range or order, or crosses another.
-        """
+        """Return a checked tree of ``(start, end, label)`` rows in pre-order. Raise a TreeError if
+        counts differ, or a span is empty, out of range or order, or crosses another."""
         rows = list(constituents)
         n = len(words)
         if len(tags) != n:
