@@ -14,8 +14,8 @@ from spmrl_bench.chart.dependencies import decode_dependencies
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.scorers import biaffine
 from spmrl_bench.nn.scorers.biaffine import BiaffineScorer, choice_loss, packed_arcs
-from tests.nn import plain_biaffine
-from tests.nn.plain import layout_of, randomise
+from tests.nn import plain
+from tests.nn.plain import layout_of, random_rows, randomise
 
 WIDTH, RELATIONS = 6, 5
 LENGTHS = [5, 3, 8, 4, 3]  # tokens: sentences of 3, 1, 6, 2 and 1 words
@@ -45,8 +45,7 @@ def scorer() -> BiaffineScorer:
 
 @pytest.fixture
 def tokens() -> Tensor:
-    generator = torch.Generator().manual_seed(5)
-    return torch.randn(sum(LENGTHS), WIDTH, generator=generator, dtype=torch.float64)
+    return random_rows(LENGTHS, WIDTH, seed=5)
 
 
 def all_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,9 +58,9 @@ def all_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
 def test_arc_scores_are_those_of_each_arc(scorer: BiaffineScorer, tokens: Tensor) -> None:
     found = all_scores(scorer, tokens)[0]
     assert found.shape == (sum(WORDS), max(WORDS) + 1)
-    for row, (begin, word, n) in zip(found, plain_biaffine.words(LENGTHS), strict=True):
+    for row, (begin, word, n) in zip(found, plain.words_of(LENGTHS), strict=True):
         heads = tokens[begin : begin + n + 1]
-        expected = plain_biaffine.arc_scores(scorer, tokens[begin + word], heads)
+        expected = plain.arc_scores(scorer, tokens[begin + word], heads)
         torch.testing.assert_close(row[: n + 1], expected, atol=1e-12, rtol=0)
         assert (row[n + 1 :] == -torch.inf).all()
 
@@ -74,16 +73,16 @@ def test_losses_and_gradients_are_those_of_the_formulas(
         choice_loss(all_scores(scorer, tokens)[0], torch.tensor(HEADS)),
         choice_loss(all_scores(scorer, tokens)[1], torch.tensor(RELATION)),
     ]
-    expected = plain_biaffine.losses(scorer, tokens, LENGTHS, HEADS, RELATION)
+    expected = plain.biaffine_losses(scorer, tokens, LENGTHS, HEADS, RELATION)
     weights = [tokens, *scorer.parameters()]
     stops = np.cumsum(LENGTHS) - 1
-    for own, plain in zip(found, expected, strict=True):
-        torch.testing.assert_close(own, plain, atol=1e-11, rtol=0)
+    for own, by_hand in zip(found, expected, strict=True):
+        torch.testing.assert_close(own, by_hand, atol=1e-11, rtol=0)
         gradients = [
             torch.autograd.grad(
                 loss, weights, allow_unused=True, materialize_grads=True, retain_graph=True
             )
-            for loss in (own, plain)
+            for loss in (own, by_hand)
         ]
         # The root is a head, of START, while STOP has nothing to do with it.
         assert gradients[0][0][stops[:-1] + 1].all()
@@ -137,8 +136,8 @@ def test_dropout_is_shared_by_the_tokens_of_a_sentence() -> None:
     rows = torch.randn(sum(LENGTHS), WIDTH, dtype=torch.float64)
     dropped = module.project(rows, LAYOUT)
     kept = module.eval().project(rows, LAYOUT)
-    for own, plain in zip(dropped, kept, strict=True):
-        factors = (own / plain).split(LENGTHS)
+    for own, whole in zip(dropped, kept, strict=True):
+        factors = (own / whole).split(LENGTHS)
         masks = []
         for sentence in factors:
             torch.testing.assert_close(sentence, sentence[:1].expand_as(sentence))
@@ -154,8 +153,7 @@ def test_packed_arcs_are_what_the_decoder_takes(scorer: BiaffineScorer, tokens: 
     arcs = all_scores(scorer, tokens)[0]
     packed = packed_arcs(arcs, LAYOUT).detach().numpy()
     expected = [
-        row[: n + 1].tolist()
-        for row, (_, _, n) in zip(arcs, plain_biaffine.words(LENGTHS), strict=True)
+        row[: n + 1].tolist() for row, (_, _, n) in zip(arcs, plain.words_of(LENGTHS), strict=True)
     ]
     assert packed.tolist() == [score for row in expected for score in row]
     assert len(decode_dependencies(packed, WORDS, projective=False)) == sum(WORDS)

@@ -21,7 +21,7 @@ from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, elmo
 from spmrl_bench.nn.inputs.elmo import Elmo, read_elmo
 from tests.nn import plain_elmo
-from tests.nn.coded import apply, batch
+from tests.nn.built import apply, batch
 
 Paths = tuple[Path, Path]
 SENTENCES = [

@@ -19,8 +19,7 @@ from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
 from spmrl_bench.nn.kernels import autocast
 from tests import twins
 from tests.nn.built import attention_encoder, label_attention, recurrent_encoder
-from tests.nn.plain import layout_of, randomise
-from tests.nn.plain_labels import label_layer
+from tests.nn.plain import label_layer, layout_of, randomise
 from tests.twins import assert_near
 
 LENGTHS = [3, 6, 1, 4]

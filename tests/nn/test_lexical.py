@@ -1,4 +1,4 @@
-"""Lexical inputs: the CharLSTM as a loop over characters, and sums of inputs."""
+"""Lexical inputs: the CharLSTM as a loop over characters, CharConcat by hand, sums of inputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.inputs import INPUTS, LexicalModel, Tokens
+from spmrl_bench.nn.inputs import INPUTS, Boundary, Codes, LexicalModel, Tokens
+from spmrl_bench.nn.inputs.charconcat import CharConcat
 from spmrl_bench.nn.inputs.charlstm import CharLSTM
 from spmrl_bench.nn.vocabulary import CHAR_UNK, Vocabulary
 from tests.nn import plain
@@ -70,6 +71,22 @@ def test_character_dropout_is_drawn_for_each_value() -> None:
     assert len(masks) > 2  # differs between characters and forms
     module.eval().forms(codes)
     assert torch.equal(seen[1], embedded)
+
+
+# ---- CharConcat --------------------------------------------------------------------------
+
+
+def test_vectors_are_the_embeddings_side_by_side() -> None:
+    """Of which characters see :mod:`tests.parsers.test_released_code`."""
+    vocabulary = Vocabulary({}, tuple("abcdefghij"), ((),))
+    module = CharConcat(CharConcat.Config(dropout=0.0), vocabulary, 32)
+    forms = [Boundary.START, "abc", "dd", Boundary.STOP]
+    values = torch.stack([torch.from_numpy(module.codes(form)) for form in forms])
+    found = module.forms(Codes(values, torch.full((4,), 16), torch.arange(4)))
+    table = module.embedding.weight
+    for vector, codes in zip(found, values, strict=True):
+        assert torch.equal(vector, torch.cat([table[code] for code in codes]))
+    assert not table[CHAR_UNK].any()
 
 
 # ---- sums of inputs --------------------------------------------------------------------

@@ -34,30 +34,15 @@ def test_words_lie_between_start_and_stop() -> None:
     assert layout_of([3, 5, 2, 4]).words.tolist() == [1, 4, 5, 6, 11, 12]
 
 
-def test_all_tokens_of_a_sentence_share_one_mask() -> None:
-    torch.manual_seed(0)
-    layout = layout_of(LENGTHS)
-    dropped = SentenceDropout(0.5)(torch.ones(sum(LENGTHS), 200), layout)
+def test_all_tokens_of_a_sentence_share_one_mask_there_and_back() -> None:
+    layout, rows = layout_of(LENGTHS), torch.ones(sum(LENGTHS), 200, requires_grad=True)
+    dropped = SentenceDropout(0.5)(rows, layout)
     assert set(dropped.unique().tolist()) == {0.0, 2.0}
-    masks = []
-    for sentence in dropped.split(LENGTHS):
-        assert torch.equal(sentence, sentence[:1].expand_as(sentence))
-        masks.append(sentence[0])
-    for k, mask in enumerate(masks):
-        assert all(not torch.equal(mask, other) for other in masks[:k])
-
-
-def test_identity_outside_training_and_without_rate() -> None:
-    rows = torch.randn(sum(LENGTHS), 4)
-    layout = layout_of(LENGTHS)
+    masks = [sentence[0] for sentence in dropped.split(LENGTHS)]
+    assert torch.equal(dropped, torch.stack(masks)[layout.sentence])
+    assert len({tuple(mask.tolist()) for mask in masks}) == len(LENGTHS)
+    assert torch.equal(torch.autograd.grad(dropped.sum(), rows)[0], dropped)
+    assert not torch.equal(SentenceDropout(0.5)(rows, layout), dropped)  # a new one
+    # It is the identity outside training and without a rate.
     assert torch.equal(SentenceDropout(0.9).eval()(rows, layout), rows)
     assert torch.equal(SentenceDropout(0.0)(rows, layout), rows)
-
-
-def test_gradient_passes_through_the_same_mask() -> None:
-    torch.manual_seed(3)
-    rows = torch.ones(sum(LENGTHS), 30, requires_grad=True)
-    dropped = SentenceDropout(0.5)(rows, layout_of(LENGTHS))
-    (gradient,) = torch.autograd.grad(dropped.sum(), rows)
-    assert torch.equal(gradient, dropped)
-    assert not torch.equal(SentenceDropout(0.5)(rows, layout_of(LENGTHS)), dropped)  # a new one

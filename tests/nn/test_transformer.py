@@ -26,7 +26,7 @@ from spmrl_bench.nn.inputs.transformer import Transformer
 from spmrl_bench.nn.settings import Precision
 from tests import damage
 from tests.damage import Damage, edited, raw
-from tests.nn.coded import apply
+from tests.nn.built import apply
 from tests.nn.tiny_transformers import KINDS, SENTENCES, make, make_other
 
 transformers: Any = pytest.importorskip("transformers")
@@ -262,7 +262,7 @@ def test_nothing_is_printed_and_the_library_is_left_as_it_was(own: Path) -> None
         "import sys, warnings, logging\n"
         "from pathlib import Path\n"
         "from spmrl_bench.nn.inputs.transformer import Transformer\n"
-        "from tests.nn.coded import apply\n"
+        "from tests.nn.built import apply\n"
         "import spmrl_bench.nn.inputs.elmo\n"
         "assert not {'transformers', 'tokenizers', 'h5py'} & set(sys.modules)\n"
         "import transformers\n"

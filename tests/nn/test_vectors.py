@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary
 from spmrl_bench.nn.inputs.vectors import StaticVectors, read_word_vectors
-from tests.nn.coded import apply
+from tests.nn.built import apply
 
 PLAIN = "Haus 0.5 -1.25 3\nschön 1e-3 .5 +2.\n中 0 -0.0 1E2\n"
 WORDS = ["Haus", "schön", "中"]
