@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
-from spmrl_bench.nn.inputs import Tokens
+from spmrl_bench.nn.inputs import Codes, Tokens
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
@@ -56,6 +57,14 @@ def loss_of(parser: ChartParser, trees: Sequence[Tree] = TREES, max_tokens: int 
     indexer = steady_indexer(parser)
     gold = [gold_of(parser, indexer, tree) for tree in trees]
     return accumulate(parser, gold, indexer, np.random.default_rng(0), max_tokens)
+
+
+def calls_of_forms(module: Any, patch: pytest.MonkeyPatch) -> list[Codes]:
+    """The forms that an input will be given, call by call."""
+    calls: list[Codes] = []
+    forms = module.forms
+    patch.setattr(module, "forms", lambda codes: calls.append(codes) or forms(codes))
+    return calls
 
 
 def lively(**changes: Any) -> ChartParser:

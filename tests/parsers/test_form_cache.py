@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.parsers import session
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.session import FormTable
 from tests.builders import TREES, tiny
+from tests.parsers.examples import WORDS, calls_of_forms
 
-WORDS = [*sorted({word for tree in TREES for word in tree.words}), "zebra", "z" * 40, "é", "日"]
+FORMS = [*WORDS, "zebra", "z" * 40, "é", "日"]
 
 
 @pytest.fixture
@@ -27,20 +27,13 @@ def parser() -> ChartParser:
 @pytest.fixture
 def counted(parser: ChartParser, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How many forms went through the LSTM since it was asked last."""
-    lstm: Any = parser.lexical["charlstm"]
-    forms, seen = lstm.forms, []
-
-    def watched(codes: Codes) -> torch.Tensor:
-        seen.append(len(codes.lengths))
-        vectors: torch.Tensor = forms(codes)
-        return vectors
+    calls = calls_of_forms(parser.lexical["charlstm"], monkeypatch)
 
     def since() -> int:
-        total = sum(seen)
-        seen.clear()
+        total = sum(len(codes.lengths) for codes in calls)
+        calls.clear()
         return total
 
-    monkeypatch.setattr(lstm, "forms", watched)
     return since
 
 
@@ -60,11 +53,11 @@ def test_vectors_are_those_of_the_lstm(
     monkeypatch.setattr(session, "CHARACTERS", characters)
     monkeypatch.setattr(session, "MAX_FORMS", most)
     indexer = parser.indexer()
-    rows = indexer.sentence(WORDS).forms[1:-1]
-    expected = dict(zip(WORDS, parser.form_vectors(indexer, rows)["charlstm"], strict=True))
+    rows = indexer.sentence(FORMS).forms[1:-1]
+    expected = dict(zip(FORMS, parser.form_vectors(indexer, rows)["charlstm"], strict=True))
     table, choose = FormTable(parser), random.Random(most)
     for _ in range(12):
-        words, table = choose.choices(WORDS, k=choose.randint(1, 12)), table.latest()
+        words, table = choose.choices(FORMS, k=choose.randint(1, 12)), table.latest()
         for word, vector in looked_up(table, words).items():
             torch.testing.assert_close(vector, expected[word], rtol=0, atol=1e-6)
         # A window fits whatever it has, and no more than two generations are held.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,45 +9,38 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.vocabulary import UNK
 from spmrl_bench.parsers import session
-from spmrl_bench.parsers.batches import Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.tree import collapsed_spans
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import best_tree, label_table, spans
-from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
+from tests.parsers.examples import (
+    accumulate,
+    calls_of_forms,
+    gold_of,
+    loss_of,
+    steady_indexer,
+)
 from tests.parsers.plain_parser import PlainParser
 
 SHORT = [tree for tree in TREES if len(tree) <= 6]
 EVERYTHING = 10**6
 
 
-def margin(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Tensor | None:
-    """The loss, with the CharLSTM run on every token by itself, sharing nothing."""
-    batch = batch_of(parser, indexer, sentences)
-    return parser.loss(parser.encode(batch), batch, [sentence.gold for sentence in sentences])
-
-
-def plain_charts(parser: ChartParser, tree: Tree) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Scores [cells, labels - 1] of one sentence, written down plainly."""
-    scores = PlainParser(parser).scores(tree.words)
-    return np.array([scores[i, j, 1:].tolist() for i, j in spans(len(tree))])
-
-
 def defined_loss(parser: ChartParser, tree: Tree) -> float:
     """max over trees of (score + wrong labels) - score of gold, all trees written down."""
     n = len(tree)
-    scores = plain_charts(parser, tree)
+    table = PlainParser(parser).scores(tree.words)
+    scores = np.array([table[i, j, 1:].tolist() for i, j in spans(n)])
     gold = np.zeros(len(scores), dtype=np.int32)
     for i, j, label in collapsed_spans(tree):
         gold[spans(n).index((i, j))] = parser.vocabulary.label_ids[label]
-    table = label_table(scores.astype(np.float32), gold, n)
+    total, *_ = best_tree(label_table(scores.astype(np.float32), gold, n), n)
     gold_score = sum(scores[cell, label - 1] for cell, label in enumerate(gold) if label > 0)
-    return best_tree(table, n)[0] - float(gold_score)
+    return total - float(gold_score)
 
 
 @pytest.mark.parametrize(("seed", "variant"), [(0, "charlstm"), (1, "word-charlstm")])
@@ -56,54 +48,34 @@ def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> Non
     parser = tiny(seed=seed, lexical=variant.split("-"))
     with torch.no_grad():
         parser.scorer.second.weight.mul_(3)
-    indexer = parser.indexer()
     expected = [defined_loss(parser, tree) for tree in SHORT]
-    found = [margin(parser, indexer, [gold_of(parser, indexer, tree)]) for tree in SHORT]
-    losses = [0.0 if loss is None else loss.item() for loss in found]
     assert max(expected) > 2
-    np.testing.assert_allclose(losses, expected, atol=2e-4)
-    together = margin(parser, indexer, [gold_of(parser, indexer, tree) for tree in SHORT])
-    assert together.item() == pytest.approx(sum(expected), abs=1e-3)
+    np.testing.assert_allclose([loss_of(parser, [tree]) for tree in SHORT], expected, atol=2e-4)
+    assert loss_of(parser, SHORT) == pytest.approx(np.mean(expected), abs=2e-4)
 
 
-def scoring(brackets: str, *scores: float) -> tuple[ChartParser, Any]:
-    """A parser that scores each of its labels alike everywhere, and what it learns of a tree."""
-    tree = parse_brackets(brackets)
-    parser = tiny("chart", [tree])
-    with torch.no_grad():
-        parser.scorer.second.weight.zero_()
-        parser.scorer.second.bias.copy_(torch.tensor(scores))
-    indexer = parser.indexer()
-    return parser, (parser, indexer, [gold_of(parser, indexer, tree)])
-
-
-FLAT = "(S (t a) (t b) (t c) (t d))"
-
-
-def test_right_by_the_margin_costs_nothing() -> None:
-    for score in (-1.5, -1.0):  # here a wrong S ties with the empty label, and the lower one wins
-        parser, (_, indexer, gold) = scoring(FLAT, score)
-        assert margin(parser, indexer, gold) is None
-        assert accumulate(parser, gold, indexer, np.random.default_rng(0), EVERYTHING) == 0.0
-        assert not any(p.grad is not None and p.grad.any() for p in parser.parameters())
-
-
-def test_each_wrong_node_counts_its_score_and_one() -> None:
-    """Four words make six nodes below the root, empty in gold, S in the best wrong tree."""
-    for score in (-0.75, 0.5, 3.0):
-        parser, given = scoring(FLAT, score)
-        loss = margin(*given)
-        assert loss.item() == pytest.approx(6 * (score + 1), abs=1e-5)
-        loss.backward()
-        assert parser.scorer.second.bias.grad.item() == pytest.approx(6, abs=1e-5)
-
-
-def test_missed_constituents_count_only_by_their_score() -> None:
-    """Both labels lose to the empty one: X over [0, 2) and [2, 4) is missed, two nodes wrong."""
-    _, given = scoring("(S (X (t a) (t b)) (X (t c) (t d)))", -4.0, -3.0)  # S, X
-    # Root: X for S is 1 error and scores -3; the two empty nodes over gold X are 1 error each.
-    expected = (-3 + 1 + 1 + 1) - (-4 - 3 - 3)
-    assert margin(*given).item() == pytest.approx(expected, abs=1e-5)
+def test_losses_by_hand() -> None:
+    """Of labels that score alike everywhere. Four words make six nodes below the root."""
+    flat, nested = "(S (t a) (t b) (t c) (t d))", "(S (X (t a) (t b)) (X (t c) (t d)))"
+    for text, scores, expected in (
+        (flat, [-1.5], 0.0),
+        (flat, [-1.0], 0.0),  # a wrong S ties with the empty label, and the lower one wins
+        # The six are empty in gold and S in the best wrong tree: each counts its score and one.
+        *((flat, [score], 6 * (score + 1)) for score in (-0.75, 0.5, 3.0)),
+        # Both labels lose to the empty one. X for S at the root is 1 error and scores -3, the two
+        # empty nodes over gold X are 1 error each: what is missed counts by its score alone.
+        (nested, [-4.0, -3.0], (-3 + 1 + 1 + 1) - (-4 - 3 - 3)),
+    ):
+        tree = parse_brackets(text)
+        parser = tiny("chart", [tree])
+        with torch.no_grad():
+            parser.scorer.second.weight.zero_()
+            parser.scorer.second.bias.copy_(torch.tensor(scores))
+        assert loss_of(parser, [tree]) == pytest.approx(expected, abs=1e-5)
+        if expected == 0:
+            assert not any(p.grad is not None and p.grad.any() for p in parser.parameters())
+        elif text == flat:
+            assert parser.scorer.second.bias.grad.item() == pytest.approx(6, abs=1e-5)
 
 
 def gradients(parser: ChartParser) -> dict[str, Tensor]:
@@ -116,14 +88,6 @@ def gradients(parser: ChartParser) -> dict[str, Tensor]:
     return found
 
 
-def assert_same_gradients(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    assert found.keys() == expected.keys()
-    for name, gradient in expected.items():
-        assert gradient.any(), name
-        scale = gradient.abs().max().item()
-        torch.testing.assert_close(found[name], gradient, atol=2e-5 * max(scale, 1), rtol=1e-4)
-
-
 # ---- batches of an optimiser step ------------------------------------------------------
 
 
@@ -133,36 +97,6 @@ class Calls:
     def __init__(self, module: nn.Module) -> None:
         self.arguments: list[tuple[Any, ...]] = []
         module.register_forward_pre_hook(lambda _, given: self.arguments.append(given))
-
-
-def calls_of_forms(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[Codes]:
-    """The forms that an input will be given, call by call."""
-    calls: list[Codes] = []
-    forms = module.forms
-
-    def watched(codes: Codes) -> Tensor:
-        calls.append(codes)
-        vectors: Tensor = forms(codes)
-        return vectors
-
-    monkeypatch.setattr(module, "forms", watched)
-    return calls
-
-
-def test_gradient_does_not_depend_on_sub_batches_or_shared_forms() -> None:
-    for max_tokens in [1, 20, EVERYTHING]:
-        for variant in ["word-charlstm", "word"]:
-            parser = tiny(seed=4, lexical=variant.split("-"))
-            indexer = steady_indexer(parser)
-            sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-            naive = margin(parser, indexer, sentences)
-            (naive / len(sentences)).backward()
-            expected = gradients(parser)
-            mean = accumulate(
-                parser, sentences, indexer, np.random.default_rng(0), max_tokens=max_tokens
-            )
-            assert mean == pytest.approx(naive.item() / len(sentences), abs=1e-4)
-            assert_same_gradients(gradients(parser), expected)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
