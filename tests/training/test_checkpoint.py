@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -31,16 +30,13 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     trained, fresh = make_trainer(tmp_path), make_trainer(tmp_path, seed=9)
     done = trained.fit()
     assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser, {}) == done
-    names = [name for name, _ in trained.parser.named_parameters()]
-    pairs = zip(trained.parser.parameters(), fresh.parser.parameters(), strict=True)
-    for name, (old, new) in zip(names, pairs, strict=True):
+    pairs = zip(trained.parser.named_parameters(), fresh.parser.parameters(), strict=True)
+    for (name, old), new in pairs:
         assert torch.equal(old, new), name
         before, after = trained.optimiser.state[old], fresh.optimiser.state[new]
         assert before.keys() == after.keys() == {"step", "exp_avg", "exp_avg_sq"}, name
         for key in before:
-            assert torch.equal(before[key], after[key]), (name, key)
-            assert before[key].device == after[key].device, (name, key)
-            assert before[key].dtype == after[key].dtype, (name, key)
+            torch.testing.assert_close(before[key], after[key], rtol=0, atol=0, msg=f"{name} {key}")
 
 
 def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path) -> None:
@@ -59,14 +55,6 @@ def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path) -> None:
         assert file in line
         assert re.search(r"Train again|[Ss]tart anew with --fresh", line)
         path.write_bytes(data)
-
-
-def test_unknown_key_of_progress_is_refused(tmp_path: Path) -> None:
-    make_trainer(tmp_path, max_epochs=1).fit()
-    path = tmp_path / "last" / "progress.json"
-    path.write_text(json.dumps({"epoch": "many"}), encoding="utf-8")
-    with pytest.raises(CheckpointError, match="incomplete checkpoint"):
-        read_progress(path.parent)
 
 
 def test_progress_is_read_while_another_process_replaces_it(

@@ -1,8 +1,10 @@
-"""Killed and resumed training ends with the bytes of training that nothing disturbed.
+"""Training that is stopped, breaks off or is killed goes on, and ends with the bytes of training
+that nothing disturbed.
 
-Real processes run the real command line. Each sends itself a signal, so that a busy machine
-cannot delay it: after so many calls of functions, from its second checkpoint on. (All must
-compute with as many threads, since sums in another order differ in the last bits.)
+Of signals at any moment of any kind of parser see :mod:`tests.reliability.test_resume`. Here real
+processes run the real command line. Each sends itself a signal, so that a busy machine cannot delay
+it: after so many calls of functions, from its second checkpoint on. (All must compute with as many
+threads, since sums in another order differ in the last bits.)
 """
 
 from __future__ import annotations
@@ -10,14 +12,19 @@ from __future__ import annotations
 import json
 import random
 import signal
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 
+from spmrl_bench.process.signals import Interrupted
+from spmrl_bench.training.schedule import read_progress
 from tests.builders import cli_process, environment, works
 from tests.laboratory import Laboratory
-from tests.training.trainers import events, final_bytes
+from tests.training.trainers import break_off, events, final_bytes, make_trainer
 
 CODE = """
 import os, sys
@@ -47,7 +54,7 @@ main()
 """
 RUN = "tiny-open/small-word-charlstm-seed1"
 CALLS = 200_000  # an epoch has about 160,000
-SETTINGS = {"max_epochs": 7, "evaluations_per_epoch": 1, "batch_size": 4}
+SETTINGS = {"max_epochs": 4, "evaluations_per_epoch": 1, "batch_size": 4}
 
 
 def command(laboratory: Laboratory, runs: Path) -> list[object]:
@@ -103,3 +110,108 @@ def test_ended_fifty_times_and_resumed_is_bit_identical(laboratory: Laboratory) 
     for runs in (undisturbed, disturbed):
         works(*command(laboratory, runs))
     assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
+
+
+# ---- In this process ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("whole")
+    make_trainer(folder).fit()
+    return final_bytes(folder)
+
+
+def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Path) -> None:
+    for second, ends_by in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Interrupted)):
+        trainer = make_trainer(tmp_path / second.name)
+        save, step = trainer._save, trainer._step
+
+        def asked(number: int, batch: list[Any], step: Any = step) -> None:
+            step(number, batch)
+            signal.raise_signal(signal.SIGTERM)
+
+        def asked_again(save: Any = save, second: int = second) -> None:
+            signal.raise_signal(second)
+            save()
+
+        trainer._step, trainer._save = asked, asked_again
+        with pytest.raises(ends_by) as caught:
+            trainer.fit()
+        assert caught.type is ends_by
+        saved = read_progress(tmp_path / second.name / "last")
+        assert (saved and saved.steps) == (1 if second == signal.SIGTERM else None)
+
+
+def test_another_number_of_threads_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, threads, said in (("same", 1, 0), ("other", 2, 1)):
+        monkeypatch.setattr("torch.get_num_threads", lambda: 1)
+        break_off(tmp_path / name, 2)
+        assert read_progress(tmp_path / name / "last").threads == 1
+        monkeypatch.setattr("torch.get_num_threads", lambda threads=threads: threads)
+        console = Console(file=StringIO(), width=200)
+        assert make_trainer(tmp_path / name, console=console).fit().threads == threads
+        lines = console.file.getvalue().splitlines()
+        assert sum("1 threads until now, 2 from here on" in line for line in lines) == said
+
+
+@pytest.mark.parametrize(("minutes", "steps"), [(10, 3), (1e-9, 4)])
+def test_a_checkpoint_that_is_old_is_replaced_after_the_batch(
+    tmp_path: Path, undisturbed: list[bytes], minutes: float, steps: int
+) -> None:
+    """Training breaks off after step 5, when dev is scored for the third time."""
+    break_off(tmp_path / "parts", 2, checkpoint_minutes=minutes)
+    saved = read_progress(tmp_path / "parts" / "last")
+    assert saved.steps == steps
+    make_trainer(tmp_path / "parts").fit()
+    assert final_bytes(tmp_path / "parts") == undisturbed
+
+
+@pytest.mark.parametrize("batch_size", [8, 24])
+def test_a_judgement_of_the_dev_curve_ends_training(tmp_path: Path, batch_size: int) -> None:
+    """It is asked at the same places of epochs, whatever number of batches these have."""
+    told: list[tuple[int, float]] = []
+
+    def prune(point: int, score: float) -> bool:
+        told.append((point, round(score, 4)))
+        return point == 4
+
+    trainer = make_trainer(tmp_path, batch_size=batch_size)
+    trainer.prune = prune
+    state = trainer.fit()
+    points = [point for point, _ in told]
+    assert points == ([1, 2, 3, 4] if batch_size == 8 else [2, 4])
+    assert [score for _, score in told] == [score for _, score in state.curve]
+    # Where a rule ends training at the same place, it is the rule that has.
+    assert state.stopped_by == "max_epochs"
+    earlier = make_trainer(tmp_path / "earlier", batch_size=batch_size)
+    earlier.prune = lambda point, _: point == 2
+    assert earlier.fit().stopped_by == "pruner"
+    saved = read_progress(tmp_path / "earlier" / "last")
+    assert (saved.stopped_by, saved.epoch) == ("pruner", 1)
+    again = make_trainer(tmp_path / "earlier", batch_size=batch_size)
+    assert again.fit().steps == saved.steps  # it stays ended
+
+
+def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(
+    tmp_path: Path, undisturbed: list[bytes]
+) -> None:
+    told: list[int] = []
+    trainer = make_trainer(tmp_path)
+
+    def prune(point: int, _: float) -> bool:
+        told.append(point)
+        if told.count(2) == 1 and point == 2:
+            raise RuntimeError("the process dies")
+        return False
+
+    trainer.prune = prune
+    with pytest.raises(RuntimeError):
+        trainer.fit()
+    again = make_trainer(tmp_path)
+    again.prune = prune
+    again.fit()
+    assert told == [1, 2, 2, 3, 4]
+    assert final_bytes(tmp_path) == undisturbed

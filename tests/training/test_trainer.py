@@ -68,12 +68,11 @@ def test_the_parser_of_the_best_score_is_kept(tmp_path: Path) -> None:
     assert weights(tmp_path / "best") != weights(tmp_path / "last")
 
 
-def test_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        make_trainer(tmp_path / name, seed=seed).fit()
-    a, b, c = (final_bytes(tmp_path / name) for name in "abc")
-    assert a == b
-    assert not set(a) & set(c)
+def test_another_seed_gives_other_bytes(tmp_path: Path) -> None:
+    """That the same one gives the same says :mod:`tests.reliability.test_resume`."""
+    for seed in (1, 2):
+        make_trainer(tmp_path / str(seed), seed=seed, max_epochs=1).fit()
+    assert not set(final_bytes(tmp_path / "1")) & set(final_bytes(tmp_path / "2"))
 
 
 def test_data_order_is_a_function_of_seed_and_epoch(
