@@ -90,12 +90,17 @@ def check_learnt_and_loaded(parser: ChartParser, folder: Path) -> None:
     assert len(set(map(repr, expected))) > 5
 
 
-def random_sentences(count: int, longest: int = 12, seed: int = 0) -> list[list[str]]:
-    """Sentences of all lengths, some words of which are unknown."""
+def sentences_of(lengths: Sequence[int], seed: int = 0) -> list[list[str]]:
+    """Sentences of these lengths, some words of which are unknown."""
     rng = np.random.default_rng(seed)
     known = [*WORDS, "zebra", "Xyz", "a" * 40]
-    lengths = [1, *rng.integers(1, longest + 1, count - 1).tolist()]
     return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
+
+
+def random_sentences(count: int, longest: int = 12, seed: int = 0) -> list[list[str]]:
+    """Sentences of all lengths."""
+    rng = np.random.default_rng(seed)
+    return sentences_of([1, *rng.integers(1, longest + 1, count - 1).tolist()], seed)
 
 
 def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ import torch
 
 from spmrl_bench.errors import SpmrlError, TreeError
 from spmrl_bench.nn.scorers.actions import Stacks
-from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.batches import Pool
-from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.transition import TransitionParser
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -171,45 +168,13 @@ def test_every_parse_has_one_root_with_a_relation_of_roots(sentences: list[Parse
         assert tree.relations.count("root") == 1
 
 
-# Ensembles ---------------------------------------------------------------------------------
-
-
-def with_relations_turned_around(parser: TransitionParser) -> TransitionParser:
-    """The same parser with its relations in the opposite order."""
-    relations = dict(reversed(parser.vocabulary.relations.items()))
-    other = TransitionParser(parser.config, replace(parser.vocabulary, relations=relations)).eval()
-    count = len(relations)
-    order = [0, *range(count, 0, -1), *range(2 * count, count, -1)]
-    state = parser.state_dict()
-    for name in ("decoder.scores.weight", "decoder.scores.bias"):
-        state[name] = state[name][order]
-    state["decoder.embedding.weight"] = state["decoder.embedding.weight"][[*order, 2 * count + 1]]
-    other.load_state_dict(state)
-    return other
-
-
 def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse]) -> None:
-    words = words_of(sentences)[:12]
-    one, other = parser_of(sentences), parser_of(sentences, seed=2, d_decoder=10)
-    alone = [list(parser.parse(words)) for parser in (one, other)]
-    assert alone[0] != alone[1]
-    twice = Ensemble([one, one])
-    assert (twice.kind, list(twice.parse(words))) == ("transition", alone[0])
-    mixed = list(Ensemble([one, other]).parse(words))
-    assert mixed not in alone
-    turned = with_relations_turned_around(other)
-    assert list(turned.parse(words)) == alone[1]
-    assert list(Ensemble([one, turned]).parse(words)) == mixed
-    assert list(Ensemble([turned, one]).parse(words)) == mixed
-    # The mean of each action's probabilities, by hand.
+    words, *_ = words_of(sentences)
     greedy = [parser_of(sentences, seed=seed, beam=1) for seed in (1, 2)]
-    found = best(greedy[0], words[0], greedy[1])
+    found = best(greedy[0], words, greedy[1])
     actions = found.derivation.actions.tolist()
-    each = [[np.exp(score) for score, _ in single_steps(p, words[0], actions)] for p in greedy]
+    each = [[np.exp(score) for score, _ in single_steps(p, words, actions)] for p in greedy]
     assert found.score == pytest.approx(np.log(np.mean(each, axis=0)).sum(), abs=1e-4)
-    few = parser_of(sentences[:2])
-    with pytest.raises(EnsembleError):
-        Ensemble([one, few])
 
 
 # Files and mistakes ------------------------------------------------------------------------
