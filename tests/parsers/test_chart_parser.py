@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -15,13 +13,10 @@ from spmrl_bench.errors import TokensError, TreeError
 from spmrl_bench.parsers import session
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
-from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
-from tests.builders import TREES, config, learn, tiny
+from tests.builders import TREES, tiny
 from tests.parsers.examples import lively, random_sentences, trees_of
-
-# ---- parse -----------------------------------------------------------------------------
 
 
 def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,26 +111,3 @@ def test_unary_chains_are_written_out() -> None:
         parser.scorer.second.bias.copy_(torch.tensor([1.0, -1.0]))
     (tree,) = parser.parse([["x", "y"]])
     assert str(tree) == "(A (B (A (B (XX x))) (A (B (XX y)))))"
-
-
-# ---- learning --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"lexical": ("charlstm",), "position": "added", "matrices": "full"},
-        {"lexical": ("word", "charlstm")},
-    ],
-)
-def test_a_small_treebank_is_learnt_by_heart(changes: dict[str, Any], tmp_path: Path) -> None:
-    examples = [Parse.of(tree) for tree in TREES]
-    torch.manual_seed(0)
-    parser = ChartParser.build(config(layers=1, d_model=64, d_char=16, **changes), examples)
-    words, tags = [tree.words for tree in TREES], [tree.tags for tree in TREES]
-    assert trees_of(parser.parse(words, tags)) != TREES
-    losses = learn(parser, examples, 100)
-    assert trees_of(parser.parse(words, tags)) == TREES  # 100 F1
-    assert np.mean(losses[-10:]) < 0.1 * losses[0]
-    parser.save(tmp_path)
-    assert trees_of(ChartParser.load(tmp_path).parse(words, tags)) == TREES

@@ -65,20 +65,6 @@ def heads_of(parses: Sequence[Parse]) -> list[list[int]]:
 # What is learnt ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("build", [joint, biaffine])
-def test_a_parser_learns_its_training_sentences(build: Any, sentences: list[Parse]) -> None:
-    examples = [each for each in sentences if len(each) < 10][:6]
-    parser = build(examples)
-    losses = learn(parser, examples, 100)
-    assert losses[-1] < losses[0] / 10
-    found = list(parser.parse(words_of(examples)))
-    assert heads_of(found) == heads_of(examples)
-    for one, other in zip(found, examples, strict=True):
-        assert one.dependencies.relations == other.dependencies.relations
-        if parser.kind == "joint":
-            assert list(one.tree.constituents()) == list(other.tree.constituents())
-
-
 def test_the_loss_is_the_sum_of_its_weighted_parts(sentences: list[Parse]) -> None:
     examples = sentences[:4]
     ones = joint(examples, lexical=("charlstm",))

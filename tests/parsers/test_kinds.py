@@ -18,7 +18,9 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
-from tests.builders import chained, config, tiny
+from spmrl_bench.treebanks.treebank import open_treebank
+from tests.builders import chained, config, learn, of_layers, tiny, words_of
+from tests.parsers.test_transition_parser import crossing
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], [], ["dogs"], ["?", "!"]]
 BASELINES = ("right-branching", "attach-neighbour")
@@ -41,6 +43,32 @@ def test_a_saved_parser_of_any_kind_is_loaded_by_its_folder(name: str, tmp_path:
     assert (given_up.words, given_up.tags) == (("a", "b", "."), ("X", "Y", "Z"))
     parses = [given_up, *filter(len, found)]
     assert all(parse.layers == kind_named(name).layers for parse in parses)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("chart", {"lexical": ("charlstm",), "position": "added", "matrices": "full"}),
+        ("chart", {}),
+        ("biaffine", {"encoder": "lstm"}),
+        ("joint", {"encoder": "lstm"}),
+        ("transition", {"encoder": "gru", "d_decoder": 32, "d_attention": 16}),
+    ],
+)
+def test_training_sentences_are_learnt_by_heart(kind: str, changes: dict[str, Any]) -> None:
+    every = open_treebank("german-mini").examples("train", ["constituents", "dependencies"])[:60]
+    short = [each for each in every if len(each) < 10][:4]
+    examples = of_layers(short, kind_named(kind).layers)
+    if kind == "transition":
+        examples += crossing()
+    torch.manual_seed(0)
+    settings = config(kind, layers=1, d_model=64, d_char=16, **changes)
+    parser = kind_named(kind).parser_class.build(settings, examples)
+    given = words_of(examples), [each.tags for each in examples]
+    assert list(parser.parse(*given)) != examples
+    losses = learn(parser, examples, 150)
+    assert losses[-1] < losses[0] / 10
+    assert list(parser.parse(*given)) == examples
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS.names() if kind_named(name).trained])

@@ -57,17 +57,6 @@ def crossing() -> list[Parse]:
     ]
 
 
-def test_training_sentences_are_learnt_by_heart(sentences: list[Parse]) -> None:
-    examples = [*sorted(sentences, key=len)[:3], *crossing()]
-    parser = parser_of(examples)
-    losses = learn(parser, examples, 150, 0.02, decay=True)
-    assert losses[-1] < losses[0] / 20
-    found = list(parser.parse(words_of(examples)))
-    for one, other in zip(found, examples, strict=True):
-        assert one.dependencies.heads.tolist() == other.dependencies.heads.tolist()
-        assert one.dependencies.relations == other.dependencies.relations
-
-
 def test_crossing_arcs_that_are_only_lifted_are_lost() -> None:
     examples = crossing()
     parser = parser_of(examples, nonprojective="projectivise")
