@@ -1,4 +1,4 @@
-"""Biaffine scores of arcs and relations, against the formulas of the paper arc by arc."""
+"""Scores of spans against one evaluation per span, of arcs and relations arc by arc."""
 
 from __future__ import annotations
 
@@ -12,10 +12,95 @@ from torch import Tensor
 
 from spmrl_bench.chart.dependencies import decode_dependencies
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.scorers import biaffine
+from spmrl_bench.nn.scorers import biaffine, spans
 from spmrl_bench.nn.scorers.biaffine import BiaffineScorer, choice_loss, packed_arcs
+from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
 from tests.nn import plain
-from tests.nn.plain import layout_of, random_rows, randomise
+from tests.nn.built import span_scorer
+from tests.nn.plain import all_scores, layout_of, random_rows, randomise
+
+# ---- Spans ------------------------------------------------------------------------------
+
+LABELS = 7
+SPANS = [(i, j) for i in range(6) for j in range(i + 1, 7)]
+
+
+@pytest.fixture
+def of_spans() -> SpanScorer:
+    module = span_scorer(8, 5, LABELS).double()
+    randomise(module, seed=4)
+    return module
+
+
+@pytest.fixture
+def posts() -> Tensor:
+    return torch.randn(7, 8, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+
+
+START = torch.tensor([i for i, _ in SPANS])
+END = torch.tensor([j for _, j in SPANS])
+
+
+def test_fenceposts_join_first_halves_of_blocks_left_and_second_ones_right() -> None:
+    lengths = [4, 3, 6]
+    encoded = torch.randn(sum(lengths), 24, dtype=torch.float64)
+    left = torch.tensor([0, 1, 2, 4, 5, 7, 8, 9, 10, 11])  # every token but the STOPs
+    for block in (2, 6, 24):
+        assert torch.equal(
+            fenceposts(encoded, left, block), plain.fenceposts(encoded, lengths, block)
+        )
+
+
+@pytest.mark.parametrize("norm", ["usual", "released"])
+def test_all_scores_are_the_network_of_each_span(norm: str, posts: Tensor) -> None:
+    module = span_scorer(8, 5, LABELS, layer_norm=norm).double()
+    randomise(module, seed=4)
+    found = all_scores(module, module.project(posts), START, END)
+    assert found.shape == (len(SPANS), LABELS - 1)  # the empty label has no score
+    for row, (i, j) in zip(found, SPANS, strict=True):
+        expected = plain.span_scores(module, posts[i], posts[j])
+        torch.testing.assert_close(row, expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("rounded", [False, True])
+def test_neither_blocks_nor_rounded_rows_show(
+    of_spans: SpanScorer, posts: Tensor, rounded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = all_scores(of_spans, of_spans.project(posts), START, END)
+    monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: rounded)
+    projected = of_spans.project(posts)
+    assert len(projected) == len(posts)
+    for block in (1, 4, len(SPANS) - 1, len(SPANS), len(SPANS) + 1):
+        monkeypatch.setattr(spans, "BLOCK", block)
+        found = all_scores(of_spans, projected, START, END)
+        torch.testing.assert_close(found, whole, atol=1e-13, rtol=0)
+
+
+def test_chosen_scores_and_their_gradients_are_those_of_the_whole_table(
+    of_spans: SpanScorer, posts: Tensor
+) -> None:
+    labels = 1 + torch.arange(len(SPANS)) % (LABELS - 1)
+    factors = torch.randn(len(SPANS), dtype=torch.float64)
+    posts.requires_grad_()
+
+    def chosen() -> Tensor:
+        return of_spans.chosen_scores(of_spans.project(posts), START, END, labels)
+
+    def dense() -> Tensor:
+        hidden = of_spans.norm(of_spans.first(posts[END] - posts[START])).relu()
+        table = of_spans.second(hidden)
+        return table[torch.arange(len(SPANS)), labels - 1]
+
+    def outcome(scores: Tensor) -> tuple[Tensor, ...]:
+        weights = [posts, *of_spans.parameters()]
+        return scores, *torch.autograd.grad((scores * factors).sum(), weights)
+
+    for found, expected in zip(outcome(chosen()), outcome(dense()), strict=True):
+        assert expected.any()
+        torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)
+
+
+# ---- Arcs and relations -----------------------------------------------------------------
 
 WIDTH, RELATIONS = 6, 5
 LENGTHS = [5, 3, 8, 4, 3]  # tokens: sentences of 3, 1, 6, 2 and 1 words
@@ -48,7 +133,7 @@ def tokens() -> Tensor:
     return random_rows(LENGTHS, WIDTH, seed=5)
 
 
-def all_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
+def both_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
     projected = module.project(tokens, LAYOUT)
     heads = torch.tensor(HEADS)
     arcs = module.arc_scores(projected, LAYOUT)
@@ -56,7 +141,7 @@ def all_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def test_arc_scores_are_those_of_each_arc(scorer: BiaffineScorer, tokens: Tensor) -> None:
-    found = all_scores(scorer, tokens)[0]
+    found = both_scores(scorer, tokens)[0]
     assert found.shape == (sum(WORDS), max(WORDS) + 1)
     for row, (begin, word, n) in zip(found, plain.words_of(LENGTHS), strict=True):
         heads = tokens[begin : begin + n + 1]
@@ -70,8 +155,8 @@ def test_losses_and_gradients_are_those_of_the_formulas(
 ) -> None:
     tokens.requires_grad_()
     found = [
-        choice_loss(all_scores(scorer, tokens)[0], torch.tensor(HEADS)),
-        choice_loss(all_scores(scorer, tokens)[1], torch.tensor(RELATION)),
+        choice_loss(both_scores(scorer, tokens)[0], torch.tensor(HEADS)),
+        choice_loss(both_scores(scorer, tokens)[1], torch.tensor(RELATION)),
     ]
     expected = plain.biaffine_losses(scorer, tokens, LENGTHS, HEADS, RELATION)
     weights = [tokens, *scorer.parameters()]
@@ -91,31 +176,28 @@ def test_losses_and_gradients_are_those_of_the_formulas(
             torch.testing.assert_close(of_own, of_plain, atol=1e-11, rtol=0)
 
 
-def test_neither_blocks_nor_rounded_rows_show(
+def test_neither_blocks_nor_rounded_rows_show_of_arcs(
     scorer: BiaffineScorer, tokens: Tensor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = all_scores(scorer, tokens)
+    whole = both_scores(scorer, tokens)
     monkeypatch.setattr(biaffine, "BLOCK", 4)
     monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: True)
-    for found, expected in zip(all_scores(scorer, tokens), whole, strict=True):
+    for found, expected in zip(both_scores(scorer, tokens), whole, strict=True):
         torch.testing.assert_close(found, expected, atol=1e-13, rtol=0)
 
 
 def test_at_first_everything_is_equally_likely() -> None:
     module = fresh()
-    arcs, relations = all_scores(module, torch.randn(sum(LENGTHS), WIDTH))
+    arcs, relations = both_scores(module, torch.randn(sum(LENGTHS), WIDTH))
     expected = sum(n * np.log(n + 1) for n in WORDS)
     assert choice_loss(arcs, torch.tensor(HEADS)).item() == pytest.approx(expected, rel=1e-6)
     expected = len(RELATION) * np.log(3)  # three are legal, wherever the arc comes from
     assert choice_loss(relations, torch.tensor(RELATION)).item() == pytest.approx(expected)
 
 
-# Which relations are legal ----------------------------------------------------------------
-
-
 def test_the_root_has_relations_of_its_own(scorer: BiaffineScorer, tokens: Tensor) -> None:
-    found = all_scores(scorer, tokens)[1]
-    free = all_scores(scorer_of(legal=ALL), tokens)[1]
+    found = both_scores(scorer, tokens)[1]
+    free = both_scores(scorer_of(legal=ALL), tokens)[1]
     for row, unbound, head in zip(found, free, HEADS, strict=True):
         legal = LEGAL[1 if head == 0 else 0]
         assert (row[~legal] == -torch.inf).all()
@@ -126,9 +208,6 @@ def test_legal_relations_are_saved_with_the_weights(scorer: BiaffineScorer) -> N
     other = scorer_of(legal=ALL)
     other.load_state_dict(scorer.state_dict())
     assert torch.equal(other.legal, LEGAL)
-
-
-# Dropout ----------------------------------------------------------------------------------
 
 
 def test_dropout_is_shared_by_the_tokens_of_a_sentence() -> None:
@@ -146,11 +225,8 @@ def test_dropout_is_shared_by_the_tokens_of_a_sentence() -> None:
         assert not torch.equal(masks[0] != 0, masks[1] != 0)
 
 
-# With the decoder -------------------------------------------------------------------------
-
-
 def test_packed_arcs_are_what_the_decoder_takes(scorer: BiaffineScorer, tokens: Tensor) -> None:
-    arcs = all_scores(scorer, tokens)[0]
+    arcs = both_scores(scorer, tokens)[0]
     packed = packed_arcs(arcs, LAYOUT).detach().numpy()
     expected = [
         row[: n + 1].tolist() for row, (_, _, n) in zip(arcs, plain.words_of(LENGTHS), strict=True)
