@@ -226,15 +226,6 @@ def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
     check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
 
 
-def test_no_threads_are_refused() -> None:
-    for name in SEARCHES:
-        for threads in [0, -2]:
-            decoder = DECODERS[name]
-            scores = decoder.scores(np.random.default_rng(8), [5, 3], True)
-            with pytest.raises(ValueError, match=f"threads is {threads}; it must be at least 1"):
-                decoder.decode(scores, [5, 3], threads=threads)
-
-
 # ---- Threads -----------------------------------------------------------------------------
 
 

@@ -67,9 +67,6 @@ def outcome(module: nn.Module, run: Callable[[Tensor], Tensor]) -> dict[str, Ten
     return twins.outcome(run, rows_of(), list(module.named_parameters()))
 
 
-# ---- values and gradients --------------------------------------------------------------
-
-
 @every_switch
 def test_values_and_gradients_are_those_of_the_loops(choices: dict[str, Any]) -> None:
     module = layer(**choices)
@@ -96,9 +93,6 @@ def test_initial_weights_are_those_of_the_released_code() -> None:
         if isinstance(module.heads, LabelHeads):
             own = nn.init.xavier_normal_(torch.empty(heads, d_kv // 2))
             assert module.heads.query.std().item() == pytest.approx(own.std().item(), rel=0.08)
-
-
-# ---- dropout ---------------------------------------------------------------------------
 
 
 def bare(queries: Any, p: float, d_model: int = 30) -> LabelAttention:
@@ -163,9 +157,6 @@ def test_attention_dropout_is_drawn_for_each_weight() -> None:
     )
 
 
-# ---- widths ----------------------------------------------------------------------------
-
-
 def test_encoders_say_how_wide_they_are() -> None:
     for encoder in (attention_encoder(D_MODEL), recurrent_encoder("lstm", D_MODEL)):
         assert (encoder.d_out, encoder.d_block) == (D_MODEL, 2)
@@ -182,9 +173,6 @@ def test_encoders_say_how_wide_they_are() -> None:
         added = set(encoder.state_dict()) - names
         assert added
         assert all(name.startswith("label_attention.") for name in added)
-
-
-# ---- what one can see ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("choices", CONCATENATED, ids=str)
@@ -209,9 +197,6 @@ def test_weights_and_features_are_what_the_layer_uses(choices: dict[str, Any]) -
             expected = torch.einsum("hij,jhd->ihd", found, values)
         torch.testing.assert_close(own, expected, atol=1e-12, rtol=0)
     assert weights[1].std() > 0.02
-
-
-# ---- numbers and memory ----------------------------------------------------------------
 
 
 def test_bfloat16_products_are_close() -> None:
@@ -267,9 +252,6 @@ def test_no_array_is_blown_up_for_the_heads(choices: dict[str, Any], bound: str)
     }[bound]
     assert allowed < tokens * heads * d_model
     assert max(allowed, heads * d_model * d_kv) >= seen.numbers > tokens * d_proj
-
-
-# ---- mistakes --------------------------------------------------------------------------
 
 
 def test_what_cannot_be() -> None:

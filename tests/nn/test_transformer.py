@@ -191,9 +191,6 @@ def test_what_is_made_up_takes_no_random_numbers_of_the_parser(folder: Path, own
     assert torch.equal(again.projection.weight, first)
 
 
-# Saving ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("frozen", [False, True])
 def test_a_saved_one_is_read_into_a_parser_without_memory(
     folder: Path, tmp_path: Path, frozen: bool
@@ -251,9 +248,6 @@ def test_sentences_are_read_up_to_the_greatest_length(
     module = read(folders["xlnet"])
     assert module.problem(np.full(5000, 2)) == ""
     assert torch.isfinite(apply(module, [["cats"] * 300])).all()
-
-
-# Silence and errors ---------------------------------------------------------------------
 
 
 def test_nothing_is_printed_and_the_library_is_left_as_it_was(own: Path) -> None:

@@ -149,9 +149,6 @@ def test_loss_and_its_gradients(settings: dict[str, Any], way: str) -> None:
         )
 
 
-# ---- bfloat16 products -------------------------------------------------------------------
-
-
 def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     """About three decimal digits: enough to point the same way."""
     trees: list[Tree] = make_trees(20, seed=6)

@@ -13,7 +13,6 @@ import pytest
 
 from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.parsers import session
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
@@ -124,16 +123,6 @@ def test_the_mean_of_two_by_enumeration(reorder: bool) -> None:
     for words, parse in zip(sentences, found, strict=True):
         assert list(parse.tree.constituents()) == plain_constituents([first, second], words)
     assert found not in (list(first.parse(sentences)), list(second.parse(sentences)))
-
-
-def test_batches_windows_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ensemble = Ensemble(members())
-    expected = list(ensemble.parse(SENTENCES))
-    assert [len(tree) for tree in expected] == LENGTHS
-    assert list(ensemble.parse(SENTENCES, max_tokens=30)) == expected
-    monkeypatch.setattr(session, "WINDOW_SENTENCES", 5)
-    monkeypatch.setattr("spmrl_bench.nn.scorers.spans.BLOCK", 7)
-    assert list(ensemble.parse(iter(SENTENCES))) == expected
 
 
 def test_tags_are_carried_and_read() -> None:

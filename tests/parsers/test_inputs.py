@@ -26,9 +26,6 @@ WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
 
 
-# ---- tags as an input ------------------------------------------------------------------
-
-
 def test_tags_are_embedded_and_nothing_else_is_read() -> None:
     parser = tiny(lexical=("tag",))
     indexer = parser.indexer()
@@ -45,9 +42,6 @@ def test_a_parser_that_reads_tags_asks_for_them() -> None:
     with pytest.raises(TreeError, match="this parser reads tags, but none are given"):
         list(parser.parse(WORDS))
     assert [tree.tags for tree in parser.parse(WORDS, TAGS)] == TAGS
-
-
-# ---- predicted tags --------------------------------------------------------------------
 
 
 def test_loss_of_a_tagging_parser_adds_the_weighted_cross_entropy() -> None:
@@ -97,9 +91,6 @@ def test_predicted_tags_are_those_with_the_highest_scores() -> None:
         assert list(tree.tags) == [parser.vocabulary.tags[tag] for tag in best]
     assert [tree.tags for tree in parser.parse(WORDS, TAGS)] == TAGS
     assert {tag for tree in tiny().parse(WORDS) for tag in tree.tags} == {NO_TAG}
-
-
-# ---- inputs with codes of their own ----------------------------------------------------
 
 
 class Lengths(LexicalInput):
@@ -184,9 +175,6 @@ def test_a_sentence_is_checked_and_indexed_once() -> None:
     assert len(parser.lexical["lengths"].seen) == 2 * 2 + 2 + 1  # the first parser refuses it
 
 
-# ---- inputs side by side ---------------------------------------------------------------
-
-
 def test_attention_reads_inputs_that_fill_its_content(tmp_path: Path) -> None:
     parser = tiny(**SIDE_BY_SIDE, d_model=84)
     assert parser.config.d_content == 16 + 7 + 3 + 16
@@ -203,9 +191,6 @@ def test_files_are_read_in_widths_of_their_own(tmp_path: Path) -> None:
     matrix = parser.lexical["vectors"].linear.weight
     assert content.shape == (3, 9)
     torch.testing.assert_close(content[1, 4:], matrix @ torch.tensor([1.0, 2.0, 3.0]))
-
-
-# ---- settings and files ----------------------------------------------------------------
 
 
 def test_inputs_and_settings_must_fit() -> None:

@@ -62,9 +62,6 @@ def heads_of(parses: Sequence[Parse]) -> list[list[int]]:
     return [parse.dependencies.heads.tolist() for parse in parses]
 
 
-# What is learnt ------------------------------------------------------------------------------
-
-
 def test_the_loss_is_the_sum_of_its_weighted_parts(sentences: list[Parse]) -> None:
     examples = sentences[:4]
     ones = joint(examples, lexical=("charlstm",))
@@ -126,9 +123,6 @@ def test_a_second_root_is_moved_and_learnt_with_its_relation() -> None:
     assert found.dependencies.relations == ("root", "a", "root")
 
 
-# What is found -------------------------------------------------------------------------------
-
-
 def test_constituents_and_dependencies_agree_whatever_the_scores(sentences: list[Parse]) -> None:
     for changes in ({}, {"span_weight": 0.9}, {"structure": "division"}):
         checked = 0
@@ -187,9 +181,6 @@ def test_crossing_arcs_are_found_where_training_trees_have_some() -> None:
     learn(both, [crossing, nested], 100)
     assert heads_of(list(both.parse([crossing.words]))) == [[3, 4, 0, 3]]
     assert Vocabulary.from_json(both.vocabulary.to_json()) == both.vocabulary
-
-
-# Ensembles -----------------------------------------------------------------------------------
 
 
 def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) -> None:

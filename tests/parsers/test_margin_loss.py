@@ -88,9 +88,6 @@ def gradients(parser: ChartParser) -> dict[str, Tensor]:
     return found
 
 
-# ---- batches of an optimiser step ------------------------------------------------------
-
-
 class Calls:
     """Keeps the positional arguments of every call of a module."""
 

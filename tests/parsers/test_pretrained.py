@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from spmrl_bench.errors import PretrainedError, SentenceTooLongError
+from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsing.models import load_parser
@@ -120,14 +120,6 @@ def test_a_resumed_run_ends_as_if_never_stopped(tmp_path: Path) -> None:
         assert weights(tmp_path / "parts" / name) == weights(tmp_path / "whole" / name)
         kept = sorted(path.name for path in (tmp_path / "parts" / name / "transformer").iterdir())
         assert kept == ["config.json", "tokenizer.json", "tokenizer_config.json"]
-
-
-@needs_transformers
-def test_a_sentence_with_too_many_sub_words_is_refused(tmp_path: Path) -> None:
-    parser = parser_over(make("bert", tmp_path / "bert", positions=10))
-    assert list(parser.parse([["cats"] * 4]))
-    with pytest.raises(SentenceTooLongError, match=r"5 words, which are 12 sub-words .* most 10"):
-        list(parser.parse([["cats"] * 5]))
 
 
 # ---- Words that start from the vectors of a file -----------------------------------------
