@@ -19,21 +19,9 @@ from hypothesis import strategies as st
 
 from spmrl_bench.chart.arrays import cell_spans
 from spmrl_bench.errors import TreeError
+from spmrl_bench.nn import vocabulary as marks
 from spmrl_bench.nn.inputs import sub_batches
-from spmrl_bench.nn.vocabulary import (
-    CHAR_START,
-    CHAR_STOP,
-    CHAR_UNK,
-    CHAR_WORD_START,
-    CHAR_WORD_STOP,
-    EMPTY,
-    FIRST_CHAR,
-    FIRST_WORD,
-    START,
-    STOP,
-    UNK,
-    Vocabulary,
-)
+from spmrl_bench.nn.vocabulary import EMPTY, FIRST_CHAR, FIRST_WORD, START, STOP, UNK, Vocabulary
 from spmrl_bench.parsers import session
 from spmrl_bench.parsers.batches import Indexer, Pool
 from spmrl_bench.parsers.chart import ChartParser
@@ -169,10 +157,10 @@ def test_forms_are_characters_between_marks(indexer: Indexer) -> None:
     codes = indexer.codes("charlstm", forms, CPU)
     spelt = zip(codes.values.tolist(), codes.lengths.tolist(), strict=True)
     assert [row[:n] for row, n in spelt] == [
-        [CHAR_WORD_START, *3 * [CHAR_START], CHAR_WORD_STOP],
-        [CHAR_WORD_START, t, h, e, CHAR_WORD_STOP],
-        [CHAR_WORD_START, t, CHAR_UNK, e, CHAR_WORD_STOP],
-        [CHAR_WORD_START, *3 * [CHAR_STOP], CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, *3 * [marks.CHAR_START], marks.CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, t, h, e, marks.CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, t, marks.CHAR_UNK, e, marks.CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, *3 * [marks.CHAR_STOP], marks.CHAR_WORD_STOP],
     ]
     assert indexer.lengths("charlstm", forms[::-1]).tolist() == [5, 5, 5, 5]
 

@@ -20,18 +20,11 @@ from spmrl_bench.parsers.biaffine import BiaffineParser, DependencyScores
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.joint import JointParser
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.head_driven import SUB_HEAD, head_driven
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.builders import learn, tiny, words_of
-
-
-@pytest.fixture(scope="module")
-def sentences() -> list[Parse]:
-    """Of the German mini treebank, some of whose constituents need sub-heads."""
-    return open_treebank("german-mini").examples("train", ["constituents", "dependencies"])[:60]
 
 
 def joint(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> JointParser:

@@ -18,7 +18,7 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
-from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.parse import Parse
 from tests.builders import chained, config, learn, of_layers, tiny, words_of
 from tests.parsers.test_transition_parser import crossing
 
@@ -55,9 +55,10 @@ def test_a_saved_parser_of_any_kind_is_loaded_by_its_folder(name: str, tmp_path:
         ("transition", {"encoder": "gru", "d_decoder": 32, "d_attention": 16}),
     ],
 )
-def test_training_sentences_are_learnt_by_heart(kind: str, changes: dict[str, Any]) -> None:
-    every = open_treebank("german-mini").examples("train", ["constituents", "dependencies"])[:60]
-    short = [each for each in every if len(each) < 10][:4]
+def test_training_sentences_are_learnt_by_heart(
+    kind: str, changes: dict[str, Any], sentences: list[Parse]
+) -> None:
+    short = [each for each in sentences if len(each) < 10][:4]
     examples = of_layers(short, kind_named(kind).layers)
     if kind == "transition":
         examples += crossing()

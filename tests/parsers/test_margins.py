@@ -15,7 +15,6 @@ from spmrl_bench.parsers.base import Margin, UnsupportedError
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
@@ -23,13 +22,6 @@ from tests.builders import TREES, tiny
 from tests.chart.enumeration import spans, trees
 from tests.parsers import test_joint_parser, test_transition_parser
 from tests.parsers.plain_parser import PlainParser
-
-
-@pytest.fixture(scope="module")
-def sentences() -> list[Parse]:
-    bank = open_treebank("german-mini")
-    both = bank.examples("train", ["constituents", "dependencies"])[:80]
-    return [each for each in both if len(each) < 14][:30]
 
 
 class Differing(NamedTuple):

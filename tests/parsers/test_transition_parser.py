@@ -30,12 +30,6 @@ from tests.builders import learn, tiny, words_of
 from tests.transitions.simulation import applied, start
 
 
-@pytest.fixture(scope="module")
-def sentences() -> list[Parse]:
-    bank = open_treebank("german-mini")
-    return [each for each in bank.examples("train", ["dependencies"])[:80] if len(each) < 14][:30]
-
-
 def parser_of(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> TransitionParser:
     """An untrained parser whose trees differ between sentences and seeds."""
     settings = {"encoder": "gru", "layers": 1, "max_positions": 60, "decoder_layers": 2,
