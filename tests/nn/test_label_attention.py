@@ -71,10 +71,7 @@ def outcome(module: nn.Module, run: Callable[[Tensor], Tensor]) -> dict[str, Ten
 def test_values_and_gradients_are_those_of_the_loops(choices: dict[str, Any]) -> None:
     module = layer(**choices)
     divisor = math.sqrt(D_MODEL if choices.get("attention_scale") == "d_model" else D_KV)
-    expected = outcome(
-        module,
-        lambda rows: label_layer(module, rows, LENGTHS, divisor=divisor),
-    )
+    expected = outcome(module, lambda rows: label_layer(module, rows, LENGTHS, divisor=divisor))
     assert expected["result"].shape == (sum(LENGTHS), module.d_out)
     assert min(value.abs().max() for value in expected.values()) > 1e-4
     assert_near(outcome(module, lambda rows: run(module, rows)), expected, 1e-10)

@@ -17,13 +17,7 @@ from spmrl_bench.trees import Tree
 from spmrl_bench.trees.tree import collapsed_spans
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import best_tree, label_table, spans
-from tests.parsers.examples import (
-    accumulate,
-    calls_of_forms,
-    gold_of,
-    loss_of,
-    steady_indexer,
-)
+from tests.parsers.examples import accumulate, calls_of_forms, gold_of, loss_of, steady_indexer
 from tests.parsers.plain_parser import PlainParser
 
 SHORT = [tree for tree in TREES if len(tree) <= 6]
