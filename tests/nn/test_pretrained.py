@@ -426,19 +426,10 @@ def test_a_sentence_does_not_depend_on_its_batch(
             torch.testing.assert_close(found[number], expected, rtol=1e-6, atol=1e-6)
 
 
-def test_characters_of_forms(paths: Paths) -> None:
+def test_characters_of_odd_forms(paths: Paths) -> None:
     module = elmo_of(paths)
-    for form, inner in {
-        "aé": [97, 0xC3, 0xA9],
-        "": [],
-        "\ud800a": [97],
-        "x" * 48: [120] * 48,
-        "x" * 49: [120] * 48,
-        Boundary.START: [256],
-        Boundary.STOP: [257],
-        "<S>": [*b"<S>"],
-    }.items():
-        assert module.codes(form).tolist() == [258, *inner, 259]
+    assert module.codes("").tolist() == [258, 259]
+    assert module.codes("\ud800a").tolist() == [258, 97, 259]
 
 
 def test_the_result_is_a_map_of_a_mix(paths: Paths) -> None:

@@ -13,13 +13,13 @@ import pytest
 import torch
 
 from spmrl_bench.errors import CheckpointError, RecipeError
-from spmrl_bench.parsers.base import EnsembleError, ParserConfig
+from spmrl_bench.parsers.base import EnsembleError, ParserConfig, UnsupportedError
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
 from spmrl_bench.trees.parse import Parse
-from tests.builders import chained, config, learn, of_layers, tiny, words_of
+from tests.builders import chained, config, enlarge, learn, of_layers, tiny, words_of
 from tests.parsers.test_transition_parser import crossing
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], [], ["dogs"], ["?", "!"]]
@@ -91,6 +91,17 @@ def test_weights_of_any_kind_are_drawn_as_it_is_set(name: str) -> None:
             assert torch.equal(weight, usual[key]), key
 
 
+@pytest.mark.parametrize("kind", ["biaffine", "joint", "transition"])
+def test_one_word_has_a_relation_of_roots(kind: str, sentences: list[Parse]) -> None:
+    parser = enlarge(tiny(kind, sentences, max_positions=60))
+    trees = [each.dependencies for each in sentences]
+    known = {tree.relations[tree.heads.tolist().index(0)] for tree in trees}
+    for parse in parser.parse(words_of(sentences)):
+        at_root = [relation in known for relation in parse.dependencies.relations]
+        assert at_root == (parse.dependencies.heads == 0).tolist()
+        assert at_root.count(True) == 1
+
+
 def test_kinds_and_variants_are_known_without_torch() -> None:
     code = (
         "import sys\n"
@@ -134,6 +145,23 @@ def test_every_fact_of_a_baseline_is_checked(name: str, tmp_path: Path) -> None:
             path.write_text(json.dumps(content))
             with pytest.raises(CheckpointError, match=rf"parser\.json: counted: {fact}: "):
                 load_parser(tmp_path)
+
+
+def test_what_a_kind_cannot_tell_is_refused() -> None:
+    chart, baseline = tiny(), tiny("right-branching")
+    for other, message in (
+        (chart, "^a parser of kind chart has no derivation.*one of kind transition$"),
+        (baseline, "^a parser of kind right-branching has no derivation.*one of kind transition$"),
+        (Ensemble([tiny("transition")] * 2), "^an ensemble of 2 parsers has no .derivation"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            other.derivation(["a"])
+    for other, message in (
+        (baseline, "right-branching has no margins"),
+        (Ensemble([chart, chart]), "ensemble of 2 parsers has no 'margins'"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            list(other.margins(chained()))
 
 
 def test_parsers_of_several_kinds_are_no_ensemble() -> None:

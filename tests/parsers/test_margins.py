@@ -11,9 +11,7 @@ import pytest
 import torch
 
 from spmrl_bench.errors import SentenceTooLongError
-from spmrl_bench.parsers.base import Margin, UnsupportedError
-from spmrl_bench.parsers.baselines import RightBranching
-from spmrl_bench.parsers.ensemble import Ensemble
+from spmrl_bench.parsers.base import Margin
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
@@ -205,13 +203,7 @@ def test_sentences_come_with_their_numbers_whatever_the_batch() -> None:
             assert one.margin == pytest.approx(other.margin, abs=1e-4)
 
 
-def test_what_cannot_be_compared_is_said() -> None:
-    gold = [Parse.of(tree) for tree in TREES]
-    baseline, single = RightBranching.build(None, gold), tiny()
-    with pytest.raises(UnsupportedError, match="right-branching has no margins"):
-        found_in(baseline, gold)
-    with pytest.raises(UnsupportedError, match="ensemble of 2 parsers has no 'margins'"):
-        found_in(Ensemble([single, single]), gold)
+def test_a_sentence_that_is_too_long_is_named() -> None:
     long = Parse.of(Tree.build(["w"] * 30, ["T"] * 30, [(0, 30, "S")]))
     with pytest.raises(SentenceTooLongError, match="sentence 2: a sentence of 30 words"):
-        found_in(single, [gold[0], long])
+        found_in(tiny(), [Parse.of(TREES[0]), long])

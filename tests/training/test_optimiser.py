@@ -111,7 +111,10 @@ def test_what_is_no_number_stops_before_the_weights_change(
                 return loss
 
             monkeypatch.setattr(ChartParser, "gradients", spoilt)
-            problem = f"after 0 of 3 batches of epoch 1: the {what} is {number}"
+            problem = (
+                f"^tiny: training diverged after 0 of 3 batches of epoch 1: the {what} is {number}"
+                r".*; lower train.learning_rate \(now 0.05\) and start anew with --fresh$"
+            )
             with pytest.raises(TrainingError, match=problem):
                 trainer.fit()
             after = copied(trainer.parser)
