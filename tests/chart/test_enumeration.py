@@ -14,7 +14,6 @@ from spmrl_bench.chart.max_marginals import max_marginals
 from tests.chart import batches, enumeration
 from tests.chart import dependency_oracles as oracles
 from tests.chart.batches import Batch, JointBatch, Scores, Shape
-from tests.chart.joint_enumeration import structures
 from tests.reliability.tally import Tally
 from tests.twins import assert_same_bits, kernels_of, needs
 
@@ -42,7 +41,7 @@ def test_enumeration_knows_every_tree() -> None:
     assert counts(oracles.trees) == [1, 2, 9, 64, 625, 7776]
     assert counts(oracles.projective_trees) == [1, 2, 7, 30, 143, 728]
     for n in range(1, 7):
-        every = structures(n)
+        every = enumeration.structures(n)
         assert len(every.trees) == comb(2 * n - 2, n - 1) // n * 2 ** (n - 1)
         assert len(set(zip(every.trees, every.heads, strict=True))) == len(every.trees)
 
@@ -175,7 +174,7 @@ def check_both(kernel: str, batch: JointBatch, *, ties: bool) -> None:
     decoded = batches.joint_on(kernel, batch)
     for b, n in enumerate(batch.lengths.tolist()):
         alone, found = batch.sentence(b), batches.of_sentence(decoded, batch.lengths, b)
-        every = structures(n)
+        every = enumeration.structures(n)
         scores = every.scores(alone.values, alone.arcs)
         assert found.scores[0] == pytest.approx(scores.max(), abs=1e-9)
         assert batches.score_of(found, alone) == pytest.approx(scores.max(), abs=1e-9)

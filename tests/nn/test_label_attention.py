@@ -19,7 +19,7 @@ from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
 from spmrl_bench.nn.kernels import autocast
 from tests import twins
 from tests.nn.built import attention_encoder, label_attention, recurrent_encoder
-from tests.nn.plain import label_layer, layout_of, randomise
+from tests.nn.plain import label_layer, layout_of, random_rows, randomise
 from tests.twins import assert_near
 
 LENGTHS = [3, 6, 1, 4]
@@ -52,11 +52,6 @@ def layer(*, heads: int = HEADS, seed: int = 1, **choices: Any) -> LabelAttentio
     return module
 
 
-def rows_of(lengths: list[int] = LENGTHS, width: int = D_MODEL, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
-
-
 def run(module: nn.Module, rows: Tensor, lengths: list[int] = LENGTHS) -> Tensor:
     found: Tensor = module(rows, layout_of(lengths))
     return found
@@ -64,7 +59,7 @@ def run(module: nn.Module, rows: Tensor, lengths: list[int] = LENGTHS) -> Tensor
 
 def outcome(module: nn.Module, run: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
     """The result of random rows, and the gradients of all that has some."""
-    return twins.outcome(run, rows_of(), list(module.named_parameters()))
+    return twins.outcome(run, random_rows(LENGTHS, D_MODEL), list(module.named_parameters()))
 
 
 @every_switch
@@ -107,7 +102,7 @@ def bare(queries: Any, p: float, d_model: int = 30) -> LabelAttention:
 @pytest.mark.parametrize("queries", ["vectors", "matrices"])
 def test_output_dropout_has_a_mask_for_each_head_and_sentence(queries: str) -> None:
     """In section 4.2: residual dropout applies separately to the output of each head."""
-    module, rows = bare(queries, 0.4), rows_of(width=30)
+    module, rows = bare(queries, 0.4), random_rows(LENGTHS, 30)
     tokens = (sum(LENGTHS), HEADS, 30)
     whole = run(module.eval(), rows).view(tokens) - rows[:, None]
     torch.manual_seed(0)
@@ -174,7 +169,11 @@ def test_encoders_say_how_wide_they_are() -> None:
 
 @pytest.mark.parametrize("choices", CONCATENATED, ids=str)
 def test_weights_and_features_are_what_the_layer_uses(choices: dict[str, Any]) -> None:
-    module, rows, layout = layer(**choices, feed_forward="none"), rows_of(), layout_of(LENGTHS)
+    module, rows, layout = (
+        layer(**choices, feed_forward="none"),
+        random_rows(LENGTHS, D_MODEL),
+        layout_of(LENGTHS),
+    )
     features = module.features(rows, layout)
     torch.testing.assert_close(features.flatten(1), run(module, rows), atol=1e-12, rtol=0)
     weights = module.weights(rows, layout)
@@ -198,7 +197,7 @@ def test_weights_and_features_are_what_the_layer_uses(choices: dict[str, Any]) -
 
 def test_bfloat16_products_are_close() -> None:
     for choices in SWITCHES[::3]:
-        module, rows = layer(**choices).float(), rows_of().float()
+        module, rows = layer(**choices).float(), random_rows(LENGTHS, D_MODEL).float()
         exact = run(module, rows)
         with autocast("bf16", rows.device):
             found = run(module, rows)
@@ -238,7 +237,7 @@ def test_no_array_is_blown_up_for_the_heads(choices: dict[str, Any], bound: str)
     module = label_attention(
         d_model, heads, d_kv=d_kv, d_proj=d_proj, feed_forward="none", **choices
     ).double()
-    rows = rows_of(lengths, d_model).requires_grad_()
+    rows = random_rows(lengths, d_model).requires_grad_()
     tokens = sum(lengths)
     with Largest() as seen:
         run(module, rows, lengths).sum().backward()

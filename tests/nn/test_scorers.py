@@ -110,6 +110,7 @@ RELATION = [0, 3, 1, 4, 2, 0, 0, 1, 3, 2, 1, 4, 3]
 LEGAL = torch.tensor([[True, True, True, False, False], [False, False, True, True, True]])
 ALL = torch.ones_like(LEGAL)
 LAYOUT = layout_of(LENGTHS)
+TOKENS = random_rows(LENGTHS, WIDTH, seed=5)
 
 
 def fresh(legal: Tensor = LEGAL, d_arc: int = 4, d_relation: int = 3, **rate: float) -> Any:
@@ -123,41 +124,28 @@ def scorer_of(legal: Tensor = LEGAL) -> BiaffineScorer:
     return module
 
 
-@pytest.fixture
-def scorer() -> BiaffineScorer:
-    return scorer_of()
-
-
-@pytest.fixture
-def tokens() -> Tensor:
-    return random_rows(LENGTHS, WIDTH, seed=5)
-
-
-def both_scores(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, Tensor]:
+def both_scores(module: BiaffineScorer, tokens: Tensor = TOKENS) -> tuple[Tensor, Tensor]:
     projected = module.project(tokens, LAYOUT)
     heads = torch.tensor(HEADS)
     arcs = module.arc_scores(projected, LAYOUT)
     return arcs, module.relation_scores(projected, LAYOUT, heads)
 
 
-def test_arc_scores_are_those_of_each_arc(scorer: BiaffineScorer, tokens: Tensor) -> None:
-    found = both_scores(scorer, tokens)[0]
+def test_arc_scores_are_those_of_each_arc() -> None:
+    scorer = scorer_of()
+    found = both_scores(scorer)[0]
     assert found.shape == (sum(WORDS), max(WORDS) + 1)
     for row, (begin, word, n) in zip(found, plain.words_of(LENGTHS), strict=True):
-        heads = tokens[begin : begin + n + 1]
-        expected = plain.arc_scores(scorer, tokens[begin + word], heads)
+        heads = TOKENS[begin : begin + n + 1]
+        expected = plain.arc_scores(scorer, TOKENS[begin + word], heads)
         torch.testing.assert_close(row[: n + 1], expected, atol=1e-12, rtol=0)
         assert (row[n + 1 :] == -torch.inf).all()
 
 
-def test_losses_and_gradients_are_those_of_the_formulas(
-    scorer: BiaffineScorer, tokens: Tensor
-) -> None:
-    tokens.requires_grad_()
-    found = [
-        choice_loss(both_scores(scorer, tokens)[0], torch.tensor(HEADS)),
-        choice_loss(both_scores(scorer, tokens)[1], torch.tensor(RELATION)),
-    ]
+def test_losses_and_gradients_are_those_of_the_formulas() -> None:
+    scorer, tokens = scorer_of(), TOKENS.clone().requires_grad_()
+    scores = both_scores(scorer, tokens)
+    found = map(choice_loss, scores, map(torch.tensor, (HEADS, RELATION)))
     expected = plain.biaffine_losses(scorer, tokens, LENGTHS, HEADS, RELATION)
     weights = [tokens, *scorer.parameters()]
     stops = np.cumsum(LENGTHS) - 1
@@ -176,13 +164,12 @@ def test_losses_and_gradients_are_those_of_the_formulas(
             torch.testing.assert_close(of_own, of_plain, atol=1e-11, rtol=0)
 
 
-def test_neither_blocks_nor_rounded_rows_show_of_arcs(
-    scorer: BiaffineScorer, tokens: Tensor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = both_scores(scorer, tokens)
+def test_neither_blocks_nor_rounded_rows_show_of_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = scorer_of()
+    whole = both_scores(scorer)
     monkeypatch.setattr(biaffine, "BLOCK", 4)
     monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: True)
-    for found, expected in zip(both_scores(scorer, tokens), whole, strict=True):
+    for found, expected in zip(both_scores(scorer), whole, strict=True):
         torch.testing.assert_close(found, expected, atol=1e-13, rtol=0)
 
 
@@ -195,16 +182,18 @@ def test_at_first_everything_is_equally_likely() -> None:
     assert choice_loss(relations, torch.tensor(RELATION)).item() == pytest.approx(expected)
 
 
-def test_the_root_has_relations_of_its_own(scorer: BiaffineScorer, tokens: Tensor) -> None:
-    found = both_scores(scorer, tokens)[1]
-    free = both_scores(scorer_of(legal=ALL), tokens)[1]
+def test_the_root_has_relations_of_its_own() -> None:
+    scorer = scorer_of()
+    found = both_scores(scorer)[1]
+    free = both_scores(scorer_of(legal=ALL))[1]
     for row, unbound, head in zip(found, free, HEADS, strict=True):
         legal = LEGAL[1 if head == 0 else 0]
         assert (row[~legal] == -torch.inf).all()
         assert torch.equal(row[legal], unbound[legal])
 
 
-def test_legal_relations_are_saved_with_the_weights(scorer: BiaffineScorer) -> None:
+def test_legal_relations_are_saved_with_the_weights() -> None:
+    scorer = scorer_of()
     other = scorer_of(legal=ALL)
     other.load_state_dict(scorer.state_dict())
     assert torch.equal(other.legal, LEGAL)
@@ -225,8 +214,9 @@ def test_dropout_is_shared_by_the_tokens_of_a_sentence() -> None:
         assert not torch.equal(masks[0] != 0, masks[1] != 0)
 
 
-def test_packed_arcs_are_what_the_decoder_takes(scorer: BiaffineScorer, tokens: Tensor) -> None:
-    arcs = both_scores(scorer, tokens)[0]
+def test_packed_arcs_are_what_the_decoder_takes() -> None:
+    scorer = scorer_of()
+    arcs = both_scores(scorer)[0]
     packed = packed_arcs(arcs, LAYOUT).detach().numpy()
     expected = [
         row[: n + 1].tolist() for row, (_, _, n) in zip(arcs, plain.words_of(LENGTHS), strict=True)

@@ -15,7 +15,7 @@ from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart import ChartParser, span_rows
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse, Tree
-from tests.builders import LEXICAL, TREES, config, tiny
+from tests.builders import LEXICAL, TREES, config, enlarge, tiny
 from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
@@ -44,13 +44,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def lively_parser(**changes: Any) -> ChartParser:
     """An untrained parser whose scores and trees differ between sentences."""
-    parser = tiny(**{**SIZES, **changes})
-    with torch.no_grad():
-        parser.scorer.second.weight.mul_(4)
-        for name, weight in parser.named_parameters():
-            if "norm" in name or "bias" in name:
-                weight.add_(0.2 * torch.randn_like(weight))
-    return parser.eval()
+    return enlarge(tiny(**{**SIZES, **changes}))
 
 
 def train_a_little(parser: ChartParser, trees: list[Tree], steps: int) -> None:
@@ -154,7 +148,7 @@ def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     trees: list[Tree] = make_trees(20, seed=6)
     found = {}
     for precision in ("float32", "bf16"):
-        parser = lively_parser(examples=trees, precision=precision).train()
+        parser = tiny(examples=trees, precision=precision, **SIZES).train()
         scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)
         loss_of(parser, trees, 100)
         gradients = [p.grad.flatten() for p in parser.parameters() if p.grad is not None]

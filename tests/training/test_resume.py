@@ -1,5 +1,4 @@
-"""Training that is stopped, breaks off or is killed goes on, and ends with the bytes of training
-that nothing disturbed.
+"""Training that is stopped or killed goes on, and ends with the bytes of undisturbed training.
 
 Of signals at any moment of any kind of parser see :mod:`tests.reliability.test_resume`. Here real
 processes run the real command line. Each sends itself a signal, so that a busy machine cannot delay
@@ -9,10 +8,15 @@ threads, since sums in another order differ in the last bits.)
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
+import re
+import shutil
 import signal
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,9 @@ import pytest
 import torch
 from rich.console import Console
 
+from spmrl_bench.errors import CheckpointError
 from spmrl_bench.process.signals import Interrupted
+from spmrl_bench.training.checkpoint import load_checkpoint, save_checkpoint
 from spmrl_bench.training.schedule import read_progress
 from tests.builders import cli_process, environment, works
 from tests.laboratory import Laboratory
@@ -215,3 +221,76 @@ def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(
     again.fit()
     assert told == [1, 2, 2, 3, 4]
     assert final_bytes(tmp_path) == undisturbed
+
+
+# ---- Checkpoints: complete, or refused in words -----------------------------------------
+
+FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
+
+
+def test_everything_comes_back(tmp_path: Path) -> None:
+    trained, fresh = make_trainer(tmp_path), make_trainer(tmp_path, seed=9)
+    done = trained.fit()
+    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser, {}) == done
+    pairs = zip(trained.parser.named_parameters(), fresh.parser.parameters(), strict=True)
+    for (name, old), new in pairs:
+        assert torch.equal(old, new), name
+        before, after = trained.optimiser.state[old], fresh.optimiser.state[new]
+        assert before.keys() == after.keys() == {"step", "exp_avg", "exp_avg_sq"}, name
+        for key in before:
+            torch.testing.assert_close(before[key], after[key], rtol=0, atol=0, msg=f"{name} {key}")
+
+
+def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path) -> None:
+    make_trainer(tmp_path, max_epochs=1).fit()
+    for file, kept in product(FILES, (None, -20, 0)):
+        path = tmp_path / "last" / file
+        data = path.read_bytes()
+        if kept is None:
+            path.unlink()
+        else:
+            path.write_bytes(data[:kept])
+        with pytest.raises(CheckpointError) as caught:
+            make_trainer(tmp_path, max_epochs=2).fit()
+        (line,) = str(caught.value).splitlines()
+        assert str(tmp_path / "last") in line
+        assert file in line
+        assert re.search(r"Train again|[Ss]tart anew with --fresh", line)
+        path.write_bytes(data)
+
+
+def test_progress_is_read_while_another_process_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done, last = make_trainer(tmp_path, max_epochs=1).fit(), tmp_path / "last"
+    read, aside = Path.read_bytes, tmp_path / "aside"
+
+    def read_late(path: Path) -> bytes:
+        """The first time, the old folder has been moved aside, and the new one comes after."""
+        if aside.exists():
+            return read(path)
+        last.rename(aside)
+        try:
+            return read(path)
+        finally:
+            shutil.copytree(aside, last)
+
+    monkeypatch.setattr(Path, "read_bytes", read_late)
+    assert read_progress(last) == done
+
+
+def test_full_disk_is_one_message_and_keeps_what_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer(tmp_path)
+    done = trainer.fit()
+
+    for code, advice in ((errno.ENOSPC, "Make room"), (errno.EACCES, "you may write there")):
+
+        def full(*_: object, code: int = code, **__: object) -> None:
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr("spmrl_bench.training.checkpoint.write_new", full)
+        with pytest.raises(CheckpointError, match=rf"last: cannot be written \(.*{advice}, then"):
+            save_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}, done)
+    assert load_checkpoint(tmp_path, trainer.parser, trainer.optimiser, {}) == done

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers.batches import Sentence
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.training.trainer import Stream, Trainer, generator, seed_torch
+from spmrl_bench.training.trainer import Stream, Trainer, generator
 from tests.training.trainers import copied, events, final_bytes, make_trainer, weights
 
 
@@ -143,11 +142,3 @@ def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
     make_trainer(tmp_path).fit()
     with pytest.raises(CheckpointError, match=r"last: belongs to a parser with another config"):
         make_trainer(tmp_path, model={"d_ff": 8}).fit()
-
-
-def test_torch_draws_what_the_place_says() -> None:
-    def draw(*place: int) -> list[float]:
-        seed_torch(3, Stream.DROPOUT, *place)
-        return torch.rand(4).tolist()
-
-    assert draw(2, 5) == draw(2, 5) != draw(5, 2)
