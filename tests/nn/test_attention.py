@@ -16,14 +16,7 @@ from spmrl_bench.errors import RecipeError, UnsupportedError
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask, EncoderLayer
 from spmrl_bench.nn.layers import Matrices, ReleasedLayerNorm, SinusoidalPositions
 from tests import twins
-from tests.nn import plain
-from tests.nn.built import (
-    attention_config,
-    attention_encoder,
-    encoder_layer,
-    recurrent_encoder,
-    self_attention,
-)
+from tests.nn import built, plain
 from tests.nn.plain import layout_of, random_rows, randomise
 
 LENGTHS = [3, 12, 1, 7, 5]
@@ -46,13 +39,15 @@ CHOICES: list[dict[str, Any]] = [
 
 
 def encoder(layers: int = 3, **choices: Any) -> AttentionEncoder:
-    module = attention_encoder(D_MODEL, layers=layers, max_positions=PLACES, **choices).double()
+    module = built.attention_encoder(
+        D_MODEL, layers=layers, max_positions=PLACES, **choices
+    ).double()
     randomise(module, seed=3)
     return module
 
 
 def layer(**dropout: float) -> EncoderLayer:
-    module = encoder_layer(D_MODEL, **dropout).double()
+    module = built.encoder_layer(D_MODEL, **dropout).double()
     randomise(module, seed=2)
     return module
 
@@ -74,7 +69,7 @@ def test_encoders_are_layers_over_content_and_position() -> None:
 @pytest.mark.parametrize(("matrices", "parts"), [("factored", 2), ("full", 1)])
 def test_initial_weights_are_xavier_over_whole_head_tensors(matrices: str, parts: int) -> None:
     d_model, heads, d_kv = 256, 8, 64
-    module = self_attention(d_model, heads=heads, d_kv=d_kv, matrices=matrices)
+    module = built.self_attention(d_model, heads=heads, d_kv=d_kv, matrices=matrices)
     sizes = (d_model // parts, d_kv // parts)
     for linear, shape in ((module.project, sizes), (module.output, sizes[::-1])):
         expected = nn.init.xavier_normal_(torch.empty(heads, *shape)).std().item()
@@ -88,7 +83,7 @@ def test_initial_weights_are_xavier_over_whole_head_tensors(matrices: str, parts
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
     """Uniform weights over one-hot values make the masked weights themselves visible."""
     n, p = 6, 0.5
-    module = self_attention(2 * n, heads=2, d_kv=2 * n, attention_dropout=p).double()
+    module = built.self_attention(2 * n, heads=2, d_kv=2 * n, attention_dropout=p).double()
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()
@@ -222,7 +217,7 @@ def test_limits_that_cannot_be_are_refused() -> None:
         (encoder(), {3: AttentionMask(window=1)}, "layer 3: the encoder's layers are 0 to 2"),
         (encoder(matrices="full"), {0: AttentionMask(content=False)}, "layer 0: .* told apart"),
         (encoder(position="added"), {0: AttentionMask(content=False)}, "layer 0: .* told apart"),
-        (recurrent_encoder("lstm"), {0: AttentionMask()}, "no attention .* LSTMEncoder"),
+        (built.recurrent_encoder("lstm"), {0: AttentionMask()}, "no attention .* LSTMEncoder"),
     ]
     for module, masks, words in refused:
         with pytest.raises(UnsupportedError, match=words):
@@ -308,7 +303,7 @@ def test_settings_that_cannot_be_are_refused() -> None:
     ]
     for choices, words in refused:
         with pytest.raises(ValidationError, match=words):
-            attention_config(**choices)
+            built.attention_config(**choices)
     with pytest.raises(RecipeError, match=r"more than 33554432 numbers; .* can have 9998 rows"):
         SinusoidalPositions(10_000, 3356)
     with pytest.raises(ValueError, match="width is 1; an unbiased deviation needs 2 features"):

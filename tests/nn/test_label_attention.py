@@ -169,11 +169,8 @@ def test_encoders_say_how_wide_they_are() -> None:
 
 @pytest.mark.parametrize("choices", CONCATENATED, ids=str)
 def test_weights_and_features_are_what_the_layer_uses(choices: dict[str, Any]) -> None:
-    module, rows, layout = (
-        layer(**choices, feed_forward="none"),
-        random_rows(LENGTHS, D_MODEL),
-        layout_of(LENGTHS),
-    )
+    module, layout = layer(**choices, feed_forward="none"), layout_of(LENGTHS)
+    rows = random_rows(LENGTHS, D_MODEL)
     features = module.features(rows, layout)
     torch.testing.assert_close(features.flatten(1), run(module, rows), atol=1e-12, rtol=0)
     weights = module.weights(rows, layout)

@@ -20,13 +20,7 @@ from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.projective import encode_projective, is_projective, nonprojective_words
 from tests.conftest import shared_data
 from tests.reliability.tally import Tally
-from tests.transitions.simulation import (
-    all_trees,
-    applied,
-    random_heads,
-    sequences,
-    start,
-)
+from tests.transitions.simulation import all_trees, applied, random_heads, sequences, start
 
 #: Relation 0 is for the root alone, 1 for words alone, 2 for both.
 TABLE = np.array([[True, False], [False, True], [True, True]])

@@ -23,9 +23,7 @@ LENGTHS = [3, 4, 5, 1, 2, 17, 9]
 HALF = 6
 
 
-def encoder(
-    layers: int = 2, dropout: float = 0.0, heads: int = 3, d_kv: int = 4, **changes: Any
-) -> AttentionEncoder:
+def encoder(layers: int = 2, dropout: float = 0.0, **changes: Any) -> AttentionEncoder:
     rates = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), dropout)
     module = attention_encoder(2 * HALF, layers=layers, **rates, **changes)
     randomise(module, seed=3)
