@@ -75,14 +75,15 @@ def running_on(way: str, *names: str) -> Iterator[None]:
 
 
 @contextmanager
-def not_built(name: str) -> Iterator[None]:
-    """As if the extension had not been built."""
+def not_built(extension: str, load: Any = chart.load) -> Iterator[None]:
+    """As if an extension such as ``chart._spans``, which is loaded so, had not been built."""
+    package, _, name = f"spmrl_bench.{extension}".rpartition(".")
     with pytest.MonkeyPatch.context() as patch:
-        patch.delattr(importlib.import_module("spmrl_bench.chart"), TWINS[name], raising=False)
-        patch.setitem(sys.modules, f"spmrl_bench.chart.{TWINS[name]}", None)
-        chart.load.cache_clear()
+        patch.delattr(importlib.import_module(package), name, raising=False)
+        patch.setitem(sys.modules, f"{package}.{name}", None)
+        load.cache_clear()
         yield
-    chart.load.cache_clear()
+    load.cache_clear()
 
 
 def bits(result: Any) -> list[bytes]:
@@ -99,7 +100,7 @@ def assert_same_bits(found: Any, expected: Any) -> None:
 
 def check_fallback(name: str, run: Callable[[], Any], expected: Any) -> None:
     """Without the kernel there is one warning and the result of the twin."""
-    with not_built(name):
+    with not_built(f"chart.{TWINS[name]}"):
         with pytest.warns(RuntimeWarning, match=rf"plain-Python.*{TWINS[name]}.*C compiler"):
             found = run()
         with warnings.catch_warnings():

@@ -190,7 +190,7 @@ class SelectionMetric:
 
     @classmethod
     def parse(cls, text: str) -> SelectionMetric:
-        """Read what selects as recipes write it. Raise a ScoreError for an unknown metric or figure."""
+        """Read what selects as recipes write it; a ScoreError for an unknown metric or figure."""
         terms = []
         for term in text.split("+"):
             name, _, figure = term.strip().partition(".")

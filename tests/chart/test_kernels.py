@@ -1,10 +1,18 @@
-"""What holds of every kernel of decoding: the bits of its twin, of any batch, with any threads."""
+"""What holds of every kernel of decoding: the bits of its twin, of any batch, with any threads.
+
+Threads change nothing but the time: not results, not errors, not whether a process ends.
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,13 +20,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets, node_offsets, starts
 from spmrl_bench.chart.dependencies import decode_dependencies
 from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.chart.kernels import WORTH_A_TEAM, threads_for
 from spmrl_bench.chart.spans import SpanTrees
+from tests.builders import environment
 from tests.chart import batches
 from tests.chart.batches import of_sentence, part
-from tests.twins import THREADS, assert_same_bits, built, check_fallback, running_on
+from tests.conftest import PATIENCE
+from tests.twins import THREADS, assert_same_bits, built, check_fallback, needs, running_on
 
 Scores = tuple[Any, ...]
 
@@ -214,10 +226,105 @@ def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
     check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
 
 
-def test_no_threads_are_refused() -> None:
-    for name in SEARCHES:
-        for threads in [0, -2]:
-            decoder = DECODERS[name]
-            scores = decoder.scores(np.random.default_rng(8), [5, 3], True)
-            with pytest.raises(ValueError, match=f"threads is {threads}; it must be at least 1"):
-                decoder.decode(scores, [5, 3], threads=threads)
+# ---- Threads -----------------------------------------------------------------------------
+
+
+def kernel_with(openmp: int) -> Any:
+    return SimpleNamespace(openmp_threads=lambda: openmp)
+
+
+def test_who_gets_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenMP's number, but one for little work, without OpenMP and in a forked process."""
+    four, none, five = kernel_with(4), kernel_with(0), np.ones(5, np.int32)
+    assert threads_for(four, None, five, WORTH_A_TEAM) == 4
+    assert threads_for(four, 8, five, 1) == 5
+    assert threads_for(four, None, five, WORTH_A_TEAM - 1) == 1
+    for asked in (None, 8):
+        assert threads_for(four, asked, five[:1], WORTH_A_TEAM) == 1
+        assert threads_for(None, asked, five, WORTH_A_TEAM) == 1
+    assert threads_for(none, None, five, WORTH_A_TEAM) == 1
+    monkeypatch.setattr(kernels, "_forked", True)
+    for asked in (None, 2):
+        assert threads_for(four, asked, five, WORTH_A_TEAM) == 1
+
+
+SCRIPT = """\
+import multiprocessing, os, sys
+import numpy as np
+
+LENGTHS = [3, 40, 17, 1, 28, 9] * 4
+
+def decode(threads=None):
+    from spmrl_bench.chart.spans import best_labels, decode_spans
+    rng = np.random.default_rng(1)
+    scores = rng.standard_normal((sum(n * (n + 1) // 2 for n in LENGTHS), 50), dtype=np.float32)
+    decoded = decode_spans(*best_labels(scores), LENGTHS, threads=threads)
+    return decoded.cells.tobytes() + decoded.labels.tobytes() + decoded.scores.tobytes()
+
+def multiply():
+    import torch
+    torch.set_num_threads(2)
+    square = torch.ones(600, 600)
+    assert float((square @ square)[5, 7]) == 600
+
+def follow():
+    # The default follows torch where both use one library.
+    import torch
+    from spmrl_bench.chart import _spans
+    libraries = set()
+    for line in open("/proc/self/maps") if os.path.exists("/proc/self/maps") else ():
+        name = line.rpartition("/")[2].strip()
+        if name.startswith(("libgomp", "libomp", "libiomp")):
+            libraries.add(line.split(maxsplit=5)[5].strip())
+    found = []
+    for number in (1, 3):
+        torch.set_num_threads(number)
+        found.append(_spans.openmp_threads())
+    assert len(libraries) != 1 or found in ([1, 3], [0, 0]), found
+
+def children(method):
+    context = multiprocessing.get_context(method)
+    with context.Pool(2) as pool:
+        # A child that waits for ever is an error, not a test without an end.
+        return pool.map_async(decode, [None, 2]).get(timeout=300)
+
+if __name__ == "__main__":
+    found = []
+    for step in sys.argv[1:]:
+        if step == "decode":
+            found += [decode(2), decode()]
+        elif step == "multiply":
+            multiply()
+        elif step == "follow":
+            follow()
+        else:
+            found += children(step)
+    assert found and set(found) == {decode(1)}
+    print("done")
+"""
+
+
+@needs("labels")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("multiply", "fork", "decode", "fork", "multiply", "decode", "spawn"),
+        ("decode", "fork", "decode", "multiply", "fork", "decode", "multiply", "follow"),
+    ],
+    ids=["torch first", "kernel first"],
+)
+def test_torch_and_the_kernel_share_a_process(steps: tuple[str, ...], tmp_path: Path) -> None:
+    """GNU OpenMP hangs in a forked process whose parent had a team. The first children of the
+    first case load the kernel after torch's team was forked."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script), *steps],
+        env=environment(OMP_NUM_THREADS="2"),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

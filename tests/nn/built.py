@@ -1,15 +1,23 @@
-"""Layers as tests want them: small, without dropout, by the settings that differ from that."""
+"""Layers as tests want them, small, without dropout, by the settings that differ from that; and
+sentences as a parser hands them to its lexical inputs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from spmrl_bench.nn.encoders import ENCODERS
 from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
+from spmrl_bench.nn.inputs import Boundary, Codes, LexicalInput, Tokens
 from spmrl_bench.nn.scorers.spans import SpanScorer
 from spmrl_bench.nn.settings import Precision
+from tests.nn.plain import layout_of
 
 RATES = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), 0.0)
 
@@ -61,3 +69,27 @@ def label_attention(
 
 def span_scorer(d_model: int, d_hidden: int, labels: int, **choices: Any) -> SpanScorer:
     return SpanScorer(SpanScorer.Config(d_hidden=d_hidden, **choices), d_model, labels)
+
+
+def batch(module: LexicalInput, sentences: Sequence[Sequence[str]]) -> tuple[Tokens, Codes]:
+    """Tokens and codes of sentences, START and STOP added."""
+    tokens = [token for words in sentences for token in (Boundary.START, *words, Boundary.STOP)]
+    lengths = [len(words) + 2 for words in sentences]
+    forms: list[str | Boundary] = list(dict.fromkeys(tokens))
+    found = [np.asarray(module.codes(form)) for form in forms]
+    values = np.zeros((len(forms), max(map(len, found))), dtype=np.int64)
+    for row, codes in zip(values, found, strict=True):
+        row[: len(codes)] = codes
+    rows = torch.tensor([forms.index(token) for token in tokens])
+    of_forms = torch.tensor([len(codes) for codes in found])
+    unused = torch.zeros(len(tokens), dtype=torch.int64)
+    return (
+        Tokens(layout_of(lengths), unused, unused, rows),
+        Codes(torch.from_numpy(values), of_forms, rows),
+    )
+
+
+def apply(module: LexicalInput, sentences: Sequence[Sequence[str]]) -> Tensor:
+    """``[tokens, width]`` of sentences, START and STOP among the tokens."""
+    found: Tensor = module(*batch(module, sentences))
+    return found

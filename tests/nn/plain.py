@@ -7,12 +7,11 @@ weights and rows, and works through sentences and heads one by one.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from spmrl_bench.nn.encoders.attention import (
@@ -21,11 +20,13 @@ from spmrl_bench.nn.encoders.attention import (
     EncoderLayer,
     SelfAttention,
 )
+from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.characters import CharLSTM
 from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
+from spmrl_bench.nn.scorers.biaffine import BiaffineScorer
 from spmrl_bench.nn.scorers.spans import SpanScorer
 from spmrl_bench.nn.settings import Precision
 from spmrl_bench.nn.vocabulary import FIRST_CHAR, Vocabulary
@@ -58,9 +59,10 @@ def codes_of(forms: Sequence[Sequence[int]], fill: int = 0) -> Codes:
     return Codes(values, torch.tensor([*map(len, forms)]), torch.arange(len(forms)))
 
 
-def array(tensor: Tensor) -> NDArray[np.float64]:
-    """A tensor as a float64 array."""
-    return tensor.detach().numpy().astype(np.float64)
+def random_rows(lengths: Sequence[int], width: int, seed: int = 0) -> Tensor:
+    """A row for each token of sentences of these lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
 def randomise(module: nn.Module, seed: int, scale: float = 0.5) -> None:
@@ -235,3 +237,115 @@ def char_lstm(module: CharLSTM, form: Sequence[int]) -> Tensor:
     rows = list(module.embedding.weight.double()[list(form)])
     forward = states(module.lstm, "", rows)[-1]
     return torch.cat((forward, states(module.lstm, "_reverse", rows[::-1])[-1]))
+
+
+# ---- Label attention ---------------------------------------------------------------------
+# Keys and values are made for every token, the context of a head is added to every token, and each
+# head projects what comes out.
+
+
+def label_layer(
+    module: LabelAttention, rows: Tensor, lengths: Sequence[int], *, divisor: float
+) -> Tensor:
+    """``[tokens, d_model]`` to ``[tokens, d_out]``; logits are divided by ``divisor``."""
+    halves, names = module.output.parts, {name for name, _ in module.named_children()}
+    found = []
+    for sentence in rows.split(list(lengths)):
+        own = [
+            contexts(module.heads, sentence, head, halves, divisor)
+            for head in range(module.heads.heads)
+        ]
+        if "reduce" in names:
+            added = [sentence + linear(module.output, each) for each in own]
+            outputs = [layer_norm(linear(module.reduce, each), module.norm) for each in added]
+            found.append(torch.cat(outputs, dim=1))
+        else:
+            sides = zip(*(each.chunk(halves, dim=1) for each in own), strict=True)
+            joined = torch.cat([torch.cat(side, dim=1) for side in sides], dim=1)
+            found.append(layer_norm(sentence + linear(module.output, joined), module.norm))
+    result = torch.cat(found)
+    if "feed_forward" not in names:
+        return result
+    block = module.feed_forward
+    contracted = linear(block.contract, linear(block.expand, result).clamp(min=0))
+    return layer_norm(result + contracted, block.norm)
+
+
+def contexts(heads: Any, sentence: Tensor, head: int, halves: int, divisor: float) -> Tensor:
+    """What a head finds for each token of a sentence, or for all of them."""
+
+    def of_head(module: Any, part: int = 0, parts: int = 1) -> Tensor:
+        """Its features among those of all heads, of each half."""
+        sides = linear(module, sentence).chunk(halves, dim=1)
+        rows = [side.unflatten(1, (parts, heads.heads, -1))[:, part, head] for side in sides]
+        return torch.cat(rows, dim=1)
+
+    if isinstance(heads, LabelHeads):
+        queries = heads.query[head].expand(len(sentence), -1)
+        keys, values = of_head(heads.key), of_head(heads.value)
+    else:
+        queries, keys, values = (of_head(heads.project, part, 3) for part in range(3))
+    powers = (queries @ keys.T / divisor).exp()
+    return powers / powers.sum(dim=1, keepdim=True) @ values
+
+
+# ---- Biaffine scores ---------------------------------------------------------------------
+# One word at a time.
+
+
+def biaffine_vectors(module: BiaffineScorer, tokens: Tensor) -> tuple[Tensor, ...]:
+    """Of tokens ``[n, d_model]``: as dependents and heads of arcs, then of relations."""
+    hidden = tokens @ module.hidden.weight.T + module.hidden.bias
+    return torch.where(hidden > 0, hidden, 0.1 * hidden).split(list(module.widths), dim=1)
+
+
+def arc_scores(module: BiaffineScorer, word: Tensor, heads: Tensor) -> Tensor:
+    """``h_dep^T U h_head + u^T h_head`` of a word and each of some heads."""
+    dependent, above = (
+        biaffine_vectors(module, word[None])[0][0],
+        biaffine_vectors(module, heads)[1],
+    )
+    return above @ (module.arc.weight @ dependent) + above @ module.arc.bias
+
+
+def relation_scores(module: BiaffineScorer, word: Tensor, head: Tensor) -> Tensor:
+    """``h_dep^T U_r h_head + w_r^T [h_dep ; h_head] + b_r`` of an arc, for each relation."""
+    dependent, above = (
+        biaffine_vectors(module, word[None])[2][0],
+        biaffine_vectors(module, head[None])[3][0],
+    )
+    matrices = module.relation.weight.unflatten(0, (-1, len(above)))
+    of_head = module.relation.bias.unflatten(0, (-1, len(above))) @ above
+    of_dependent = module.relation_dependent.weight @ dependent + module.relation_dependent.bias
+    return (
+        torch.stack([(matrix @ dependent) @ above for matrix in matrices]) + of_head + of_dependent
+    )
+
+
+def words_of(lengths: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Row of START, number and words of the sentence, of each word of a batch of tokens."""
+    begin = 0
+    for length in lengths:
+        for word in range(1, length - 1):
+            yield begin, word, length - 2
+        begin += length
+
+
+def biaffine_losses(
+    module: BiaffineScorer,
+    tokens: Tensor,
+    lengths: Sequence[int],
+    heads: Sequence[int],
+    relations: Sequence[int],
+) -> tuple[Tensor, Tensor]:
+    """Minus the log-probability of each word's head among 0..n, added up, and of its relation among
+    those legal for its arc."""
+    of_arcs, of_relations = torch.zeros(2, dtype=tokens.dtype)
+    for (begin, word, n), head, right in zip(words_of(lengths), heads, relations, strict=True):
+        row = tokens[begin + word]
+        scores = arc_scores(module, row, tokens[begin : begin + n + 1])
+        of_arcs = of_arcs + scores.logsumexp(0) - scores[head]
+        scores = relation_scores(module, row, tokens[begin + head])
+        legal = module.legal[1 if head == 0 else 0]
+        of_relations = of_relations + scores[legal].logsumexp(0) - scores[right]
+    return of_arcs, of_relations

@@ -17,26 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+Weights = dict[str, NDArray[np.float64]]
 
 START, STOP = object(), object()
 OPTIONS: dict[str, Any] = {
     "lstm": {
-        "use_skip_connections": True,
-        "projection_dim": 5,
-        "cell_clip": 0.5,
-        "proj_clip": 0.2,
-        "dim": 7,
-        "n_layers": 2,
+        "use_skip_connections": True, "projection_dim": 5, "cell_clip": 0.5, "proj_clip": 0.2,
+        "dim": 7, "n_layers": 2,
     },
     "char_cnn": {
-        "activation": "relu",
-        "filters": [[1, 3], [2, 4], [4, 5]],
-        "n_highway": 2,
-        "embedding": {"dim": 4},
-        "n_characters": 262,
-        "max_characters_per_token": 50,
+        "activation": "relu", "filters": [[1, 3], [2, 4], [4, 5]], "n_highway": 2,
+        "embedding": {"dim": 4}, "n_characters": 262, "max_characters_per_token": 50,
     },
-}
+}  # fmt: skip
 
 
 def shapes(options: dict[str, Any]) -> dict[str, tuple[int, ...]]:
@@ -101,9 +94,7 @@ def layers(paths: tuple[Path, Path], words: Sequence[str]) -> NDArray[np.float64
     return np.array(found)
 
 
-def form_vector(
-    token: str | object, options: dict[str, Any], weights: dict[str, NDArray[np.float64]]
-) -> Vector:
+def form_vector(token: str | object, options: dict[str, Any], weights: Weights) -> Vector:
     """The vector of one token: filters, highways, projection."""
     cnn = options["char_cnn"]
     longest = cnn["max_characters_per_token"]
@@ -121,22 +112,16 @@ def form_vector(
             values.append(max(best, 0.0) if cnn["activation"] == "relu" else math.tanh(best))
     vector = np.array(values)
     for i in range(cnn["n_highway"]):
-        high = {name: weights[f"CNN_high_{i}/{name}"] for name in HIGHWAY}
-        transformed = np.maximum(vector @ high["W_transform"] + high["b_transform"], 0)
-        gate = sigmoid(vector @ high["W_carry"] + high["b_carry"])
+        high = f"CNN_high_{i}"
+        transformed = vector @ weights[f"{high}/W_transform"] + weights[f"{high}/b_transform"]
+        transformed = np.maximum(transformed, 0)
+        gate = sigmoid(vector @ weights[f"{high}/W_carry"] + weights[f"{high}/b_carry"])
         vector = gate * transformed + (1 - gate) * vector
     return vector @ weights["CNN_proj/W_proj"] + weights["CNN_proj/b_proj"]
 
 
-HIGHWAY = ("W_transform", "b_transform", "W_carry", "b_carry")
-
-
 def one_direction(
-    given: list[Vector],
-    direction: int,
-    number: int,
-    options: dict[str, Any],
-    weights: dict[str, NDArray[np.float64]],
+    given: list[Vector], direction: int, number: int, options: dict[str, Any], weights: Weights
 ) -> list[Vector]:
     """What a layer gives for tokens in the order in which it reads them."""
     lstm = options["lstm"]

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.scorers.actions import ActionDecoder, StackAttention, Stacks
+from tests.twins import needs_kernel
 
 D_WORDS, D_STATE, D_ATTENTION, ACTIONS = 6, 5, 4, 7
 STEPS = torch.tensor([8, 6, 2])
@@ -111,9 +112,7 @@ def test_known_sequences_are_step_after_step(layers: int) -> None:
     assert torch.allclose(scores, torch.stack(one_by_one)[number, sentence], atol=1e-12)
 
 
-@pytest.mark.skipif(
-    not kernels.usable(torch.empty(0), "decoder"), reason="the kernels are not built here"
-)
+@needs_kernel("decoder")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("layers", "attentions", "pushed"), [(1, 1, False), (2, 3, True)])
 def test_with_kernels_it_learns_the_same(

@@ -6,9 +6,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,9 +14,7 @@ import torch
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn import device
 from spmrl_bench.nn.device import choose_device, prepare_process
-from tests.builders import tiny
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.builders import cli_process, environment, tiny
 
 
 def cards(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
@@ -27,19 +22,17 @@ def cards(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     monkeypatch.setattr("torch.cuda.device_count", lambda: number)
 
 
-def output_of(code: str, *arguments: str, environment: Mapping[str, str] = os.environ) -> str:
+def output_of(code: str, *arguments: object) -> str:
     """What a program prints in a process of its own, in which malloc is as it comes."""
-    plain = {k: v for k, v in environment.items() if not k.startswith(("MALLOC_", "GLIBC_"))}
-    for name in (*device.REMEMBERED, "DNNL_PRIMITIVE_CACHE_CAPACITY"):
-        plain.pop(name, None)
-    plain["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, "-c", code, *arguments]
-    done = subprocess.run(command, env=plain, capture_output=True, text=True, check=False)
+    bounds = (*device.REMEMBERED, "DNNL_PRIMITIVE_CACHE_CAPACITY")
+    plain = {
+        name: value
+        for name, value in environment().items()
+        if not name.startswith(("MALLOC_", "GLIBC_")) and name not in bounds
+    }
+    done = cli_process(*arguments, code=code, env=plain)
     assert done.returncode == 0, done.stderr
     return done.stdout
-
-
-# Devices ------------------------------------------------------------------------------------------
 
 
 def test_auto_takes_cuda_when_present(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +56,6 @@ def test_other_names_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(RecipeError, match=message):
             choose_device(name)
 
-
-# A program that has a parser in it ----------------------------------------------------------------
 
 HOST = """
 import ctypes, os, pathlib, sys
@@ -105,10 +96,8 @@ def test_a_program_that_parses_stays_as_it_was(tmp_path: Path, precision: str) -
     if precision == "newer" and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
         pytest.skip("torch before 2.9 has one way to set the precision of products")
     tiny(max_positions=50).save(tmp_path)
-    output_of(HOST, str(tmp_path), precision)
+    output_of(HOST, tmp_path, precision)
 
-
-# The program's own processes ----------------------------------------------------------------------
 
 FAULTS = """
 import resource

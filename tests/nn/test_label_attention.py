@@ -19,8 +19,7 @@ from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
 from spmrl_bench.nn.kernels import autocast
 from tests import twins
 from tests.nn.built import attention_encoder, label_attention, recurrent_encoder
-from tests.nn.plain import layout_of, randomise
-from tests.nn.plain_labels import label_layer
+from tests.nn.plain import label_layer, layout_of, random_rows, randomise
 from tests.twins import assert_near
 
 LENGTHS = [3, 6, 1, 4]
@@ -53,11 +52,6 @@ def layer(*, heads: int = HEADS, seed: int = 1, **choices: Any) -> LabelAttentio
     return module
 
 
-def rows_of(lengths: list[int] = LENGTHS, width: int = D_MODEL, seed: int = 0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
-
-
 def run(module: nn.Module, rows: Tensor, lengths: list[int] = LENGTHS) -> Tensor:
     found: Tensor = module(rows, layout_of(lengths))
     return found
@@ -65,20 +59,14 @@ def run(module: nn.Module, rows: Tensor, lengths: list[int] = LENGTHS) -> Tensor
 
 def outcome(module: nn.Module, run: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
     """The result of random rows, and the gradients of all that has some."""
-    return twins.outcome(run, rows_of(), list(module.named_parameters()))
-
-
-# ---- values and gradients --------------------------------------------------------------
+    return twins.outcome(run, random_rows(LENGTHS, D_MODEL), list(module.named_parameters()))
 
 
 @every_switch
 def test_values_and_gradients_are_those_of_the_loops(choices: dict[str, Any]) -> None:
     module = layer(**choices)
     divisor = math.sqrt(D_MODEL if choices.get("attention_scale") == "d_model" else D_KV)
-    expected = outcome(
-        module,
-        lambda rows: label_layer(module, rows, LENGTHS, divisor=divisor),
-    )
+    expected = outcome(module, lambda rows: label_layer(module, rows, LENGTHS, divisor=divisor))
     assert expected["result"].shape == (sum(LENGTHS), module.d_out)
     assert min(value.abs().max() for value in expected.values()) > 1e-4
     assert_near(outcome(module, lambda rows: run(module, rows)), expected, 1e-10)
@@ -99,9 +87,6 @@ def test_initial_weights_are_those_of_the_released_code() -> None:
             assert module.heads.query.std().item() == pytest.approx(own.std().item(), rel=0.08)
 
 
-# ---- dropout ---------------------------------------------------------------------------
-
-
 def bare(queries: Any, p: float, d_model: int = 30) -> LabelAttention:
     """Heads whose blocks are the token plus what is added to it, without a norm."""
     module = label_attention(
@@ -117,7 +102,7 @@ def bare(queries: Any, p: float, d_model: int = 30) -> LabelAttention:
 @pytest.mark.parametrize("queries", ["vectors", "matrices"])
 def test_output_dropout_has_a_mask_for_each_head_and_sentence(queries: str) -> None:
     """In section 4.2: residual dropout applies separately to the output of each head."""
-    module, rows = bare(queries, 0.4), rows_of(width=30)
+    module, rows = bare(queries, 0.4), random_rows(LENGTHS, 30)
     tokens = (sum(LENGTHS), HEADS, 30)
     whole = run(module.eval(), rows).view(tokens) - rows[:, None]
     torch.manual_seed(0)
@@ -164,9 +149,6 @@ def test_attention_dropout_is_drawn_for_each_weight() -> None:
     )
 
 
-# ---- widths ----------------------------------------------------------------------------
-
-
 def test_encoders_say_how_wide_they_are() -> None:
     for encoder in (attention_encoder(D_MODEL), recurrent_encoder("lstm", D_MODEL)):
         assert (encoder.d_out, encoder.d_block) == (D_MODEL, 2)
@@ -185,12 +167,10 @@ def test_encoders_say_how_wide_they_are() -> None:
         assert all(name.startswith("label_attention.") for name in added)
 
 
-# ---- what one can see ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("choices", CONCATENATED, ids=str)
 def test_weights_and_features_are_what_the_layer_uses(choices: dict[str, Any]) -> None:
-    module, rows, layout = layer(**choices, feed_forward="none"), rows_of(), layout_of(LENGTHS)
+    module, layout = layer(**choices, feed_forward="none"), layout_of(LENGTHS)
+    rows = random_rows(LENGTHS, D_MODEL)
     features = module.features(rows, layout)
     torch.testing.assert_close(features.flatten(1), run(module, rows), atol=1e-12, rtol=0)
     weights = module.weights(rows, layout)
@@ -212,12 +192,9 @@ def test_weights_and_features_are_what_the_layer_uses(choices: dict[str, Any]) -
     assert weights[1].std() > 0.02
 
 
-# ---- numbers and memory ----------------------------------------------------------------
-
-
 def test_bfloat16_products_are_close() -> None:
     for choices in SWITCHES[::3]:
-        module, rows = layer(**choices).float(), rows_of().float()
+        module, rows = layer(**choices).float(), random_rows(LENGTHS, D_MODEL).float()
         exact = run(module, rows)
         with autocast("bf16", rows.device):
             found = run(module, rows)
@@ -257,7 +234,7 @@ def test_no_array_is_blown_up_for_the_heads(choices: dict[str, Any], bound: str)
     module = label_attention(
         d_model, heads, d_kv=d_kv, d_proj=d_proj, feed_forward="none", **choices
     ).double()
-    rows = rows_of(lengths, d_model).requires_grad_()
+    rows = random_rows(lengths, d_model).requires_grad_()
     tokens = sum(lengths)
     with Largest() as seen:
         run(module, rows, lengths).sum().backward()
@@ -268,9 +245,6 @@ def test_no_array_is_blown_up_for_the_heads(choices: dict[str, Any], bound: str)
     }[bound]
     assert allowed < tokens * heads * d_model
     assert max(allowed, heads * d_model * d_kv) >= seen.numbers > tokens * d_proj
-
-
-# ---- mistakes --------------------------------------------------------------------------
 
 
 def test_what_cannot_be() -> None:

@@ -1,4 +1,4 @@
-"""Lexical inputs: the CharLSTM as a loop over characters, and sums of inputs."""
+"""Lexical inputs: the CharLSTM as a loop over characters, CharConcat by hand, sums of inputs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from spmrl_bench.nn.inputs import INPUTS, LexicalModel, Tokens
-from spmrl_bench.nn.inputs.characters import CharLSTM
+from spmrl_bench.nn.inputs import INPUTS, Boundary, Codes, LexicalModel, Tokens
+from spmrl_bench.nn.inputs.characters import CharConcat, CharLSTM
 from spmrl_bench.nn.vocabulary import CHAR_UNK, Vocabulary
 from tests.nn import plain
 from tests.nn.plain import char_lstm_of, codes_of, layout_of, randomise
@@ -51,25 +51,40 @@ def test_unknown_characters_start_without_direction() -> None:
     assert [any(row) for row in weights] == [k != CHAR_UNK for k in range(10)]
 
 
-def test_character_dropout_is_drawn_for_each_value() -> None:
-    module = char_lstm(char_dropout=0.5).double()
-    codes = codes_of([[1, 7, 7, 7, 2], [1, 7, 7, 7, 2]])
-    seen: list[Tensor] = []
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # with kernels and without
+def test_character_dropout_is_drawn_for_each_value(dtype: torch.dtype) -> None:
+    """What was dropped has no gradient."""
+    module, seen = char_lstm(char_dropout=0.5).to(dtype), []
+    look_up = module.embedding.forward
 
-    def keep(module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        padded, _ = nn.utils.rnn.pad_packed_sequence(inputs[0])
-        seen.append(padded.detach())
+    def watched(ids: Tensor) -> Tensor:
+        result = look_up(ids)
+        result.register_hook(seen.append)
+        return result
 
-    module.lstm.register_forward_pre_hook(keep)
-    torch.manual_seed(0)
-    module.forms(codes)
-    embedded = module.embedding(codes.values.T).detach()
-    mask = seen[0] / embedded
-    assert set(mask.unique().tolist()) == {0.0, 2.0}
-    masks = {tuple(row) for row in mask[1:4].flatten(0, 1).tolist()}
-    assert len(masks) > 2  # differs between characters and forms
-    module.eval().forms(codes)
-    assert torch.equal(seen[1], embedded)
+    module.embedding.forward = watched
+    codes = codes_of([[1, *[7] * 40, 2]] * 2)
+    module.forms(codes).sum().backward()
+    zero = seen[0].flatten(0, -2).eq(0)
+    assert zero.float().mean().item() == pytest.approx(0.5, abs=0.1)
+    assert len({tuple(row) for row in zero.tolist()}) == 8  # all that there can be
+    assert torch.equal(module.eval().forms(codes), module.forms(codes))
+
+
+# ---- CharConcat --------------------------------------------------------------------------
+
+
+def test_vectors_are_the_embeddings_side_by_side() -> None:
+    """Of which characters see :mod:`tests.parsers.test_released_code`."""
+    vocabulary = Vocabulary({}, tuple("abcdefghij"), ((),))
+    module = CharConcat(CharConcat.Config(dropout=0.0), vocabulary, 32)
+    forms = [Boundary.START, "abc", "dd", Boundary.STOP]
+    values = torch.stack([torch.from_numpy(module.codes(form)) for form in forms])
+    found = module.forms(Codes(values, torch.full((4,), 16), torch.arange(4)))
+    table = module.embedding.weight
+    for vector, codes in zip(found, values, strict=True):
+        assert torch.equal(vector, torch.cat([table[code] for code in codes]))
+    assert not table[CHAR_UNK].any()
 
 
 # ---- sums of inputs --------------------------------------------------------------------

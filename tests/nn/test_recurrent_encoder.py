@@ -15,7 +15,7 @@ from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
 from spmrl_bench.nn.scorers.spans import fenceposts
 from tests.nn import plain
 from tests.nn.built import recurrent_encoder
-from tests.nn.plain import layout_of
+from tests.nn.plain import layout_of, random_rows
 
 LENGTHS = [3, 7, 1, 4]
 D_MODEL = 6
@@ -27,15 +27,10 @@ def encoder(cell: str, layers: int, dropout: float = 0.0, **options: Any) -> Rec
     return recurrent_encoder(cell, D_MODEL, layers, dropout=dropout, **options).double()
 
 
-def content(lengths: list[int] = LENGTHS, width: int = D_MODEL) -> Tensor:
-    generator = torch.Generator().manual_seed(1)
-    return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
-
-
 def test_states_by_hand() -> None:
     """Of content as wide as tokens, narrower and wider."""
     for cell, width, layers in itertools.product(("lstm", "gru"), (D_MODEL, 3, 11), (1, 2)):
-        module, rows = encoder(cell, layers, d_content=width), content(width=width)
+        module, rows = encoder(cell, layers, d_content=width), random_rows(LENGTHS, width)
         expected = plain.recurrent(module, rows, LENGTHS)
         found = module(rows, layout_of(LENGTHS))
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
@@ -45,7 +40,7 @@ def test_states_by_hand() -> None:
 def test_a_fencepost_has_read_the_left_and_the_right_side(cell: str) -> None:
     """Forward states of the tokens before it, backward states of those behind it."""
     n = 7
-    rows = content([n]).requires_grad_()
+    rows = random_rows([n], D_MODEL).requires_grad_()
     posts = fenceposts(encoder(cell, 1)(rows, layout_of([n])), torch.arange(n - 1))
     for k in range(n - 1):
         left, right = posts[k].chunk(2)
@@ -100,12 +95,11 @@ def test_masks_of_tokens_are_around_every_layer_and_fresh_each_time(fused: bool)
 
 
 def test_masks_are_of_training_only_and_their_rate_may_be_zero() -> None:
-    layout = layout_of(LENGTHS)
+    layout, rows = layout_of(LENGTHS), random_rows(LENGTHS, D_MODEL)
     module, still = encoder("lstm", 2, 0.5, masks="token"), encoder("lstm", 2, 0.0, masks="token")
-    assert not torch.equal(module(content(), layout), module(content(), layout))
-    assert torch.equal(module.eval()(content(), layout), still(content(), layout))
-    none = encoder("lstm", 0, 0.5, masks="token")
-    assert torch.equal(none(content(), layout), content())
+    assert not torch.equal(module(rows, layout), module(rows, layout))
+    assert torch.equal(module.eval()(rows, layout), still(rows, layout))
+    assert torch.equal(encoder("lstm", 0, 0.5, masks="token")(rows, layout), rows)
 
 
 def test_content_of_another_width_needs_a_layer() -> None:

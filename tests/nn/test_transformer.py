@@ -8,7 +8,6 @@ import json
 import pickle
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from spmrl_bench.errors import PretrainedError
@@ -25,8 +24,9 @@ from spmrl_bench.nn.inputs import Boundary, transformer
 from spmrl_bench.nn.inputs.transformer import Transformer
 from spmrl_bench.nn.settings import Precision
 from tests import damage
+from tests.builders import cli_process
 from tests.damage import Damage, edited, raw
-from tests.nn.coded import apply
+from tests.nn.built import apply
 from tests.nn.tiny_transformers import KINDS, SENTENCES, make, make_other
 
 transformers: Any = pytest.importorskip("transformers")
@@ -175,23 +175,16 @@ def test_frozen_weights_are_neither_trained_nor_saved(folder: Path) -> None:
     torch.testing.assert_close(found, before)
 
 
-def test_what_is_made_up_takes_no_random_numbers_of_the_parser(folder: Path, own: Path) -> None:
+def test_what_is_made_up_takes_no_random_numbers_of_the_parser(own: Path) -> None:
     """Neither the pooler, which is left out, nor weights that will be replaced."""
     torch.manual_seed(3)
     first = torch.nn.Linear(16, WIDTH, bias=False).weight
-    damage.tensors(
-        lambda found: [found.pop(name) for name in list(found) if "pooler" in name],
-        "model.safetensors",
-        format="pt",
-    )(own)
+    tensors(lambda found: [found.pop(name) for name in list(found) if "pooler" in name])(own)
     module = read(own)
     assert torch.equal(module.projection.weight, first)
     module.save_assets(own)
     again = read("gone", assets=own)
     assert torch.equal(again.projection.weight, first)
-
-
-# Saving ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("frozen", [False, True])
@@ -218,9 +211,7 @@ def test_copies_and_other_processes_see_the_same(folder: Path) -> None:
 
 
 def test_half_precision_weights_become_float32(own: Path) -> None:
-    weights = load_file(own / "model.safetensors")
-    halved = {name: weight.to(torch.bfloat16) for name, weight in weights.items()}
-    save_file(halved, own / "model.safetensors", metadata={"format": "pt"})
+    tensors(lambda found: found.update({key: found[key].bfloat16() for key in found}))(own)
     settings(dtype="bfloat16", torch_dtype="bfloat16")(own)
     module = read(own)
     assert {weight.dtype for weight in module.parameters()} == {torch.float32}
@@ -253,32 +244,29 @@ def test_sentences_are_read_up_to_the_greatest_length(
     assert torch.isfinite(apply(module, [["cats"] * 300])).all()
 
 
-# Silence and errors ---------------------------------------------------------------------
+SILENT = """
+import sys, warnings, logging
+from pathlib import Path
+from spmrl_bench.nn.inputs.transformer import Transformer
+from tests.nn.built import apply
+import spmrl_bench.nn.inputs.elmo
+assert not {'transformers', 'tokenizers', 'h5py'} & set(sys.modules)
+import transformers
+bars = transformers.utils.logging.is_progress_bar_enabled
+before = bars(), logging.getLogger('transformers').level
+warnings.simplefilter('always')
+config = Transformer.Config(name=sys.argv[1], dropout=0.2)
+module = Transformer(config, None, 8)
+apply(module, [['the']]).sum().backward()
+module.save_assets(Path(sys.argv[1]))
+Transformer(config, None, 8, assets=Path(sys.argv[1]))
+assert before == (bars(), logging.getLogger('transformers').level)
+"""
 
 
 def test_nothing_is_printed_and_the_library_is_left_as_it_was(own: Path) -> None:
     """Not even of weights that are left out (a head) or made up (the pooler)."""
-    program = (
-        "import sys, warnings, logging\n"
-        "from pathlib import Path\n"
-        "from spmrl_bench.nn.inputs.transformer import Transformer\n"
-        "from tests.nn.coded import apply\n"
-        "import spmrl_bench.nn.inputs.elmo\n"
-        "assert not {'transformers', 'tokenizers', 'h5py'} & set(sys.modules)\n"
-        "import transformers\n"
-        "bars = transformers.utils.logging.is_progress_bar_enabled\n"
-        "before = bars(), logging.getLogger('transformers').level\n"
-        "warnings.simplefilter('always')\n"
-        "config = Transformer.Config(name=sys.argv[1], dropout=0.2)\n"
-        "module = Transformer(config, None, 8)\n"
-        "apply(module, [['the']]).sum().backward()\n"
-        "module.save_assets(Path(sys.argv[1]))\n"
-        "Transformer(config, None, 8, assets=Path(sys.argv[1]))\n"
-        "assert before == (bars(), logging.getLogger('transformers').level)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(own)], check=False, capture_output=True, text=True
-    )
+    done = cli_process(own, code=SILENT)
     assert (done.stdout, done.stderr) == ("", "")
 
 

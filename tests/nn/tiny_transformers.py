@@ -42,15 +42,9 @@ def make(kind: str, folder: Path, positions: int = 64, dropout: float = 0.1) -> 
     torch.manual_seed(7)
     if kind == "xlnet":
         config = transformers.XLNetConfig(
-            vocab_size=size,
-            d_model=16,
-            n_layer=2,
-            n_head=2,
-            d_inner=24,
-            initializer_range=0.4,
-            pad_token_id=0,
-            dropout=dropout,
-        )
+            vocab_size=size, d_model=16, n_layer=2, n_head=2, d_inner=24,
+            initializer_range=0.4, pad_token_id=0, dropout=dropout,
+        )  # fmt: skip
         model = transformers.XLNetLMHeadModel(config)
         layers: Any = model.transformer.layer
         with torch.no_grad():  # as pre-trained weights, unlike new ones, they are not 0
@@ -60,18 +54,11 @@ def make(kind: str, folder: Path, positions: int = 64, dropout: float = 0.1) -> 
     else:
         name = {"bert": "Bert", "roberta": "Roberta", "xlm-roberta": "XLMRoberta"}[kind]
         config = getattr(transformers, f"{name}Config")(
-            vocab_size=size,
-            intermediate_size=24,
-            max_position_embeddings=positions,
-            initializer_range=0.4,
-            type_vocab_size=2 if kind == "bert" else 1,
-            pad_token_id=0 if kind == "bert" else 1,
-            bos_token_id=0,
-            eos_token_id=2,
-            hidden_dropout_prob=dropout,
-            attention_probs_dropout_prob=dropout,
-            **_SIZES,
-        )
+            vocab_size=size, intermediate_size=24, max_position_embeddings=positions,
+            initializer_range=0.4, type_vocab_size=2 if kind == "bert" else 1,
+            pad_token_id=0 if kind == "bert" else 1, bos_token_id=0, eos_token_id=2,
+            hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout, **_SIZES,
+        )  # fmt: skip
         model = getattr(transformers, f"{name}ForMaskedLM")(config)
     model.save_pretrained(folder)
     return folder

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
-from spmrl_bench.nn.inputs import Tokens
+from spmrl_bench.nn.inputs import Codes, Tokens
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.parsers.batches import Batch, Indexer, Sentence
 from spmrl_bench.parsers.chart import ChartParser
@@ -58,6 +59,14 @@ def loss_of(parser: ChartParser, trees: Sequence[Tree] = TREES, max_tokens: int 
     return accumulate(parser, gold, indexer, np.random.default_rng(0), max_tokens)
 
 
+def calls_of_forms(module: Any, patch: pytest.MonkeyPatch) -> list[Codes]:
+    """The forms that an input will be given, call by call."""
+    calls: list[Codes] = []
+    forms = module.forms
+    patch.setattr(module, "forms", lambda codes: calls.append(codes) or forms(codes))
+    return calls
+
+
 def lively(**changes: Any) -> ChartParser:
     """An untrained parser whose trees differ between sentences and seeds."""
     parser = tiny(**changes)
@@ -81,12 +90,17 @@ def check_learnt_and_loaded(parser: ChartParser, folder: Path) -> None:
     assert len(set(map(repr, expected))) > 5
 
 
-def random_sentences(count: int, longest: int = 12, seed: int = 0) -> list[list[str]]:
-    """Sentences of all lengths, some words of which are unknown."""
+def sentences_of(lengths: Sequence[int], seed: int = 0) -> list[list[str]]:
+    """Sentences of these lengths, some words of which are unknown."""
     rng = np.random.default_rng(seed)
     known = [*WORDS, "zebra", "Xyz", "a" * 40]
-    lengths = [1, *rng.integers(1, longest + 1, count - 1).tolist()]
     return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
+
+
+def random_sentences(count: int, longest: int = 12, seed: int = 0) -> list[list[str]]:
+    """Sentences of all lengths."""
+    rng = np.random.default_rng(seed)
+    return sentences_of([1, *rng.integers(1, longest + 1, count - 1).tolist()], seed)
 
 
 def trees_of(parses: Iterable[Parse]) -> list[Tree | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -15,7 +14,7 @@ from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.chart import ChartParser, span_rows
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse, Tree
-from tests.builders import LEXICAL, TREES, config, tiny
+from tests.builders import LEXICAL, TREES, config, enlarge, learn, tiny
 from tests.chart.enumeration import spans
 from tests.conftest import shared_data
 from tests.laboratory import make_trees
@@ -44,24 +43,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def lively_parser(**changes: Any) -> ChartParser:
     """An untrained parser whose scores and trees differ between sentences."""
-    parser = tiny(**{**SIZES, **changes})
-    with torch.no_grad():
-        parser.scorer.second.weight.mul_(4)
-        for name, weight in parser.named_parameters():
-            if "norm" in name or "bias" in name:
-                weight.add_(0.2 * torch.randn_like(weight))
-    return parser.eval()
-
-
-def train_a_little(parser: ChartParser, trees: list[Tree], steps: int) -> None:
-    random, indexed = np.random.default_rng(0), list(parser.train().index(map(Parse.of, trees)))
-    optimiser = torch.optim.Adam(parser.parameters(), lr=1e-3, fused=True)
-    for _ in range(steps):
-        optimiser.zero_grad()
-        batch = [indexed[k] for k in random.choice(len(trees), 32, replace=False)]
-        parser.gradients(batch, random, 2000)
-        optimiser.step()
-    parser.eval()
+    return enlarge(tiny(**{**SIZES, **changes}))
 
 
 def fast_scores(parser: ChartParser, given: list[list[str]], max_tokens: int) -> list[Tensor]:
@@ -117,7 +99,7 @@ def test_trees_of_500_real_sentences(way: str) -> None:
     torch.manual_seed(1)
     settings = config(d_label_hidden=128, max_positions=300, **size)
     parser = ChartParser(settings, Vocabulary.of(map(Parse.of, bank.split("train"))))
-    train_a_little(parser, bank.split("train"), steps=100)
+    learn(parser, [*map(Parse.of, bank.split("train")[:100])], 40, 1e-3)
     plain = PlainParser(parser)
     given = [list(tree.words) for tree in trees]
     with torch.no_grad():
@@ -149,15 +131,12 @@ def test_loss_and_its_gradients(settings: dict[str, Any], way: str) -> None:
         )
 
 
-# ---- bfloat16 products -------------------------------------------------------------------
-
-
 def test_bf16_scores_are_near_and_gradients_alike(way: str) -> None:
     """About three decimal digits: enough to point the same way."""
     trees: list[Tree] = make_trees(20, seed=6)
     found = {}
     for precision in ("float32", "bf16"):
-        parser = lively_parser(examples=trees, precision=precision).train()
+        parser = lively_parser(examples=trees, precision=precision, layers=2).train()
         scores = fast_scores(parser, [list(tree.words) for tree in trees], 100)
         loss_of(parser, trees, 100)
         gradients = [p.grad.flatten() for p in parser.parameters() if p.grad is not None]

@@ -1,9 +1,15 @@
-"""From words and trees to indices."""
+"""Words become indices and vectors: vocabularies, batches, forms that a session keeps."""
 
 from __future__ import annotations
 
+import json
+import random
 from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,32 +19,125 @@ from hypothesis import strategies as st
 
 from spmrl_bench.chart.arrays import cell_spans
 from spmrl_bench.errors import TreeError
+from spmrl_bench.nn import vocabulary as marks
 from spmrl_bench.nn.inputs import sub_batches
-from spmrl_bench.nn.vocabulary import (
-    CHAR_START,
-    CHAR_STOP,
-    CHAR_UNK,
-    CHAR_WORD_START,
-    CHAR_WORD_STOP,
-    FIRST_CHAR,
-    START,
-    STOP,
-    UNK,
-)
+from spmrl_bench.nn.vocabulary import EMPTY, FIRST_CHAR, FIRST_WORD, START, STOP, UNK, Vocabulary
+from spmrl_bench.parsers import session
 from spmrl_bench.parsers.batches import Indexer, Pool
 from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsers.session import FormTable
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.tree import collapsed_spans
-from tests.builders import TREES, tiny
-from tests.parsers.examples import gold_of
+from tests.builders import TREES, config, tiny
+from tests.parsers.examples import WORDS, calls_of_forms, gold_of
+
+# ---- Vocabularies -----------------------------------------------------------------------
+
+
+def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
+    return Vocabulary.of(map(Parse.of, trees))
+
+
+def test_inventories_are_in_order_of_appearance() -> None:
+    vocabulary = vocabulary_of(
+        [parse_brackets("(S (NP (D ba)) (V ab))"), parse_brackets("(S (S (D ba) (D cé)))")]
+    )
+    assert vocabulary.words == {"ba": 2, "ab": 1, "cé": 1}
+    assert vocabulary.characters == ("b", "a", "c", "é")
+    assert vocabulary.labels == ((), ("S",), ("NP",), ("S", "S"))
+    assert vocabulary.word_ids == {"ba": FIRST_WORD, "ab": FIRST_WORD + 1, "cé": FIRST_WORD + 2}
+    assert vocabulary.character_ids["a"] == FIRST_CHAR + 1
+    assert vocabulary.label_ids[()] == EMPTY
+
+
+def test_json_keeps_everything() -> None:
+    vocabulary = vocabulary_of([*TREES, parse_brackets('(X (Y (t "é\u00a0\U0001f600")))')])
+    value = json.loads(json.dumps(vocabulary.to_json(), ensure_ascii=True))
+    again = Vocabulary.from_json(value)
+    assert again == vocabulary
+    assert list(again.words) == list(vocabulary.words)
+    assert again.root == value.pop("root") == "S"
+    assert Vocabulary.from_json(value).root == "TOP"  # as saved before there was a root
+
+
+def test_what_no_training_gives_is_refused() -> None:
+    value = vocabulary_of(TREES).to_json()
+    for name, wrong, message in (
+        ("words", [["a", 1], ["b", 1], ["a", 2]], "words: 'a' is there twice"),
+        ("words", [["a", -1]], r"words\.0\.1: found -1"),
+        ("characters", ["ab"], r"characters\.0: found 'ab'"),
+        ("tags", ["N", "V", "N"], "tags: 'N' is there twice"),
+        ("labels", [["S"]], "the first is not the empty one"),
+        ("relations", [["a b", True, False], ["c\td", True, True]], "relations: .* no file"),
+        ("relations", [["a", True, False], ["a", True, True]], "relations: 'a' is there twice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Vocabulary.from_json({**value, name: wrong})
+    with pytest.raises(ValueError, match="vocabulary: found 3"):
+        Vocabulary.from_json(3)
+
+
+def test_root_is_the_most_frequent_highest_nonterminal() -> None:
+    texts = ["(S (NP (t a)) (t b))", "(X (S (t a) (t b)))", "(X (t a))", "( (S (t a)))", "( (t a))"]
+    given_trees = [parse_brackets(text) for text in texts]
+    assert vocabulary_of(given_trees).root == "X"
+    assert vocabulary_of([*given_trees, given_trees[0], given_trees[0]]).root == "S"
+    # A bracket without a label has no name, and one over a part of the words is no root.
+    part = Tree.build(["a", "b"], ["t", "t"], [(0, 1, "Y")])
+    assert vocabulary_of([part, parse_brackets("( (t a))")]).root == "TOP"
+
+
+def test_the_most_frequent_words_are_known_and_of_equals_the_first() -> None:
+    words = "b a a d b c c e a d"
+    text = "".join(f"(t {word})" for word in words.split())
+    vocabulary = vocabulary_of([parse_brackets(f"(S {text})")])
+    assert list(vocabulary.words.items()) == [("b", 2), ("a", 3), ("d", 2), ("c", 2), ("e", 1)]
+    found = ["".join(vocabulary.limited(number).words) for number in range(1, 6)]
+    assert found == ["a", "ba", "bad", "badc", "badce"]
+    limited = vocabulary.limited(2)
+    assert limited.words == {"b": 2, "a": 3}
+    assert replace(limited, words=vocabulary.words) == vocabulary
+    assert vocabulary.limited(None) is vocabulary
+
+
+def test_words_beyond_the_limit_are_unk_in_training_and_parsing(tmp_path: Path) -> None:
+    # "the" occurs most often, then "dog", "dogs" and "cats" three times each, in this order.
+    parser = ChartParser.build(config(max_words=3), [Parse.of(tree) for tree in TREES])
+    assert list(parser.vocabulary.words) == ["the", "dog", "dogs"]
+    assert len(parser.lexical["word"].embedding.weight) == FIRST_WORD + 3
+    parser.save(tmp_path)
+    again = ChartParser.load(tmp_path)
+    assert again.is_like(parser)
+    assert not tiny().is_like(parser)
+    for each in (parser, again):
+        indexer = each.indexer()
+        ids = indexer.sentence(["the", "cats", "dogs", "the", "zebra"]).words.tolist()
+        known = each.vocabulary.word_ids
+        assert ids == [START, known["the"], UNK, known["dogs"], known["the"], UNK, STOP]
+        training = Pool([gold_of(each, indexer, TREES[0])], indexer)
+        training.replace_by_unk(np.zeros_like(indexer.unk_probability), np.random.default_rng(0))
+        ((_, batch),) = training.batches(100, each.device, {})
+        assert batch.tokens.words.tolist() == [START, known["the"], known["dog"], UNK, STOP]
+        words = [tree.words for tree in TREES]
+        assert list(each.parse(words)) == list(parser.parse(words))
+
+
+def test_nothing_to_learn_is_an_error() -> None:
+    with pytest.raises(TreeError, match="the 0 training trees have no constituent"):
+        ChartParser.build(config(), [])
+    with pytest.raises(TreeError, match="the 1 training trees have no constituent"):
+        ChartParser.build(config(), [Parse.of(Tree.build(["x"], ["t"], []))])
+
+
+# ---- Batches ----------------------------------------------------------------------------
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def parser() -> ChartParser:
-    return tiny()
+    return tiny(max_positions=40).eval()
 
 
 @pytest.fixture
@@ -58,10 +157,10 @@ def test_forms_are_characters_between_marks(indexer: Indexer) -> None:
     codes = indexer.codes("charlstm", forms, CPU)
     spelt = zip(codes.values.tolist(), codes.lengths.tolist(), strict=True)
     assert [row[:n] for row, n in spelt] == [
-        [CHAR_WORD_START, *3 * [CHAR_START], CHAR_WORD_STOP],
-        [CHAR_WORD_START, t, h, e, CHAR_WORD_STOP],
-        [CHAR_WORD_START, t, CHAR_UNK, e, CHAR_WORD_STOP],
-        [CHAR_WORD_START, *3 * [CHAR_STOP], CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, *3 * [marks.CHAR_START], marks.CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, t, h, e, marks.CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, t, marks.CHAR_UNK, e, marks.CHAR_WORD_STOP],
+        [marks.CHAR_WORD_START, *3 * [marks.CHAR_STOP], marks.CHAR_WORD_STOP],
     ]
     assert indexer.lengths("charlstm", forms[::-1]).tolist() == [5, 5, 5, 5]
 
@@ -126,3 +225,89 @@ def test_sub_batches_hold_every_sentence_once_within_the_bound(
         assert len(group) == 1 or len(group) * size <= max_tokens
     for group, following in pairwise(groups):  # no group ends before it is full
         assert (len(group) + 1) * (lengths[following[0]] + 2) > max_tokens
+
+
+# ---- Forms that a session keeps ---------------------------------------------------------
+
+FORMS = [*WORDS, "zebra", "z" * 40, "é", "日"]
+
+
+@pytest.fixture
+def counted(parser: ChartParser, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many forms went through the LSTM since it was asked last."""
+    calls = calls_of_forms(parser.lexical["charlstm"], monkeypatch)
+
+    def since() -> int:
+        total = sum(len(codes.lengths) for codes in calls)
+        calls.clear()
+        return total
+
+    return since
+
+
+def looked_up(table: FormTable, words: list[str]) -> dict[str, torch.Tensor]:
+    """The vectors of words."""
+    rows = table.indexer.sentence(words).forms
+    distinct, places = np.unique(rows, return_inverse=True)
+    vectors = table.vectors(distinct)["charlstm"]
+    assert vectors.shape == (len(distinct), 16)
+    return dict(zip(words, vectors[places[1:-1]], strict=True))
+
+
+@pytest.mark.parametrize(("most", "characters"), [(1, 50), (3, 1), (10, 50), (1000, 1 << 15)])
+def test_vectors_are_those_of_the_lstm(
+    most: int, characters: int, parser: ChartParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "CHARACTERS", characters)
+    monkeypatch.setattr(session, "MAX_FORMS", most)
+    indexer = parser.indexer()
+    rows = indexer.sentence(FORMS).forms[1:-1]
+    expected = dict(zip(FORMS, parser.form_vectors(indexer, rows)["charlstm"], strict=True))
+    table, choose = FormTable(parser), random.Random(most)
+    for _ in range(12):
+        words, table = choose.choices(FORMS, k=choose.randint(1, 12)), table.latest()
+        for word, vector in looked_up(table, words).items():
+            torch.testing.assert_close(vector, expected[word], rtol=0, atol=1e-6)
+        # A window fits whatever it has, and no more than two generations are held.
+        assert len(table.indexer.forms) <= most + 2 + 12
+        assert table.older is None or table.older.older is None
+
+
+def test_a_word_is_computed_once_in_two_generations(
+    parser: ChartParser, counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, computed = FormTable(parser), []
+    # The bound on forms is that of the first generation, then of those after it; "dog" is not met
+    # in the second. START and STOP are computed in each.
+    words = ["the", "dog", "the", "the", "cat", "the", "dog"]
+    for most, word in zip([9, 9, 9, 3, 3, 3, 3], words, strict=True):
+        monkeypatch.setattr(session, "MAX_FORMS", most)
+        table = table.latest()
+        looked_up(table, [word])
+        computed.append(counted())
+    assert computed == [3, 1, 0, 2, 1, 2, 1]
+
+
+def test_a_session_indexes_and_computes_each_form_once(
+    parser: ChartParser, counted: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lstm: Any = parser.lexical["charlstm"]
+    codes, indexed = lstm.codes, []
+    monkeypatch.setattr(lstm, "codes", lambda form: indexed.append(form) or codes(form))
+    kept = parser.session()
+    for _ in range(2):
+        list(kept.parse([["the", "dog"], ["the", "cat"]]))
+    assert counted() == len(indexed) == 5
+    assert len(set(indexed)) == 5
+
+
+def test_a_session_may_be_used_within_itself(
+    parser: ChartParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "MAX_FORMS", 4)
+    sentences = [list(tree.words) for tree in TREES]
+    expected = [list(parser.parse([words])) for words in sentences]
+    kept = parser.session()
+    again = [list(parse.words) for parse in kept.parse(sentences)]
+    found = kept.parse(list(next(kept.parse([words])).words) for words in again)
+    assert [[parse] for parse in found] == expected

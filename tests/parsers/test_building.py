@@ -1,4 +1,4 @@
-"""Every setting of the encoder reaches it."""
+"""Every setting of the encoder and of label attention reaches it; parsers with it learn."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ import pytest
 import torch
 from torch import Tensor
 
+from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.attention import AttentionMask
-from tests.builders import config, tiny
+from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads, SplitLinear
+from spmrl_bench.nn.layers import FactoredLinear, FullLinear
+from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.readers.brackets import parse_brackets
+from tests.builders import config, flat, tiny
 from tests.nn.plain import layout_of
 from tests.parsers.examples import SIDE_BY_SIDE, check_learnt_and_loaded
 
 ADDED = {"position": "added", "matrices": "full"}
+ON: dict[str, Any] = {"label_attention": True, "label_d_kv": 8, "label_d_proj": 6}
 CHOICES: list[dict[str, Any]] = [
     {},
     {"encoder": "lstm"},
@@ -37,6 +43,17 @@ CHOICES: list[dict[str, Any]] = [
     {"d_kv": 4},
     {"d_ff": 16},
 ]
+LABELLED: list[dict[str, Any]] = [
+    ON,
+    {**ON, "label_queries": "matrices", "label_residual_dropout": 0.2},
+    {**ON, "label_outputs": "projected"},
+    {**ON, "label_feed_forward": "none", "precision": "bf16"},
+    {**ON, "label_feed_forward": "released", "layer_norm": "released"},
+    {**ON, "matrices": "full", "position": "added"},
+    {**ON, "encoder": "lstm", "predict_tags": True},
+]
+#: Of two labels: A over B, and C.
+FEW = [parse_brackets("(A (B (C (t x)) (C (t y))))")]
 
 
 def encoded(**choices: Any) -> Tensor:
@@ -59,7 +76,7 @@ def test_every_choice_makes_another_encoder() -> None:
             assert (rows - other).abs().max() > 1e-3, (choices, others)
 
 
-@pytest.mark.parametrize("choices", CHOICES, ids=str)
+@pytest.mark.parametrize("choices", [*CHOICES, *LABELLED], ids=str)
 def test_a_parser_with_it_learns_and_is_loaded_again(
     choices: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -80,3 +97,89 @@ def test_settings_reach_the_encoder() -> None:
             recurrent = tiny(encoder=name, **given).encoder
             assert [type(layer) for layer in recurrent.layers] == [cell] * 3
             assert (recurrent.masks, recurrent.dropout.p) == (masks, 0.4)
+
+
+# ---- Label attention ---------------------------------------------------------------------
+
+
+def layer_of(parser: ChartParser) -> LabelAttention:
+    layer = parser.encoder.label_attention
+    assert layer is not None
+    return layer
+
+
+def test_the_layers_below_start_as_without_it() -> None:
+    plain, other = tiny(seed=4), tiny(seed=4, **ON)
+    shared = [
+        (name, weight)
+        for name, weight in plain.state_dict().items()
+        if not name.startswith(("scorer.", "encoder.layers")) or "norm" in name
+    ]
+    assert len(shared) > 10
+    for name, weight in shared:
+        assert torch.equal(weight, other.state_dict()[name]), name
+    assert not [name for name in plain.state_dict() if "label" in name]
+    assert plain.encoder.d_out == plain.config.d_model
+
+
+def test_settings_reach_label_attention() -> None:
+    rates = {"label_residual": 0.1, "attention": 0.2, "residual": 0.3, "relu": 0.4}
+    rates = {f"{name}_dropout": rate for name, rate in rates.items()}
+    sizes = {"label_heads": 9, "label_d_kv": 10, "label_d_proj": 4, "d_ff": 14}
+    module = layer_of(tiny(label_attention=True, **sizes, **rates))
+    assert isinstance(module.heads, LabelHeads)
+    assert (module.heads.heads, module.heads.d_kv, module.heads.dropout) == (9, 10, 0.2)
+    assert isinstance(module.heads.key, FactoredLinear)
+    assert module.d_block == 4
+    assert module.output_dropout.p == 0.1
+    assert module.feed_forward.residual_dropout.p == 0.3
+    assert module.feed_forward.relu_dropout.p == 0.4
+    assert isinstance(module.feed_forward.expand, FullLinear)
+    assert module.feed_forward.expand.out_features == 14
+    released = layer_of(tiny(**ON, label_feed_forward="released"))
+    assert isinstance(released.feed_forward.expand, SplitLinear)
+    assert released.feed_forward.expand.widths == (6 * released.heads.heads - 16, 16)
+    for choices in ({"matrices": "full"}, {"label_matrices": "full"}, {"encoder": "lstm"}):
+        assert isinstance(layer_of(tiny(**ON, **choices)).output, FullLinear)
+    assert isinstance(layer_of(tiny(**ON, position="added")).output, FactoredLinear)
+
+
+def test_there_is_a_head_for_each_label_unless_a_number_is_given() -> None:
+    parser = tiny(**ON)
+    assert layer_of(parser).heads.heads == len(parser.vocabulary.labels) - 1 > 5
+    assert layer_of(tiny(**ON, label_heads=3)).heads.heads == 3
+    assert layer_of(tiny("chart", FEW, **ON)).heads.heads == 2
+    assert config(**ON).label_attention.heads is None
+
+
+def test_the_defaults_are_those_of_the_paper() -> None:
+    settings = flat(config(label_attention=True))
+    found = {name: value for name, value in settings.items() if name.startswith("label_")}
+    assert found == {
+        "label_attention": True, "label_heads": None, "label_d_kv": 128, "label_d_proj": 128,
+        "label_queries": "vectors", "label_outputs": "concatenated", "label_matrices": None,
+        "label_feed_forward": "usual", "label_residual_dropout": 0.0,
+    }  # fmt: skip
+    assert config().label_attention is None
+
+
+def test_settings_that_contradict_each_other() -> None:
+    """When settings are read, or once labels are counted."""
+    released = {**ON, "label_feed_forward": "released"}
+    for changes, words in (
+        ({**released, "label_heads": 2}, "last 16 features .* 2 heads .* have 12"),
+        ({**ON, "label_d_kv": 7}, "label_attention.d_kv"),
+        ({**ON, "label_d_proj": 5}, "label_attention.d_proj"),
+        ({**ON, "label_heads": 0}, "label_attention.heads"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            config(**changes)
+    with pytest.raises(RecipeError, match=r"2 heads with d_proj = 6 have 12.*more heads"):
+        tiny("chart", FEW, **released)
+    assert tiny("chart", FEW, **released, label_heads=4).encoder.d_out == 24
+
+
+def test_it_costs_more() -> None:
+    few, many = (config(**ON, label_heads=heads).cost() for heads in (4, 40))
+    assert config().cost() < few < many
+    assert config(**ON).cost() > few

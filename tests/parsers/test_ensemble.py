@@ -5,64 +5,83 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.errors import SentenceTooLongError
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.parsers import session
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
+from spmrl_bench.parsers.registry import kind_named, trained_kinds
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
-from tests.builders import TREES, config
+from tests.builders import TREES, chained, config, enlarge, of_layers, tiny
 from tests.chart.enumeration import best_tree, label_table, spans
-from tests.parsers.examples import lively
+from tests.parsers.examples import lively, sentences_of
 from tests.parsers.plain_parser import PlainParser
-
-WORDS = sorted({word for tree in TREES for word in tree.words})
-
-
-def sentences_of(lengths: Sequence[int], seed: int = 0) -> list[list[str]]:
-    rng = np.random.default_rng(seed)
-    known = [*WORDS, "zebra"]
-    return [[known[k] for k in rng.integers(0, len(known), length)] for length in lengths]
-
 
 LENGTHS = [4, 0, 9, 1, 6, 2, 12, 4, 7, 3, 11, 5]
 SENTENCES = sentences_of(LENGTHS)
 
 
-def member(seed: int, **changes: Any) -> ChartParser:
-    return lively(seed=seed, **changes)
-
-
 def members() -> list[ChartParser]:
     """Of several sizes, lexical inputs and encoders."""
     return [
-        member(1),
-        member(2, lexical=("charlstm",), d_model=16, heads=1, layers=1),
-        member(3, position="added", matrices="full", lexical=("word",)),
-        member(4, encoder="lstm", d_char=4),
-        member(5, label_attention=True, label_d_kv=8, label_d_proj=6, label_heads=3),
+        lively(seed=1),
+        lively(seed=2, lexical=("charlstm",), d_model=16, heads=1, layers=1),
+        lively(seed=3, position="added", matrices="full", lexical=("word",)),
+        lively(seed=4, encoder="lstm", d_char=4),
+        lively(seed=5, label_attention=True, label_d_kv=8, label_d_proj=6, label_heads=3),
     ]
 
 
-def shuffled(parser: ChartParser, seed: int = 0) -> ChartParser:
-    """The same parser with its labels in another order."""
-    own = parser.vocabulary
-    order = (np.random.default_rng(seed).permutation(len(own.labels) - 1) + 1).tolist()
-    labels = (own.labels[0], *(own.labels[k] for k in order))
-    vocabulary = Vocabulary(own.words, own.characters, labels, own.tags)
-    other = ChartParser(parser.config, vocabulary).eval()
+def turned_around(parser: Any, seed: int = 0) -> Any:
+    """The same parser with its labels and its relations in another order."""
+    own, count = parser.vocabulary, len(parser.vocabulary.relations)
+    labels = np.random.default_rng(seed).permutation(len(own.labels) - 1).tolist()
+    actions = [0, *range(count, 0, -1), *range(2 * count, count, -1)]
+    vocabulary = replace(
+        own,
+        labels=(own.labels[0], *(own.labels[k + 1] for k in labels)),
+        relations=dict(reversed(own.relations.items())),
+    )
+    other = type(parser)(parser.config, vocabulary).eval()
     state = parser.state_dict()
-    for name in ("scorer.second.weight", "scorer.second.bias"):
-        state[name] = state[name][[k - 1 for k in order]]
+    for name, weight in state.items():
+        if name.startswith("scorer.second."):
+            state[name] = weight[labels]
+        elif ".scorer.relation" in name:  # [relations ...] or [relations * width ...]
+            state[name] = weight.unflatten(0, (count, -1)).flip(0).flatten(0, 1)
+        elif name.endswith(".legal"):
+            state[name] = weight.flip(1)
+        elif name.startswith("decoder.scores."):
+            state[name] = weight[actions]
+        elif name == "decoder.embedding.weight":
+            state[name] = weight[[*actions, 2 * count + 1]]
     other.load_state_dict(state)
     return other
+
+
+@pytest.mark.parametrize("kind", trained_kinds())
+def test_the_order_of_members_labels_and_relations_does_not_matter(kind: str) -> None:
+    one, other = (enlarge(tiny(kind, seed=seed), seed=seed) for seed in (1, 2))
+    alone = [list(parser.parse(SENTENCES)) for parser in (one, other)]
+    twice = Ensemble([one, one])
+    assert (twice.kind, list(twice.parse(SENTENCES))) == (kind, alone[0])
+    mixed = list(Ensemble([one, other]).parse(SENTENCES))
+    assert mixed not in alone
+    turned = turned_around(other)
+    assert repr(turned.vocabulary) != repr(other.vocabulary)
+    assert list(turned.parse(SENTENCES)) == alone[1]
+    for members in ([other, one], [one, turned], [turned, one]):
+        assert list(Ensemble(members).parse(SENTENCES)) == mixed
+    few = tiny(kind, of_layers(chained(TREES[4:5]), kind_named(kind).layers))
+    with pytest.raises(EnsembleError):
+        Ensemble([one, few])
 
 
 def test_one_member_and_its_copies_are_the_parser() -> None:
@@ -95,9 +114,9 @@ def plain_constituents(
 @pytest.mark.parametrize("reorder", [False, True], ids=["same order", "other order"])
 def test_the_mean_of_two_by_enumeration(reorder: bool) -> None:
     """Two members of different size, on sentences short enough to write down all trees."""
-    first, second = member(1), member(2, d_model=16, heads=1, layers=1)
+    first, second = lively(seed=1), lively(seed=2, d_model=16, heads=1, layers=1)
     if reorder:
-        second = shuffled(second)
+        second = turned_around(second)
         assert second.vocabulary.labels != first.vocabulary.labels
     sentences = sentences_of([1, 2, 3, 4, 5, 6, 6, 5], seed=3)
     found = list(Ensemble([first, second]).parse(sentences))
@@ -106,28 +125,9 @@ def test_the_mean_of_two_by_enumeration(reorder: bool) -> None:
     assert found not in (list(first.parse(sentences)), list(second.parse(sentences)))
 
 
-def test_the_order_of_labels_and_members_does_not_matter() -> None:
-    parsers = members()
-    expected = list(Ensemble(parsers).parse(SENTENCES))
-    for seed in range(3):
-        mixed = [shuffled(parser, 10 * seed + k) for k, parser in enumerate(parsers)]
-        assert list(Ensemble(mixed).parse(SENTENCES)) == expected
-    assert list(Ensemble(parsers[::-1]).parse(SENTENCES)) == expected  # up to rounding of sums
-
-
-def test_batches_windows_and_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    ensemble = Ensemble(members())
-    expected = list(ensemble.parse(SENTENCES))
-    assert [len(tree) for tree in expected] == LENGTHS
-    assert list(ensemble.parse(SENTENCES, max_tokens=30)) == expected
-    monkeypatch.setattr(session, "WINDOW_SENTENCES", 5)
-    monkeypatch.setattr("spmrl_bench.nn.scorers.spans.BLOCK", 7)
-    assert list(ensemble.parse(iter(SENTENCES))) == expected
-
-
 def test_tags_are_carried_and_read() -> None:
     """A member that reads tags gets them; the trees have them; others do not mind."""
-    ensemble = Ensemble([member(1), member(2, lexical=("word", "tag"))])
+    ensemble = Ensemble([lively(seed=1), lively(seed=2, lexical=("word", "tag"))])
     assert ensemble.reads_tags
     words = [list(tree.words) for tree in TREES]
     tags = [list(tree.tags) for tree in TREES]
@@ -137,24 +137,20 @@ def test_tags_are_carried_and_read() -> None:
     assert [[*each.tree.constituents()] for each in found] != [
         [*each.tree.constituents()] for each in others
     ]
-    without = Ensemble([member(1), member(2)])
-    assert not without.reads_tags
-    assert {tag for tree in without.parse(words) for tag in tree.tags} == {"XX"}
-    with pytest.raises(TreeError, match="reads tags, but none are given"):
-        list(ensemble.parse(words))
+    assert not Ensemble([lively(seed=1), lively(seed=2)]).reads_tags
 
 
 def test_tags_of_the_first_member_that_predicts_them() -> None:
-    tagging = member(2, predict_tags=True)
+    tagging = lively(seed=2, predict_tags=True)
     expected = [tree.tags for tree in tagging.parse(SENTENCES)]
-    ensemble = Ensemble([member(1), tagging, member(3, predict_tags=True)])
+    ensemble = Ensemble([lively(seed=1), tagging, lively(seed=3, predict_tags=True)])
     assert [tree.tags for tree in ensemble.parse(SENTENCES)] == expected
-    assert expected != [tree.tags for tree in member(3, predict_tags=True).parse(SENTENCES)]
+    assert expected != [tree.tags for tree in lively(seed=3, predict_tags=True).parse(SENTENCES)]
 
 
 def test_a_sentence_too_long_for_one_member() -> None:
     """The trees of all sentences before it come first, as of a parser."""
-    ensemble = Ensemble([member(1), member(2, max_positions=8)])
+    ensemble = Ensemble([lively(seed=1), lively(seed=2, max_positions=8)])
     found: list[Parse] = []
     with pytest.raises(SentenceTooLongError, match=r"sentence 3: a sentence of 9 words, .* 6"):
         found.extend(ensemble.parse(SENTENCES))
@@ -167,9 +163,9 @@ def test_members_that_do_not_fit() -> None:
     other = ChartParser(config(), Vocabulary.of(map(Parse.of, more)))
     message = "parser {} has the label INTJ\\+INTJ2, which parser {} lacks: .* same treebank"
     for parsers, found in (
-        ([member(1), other], message.format(2, 1)),
-        ([other, other, member(1)], message.format(1, 3)),
-        ([member(1), member(1).to("meta")], "parser 2 is on meta, but parser 1 is on cpu: move"),
+        ([lively(seed=1), other], message.format(2, 1)),
+        ([other, other, lively(seed=1)], message.format(1, 3)),
+        ([lively(seed=1), lively(seed=1).to("meta")], "parser 2 is on meta, .* 1 is on cpu: move"),
     ):
         with pytest.raises(EnsembleError, match=found):
             Ensemble(parsers)

@@ -20,18 +20,11 @@ from spmrl_bench.parsers.biaffine import BiaffineParser, DependencyScores
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.joint import JointParser
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.head_driven import SUB_HEAD, head_driven
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.builders import learn, tiny, words_of
-
-
-@pytest.fixture(scope="module")
-def sentences() -> list[Parse]:
-    """Of the German mini treebank, some of whose constituents need sub-heads."""
-    return open_treebank("german-mini").examples("train", ["constituents", "dependencies"])[:60]
 
 
 def joint(examples: Sequence[Parse], seed: int = 1, **changes: Any) -> JointParser:
@@ -60,23 +53,6 @@ def sentence(heads: Sequence[int], relations: Sequence[str], brackets: str | Non
 
 def heads_of(parses: Sequence[Parse]) -> list[list[int]]:
     return [parse.dependencies.heads.tolist() for parse in parses]
-
-
-# What is learnt ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("build", [joint, biaffine])
-def test_a_parser_learns_its_training_sentences(build: Any, sentences: list[Parse]) -> None:
-    examples = [each for each in sentences if len(each) < 10][:6]
-    parser = build(examples)
-    losses = learn(parser, examples, 100)
-    assert losses[-1] < losses[0] / 10
-    found = list(parser.parse(words_of(examples)))
-    assert heads_of(found) == heads_of(examples)
-    for one, other in zip(found, examples, strict=True):
-        assert one.dependencies.relations == other.dependencies.relations
-        if parser.kind == "joint":
-            assert list(one.tree.constituents()) == list(other.tree.constituents())
 
 
 def test_the_loss_is_the_sum_of_its_weighted_parts(sentences: list[Parse]) -> None:
@@ -140,9 +116,6 @@ def test_a_second_root_is_moved_and_learnt_with_its_relation() -> None:
     assert found.dependencies.relations == ("root", "a", "root")
 
 
-# What is found -------------------------------------------------------------------------------
-
-
 def test_constituents_and_dependencies_agree_whatever_the_scores(sentences: list[Parse]) -> None:
     for changes in ({}, {"span_weight": 0.9}, {"structure": "division"}):
         checked = 0
@@ -183,16 +156,6 @@ def test_lambda_weighs_spans_against_arcs(sentences: list[Parse]) -> None:
     assert [parse.tree for parse in parses(0.5)] != [parse.tree for parse in both]
 
 
-def test_relations_are_legal_for_their_arcs(sentences: list[Parse]) -> None:
-    at_root = {
-        each.dependencies.relations[each.dependencies.heads.tolist().index(0)] for each in sentences
-    }
-    for parse in shaken(biaffine(sentences)).parse(words_of(sentences)):
-        tree = parse.dependencies
-        for head, relation in zip(tree.heads.tolist(), tree.relations, strict=True):
-            assert (head == 0) == (relation in at_root)
-
-
 def test_crossing_arcs_are_found_where_training_trees_have_some() -> None:
     crossing = sentence([3, 4, 0, 3], ["a", "a", "root", "a"])
     nested = sentence([2, 0, 2, 3], ["a", "root", "a", "a"])
@@ -203,17 +166,11 @@ def test_crossing_arcs_are_found_where_training_trees_have_some() -> None:
     assert Vocabulary.from_json(both.vocabulary.to_json()) == both.vocabulary
 
 
-# Ensembles -----------------------------------------------------------------------------------
-
-
 def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) -> None:
+    """One that is sure of itself decides: ten thousand times the scores, as much more weight."""
     words = words_of(sentences)[:10]
     one, other = shaken(joint(sentences)), shaken(joint(sentences, seed=2))
-    alone, of_other = list(one.parse(words)), list(other.parse(words))
-    twice = Ensemble([one, one])
-    assert (twice.kind, list(twice.parse(words))) == ("joint", alone)
-    assert list(Ensemble([one, other]).parse(words)) not in (alone, of_other)
-    # One that is sure of itself decides: ten thousand times the scores, as much more weight.
+    expected = list(other.parse(words))
     scorer = other.dependencies.scorer
     with torch.no_grad():
         for linear in (
@@ -221,35 +178,7 @@ def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) 
         ):  # fmt: skip
             linear.weight.mul_(1e4)
             linear.bias.mul_(1e4)
-    assert list(Ensemble([one, other]).parse(words)) == of_other != alone
-    with pytest.raises(EnsembleError):
-        Ensemble([one, joint(sentences[:3])])
-
-
-def with_relations_turned_around(parser: Any) -> Any:
-    """The same parser with its relations in the opposite order."""
-    vocabulary = parser.vocabulary
-    relations = dict(reversed(vocabulary.relations.items()))
-    other = type(parser)(parser.config, replace(vocabulary, relations=relations)).eval()
-    state = parser.state_dict()
-    for name, weight in state.items():
-        if ".scorer.relation" in name:  # [relations ...] or [relations * width ...]
-            state[name] = weight.unflatten(0, (len(relations), -1)).flip(0).flatten(0, 1)
-        elif name.endswith(".legal"):
-            state[name] = weight.flip(1)
-    other.load_state_dict(state)
-    return other
-
-
-@pytest.mark.parametrize("build", [joint, biaffine])
-def test_the_order_of_relations_does_not_matter(build: Any, sentences: list[Parse]) -> None:
-    words = words_of(sentences)[:10]
-    one, other = shaken(build(sentences)), shaken(build(sentences, seed=2))
-    turned = with_relations_turned_around(other)
-    assert list(turned.parse(words)) == list(other.parse(words))
-    mixed = list(Ensemble([one, other]).parse(words))
-    assert list(Ensemble([one, turned]).parse(words)) == mixed
-    assert list(Ensemble([turned, one]).parse(words)) == mixed
+    assert list(Ensemble([one, other]).parse(words)) == expected != list(one.parse(words))
 
 
 def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
@@ -257,11 +186,7 @@ def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
 ) -> None:
     words = words_of(sentences)[:10]
     members = [shaken(biaffine(sentences, seed=seed)) for seed in (1, 2)]
-    alone = [list(member.parse(words)) for member in members]
-    assert list(Ensemble(members[:1] * 3).parse(words)) == alone[0]
-    found = list(Ensemble(members).parse(words))
-    assert found not in alone
-    for own, parse in zip(words, found, strict=True):
+    for own, parse in zip(words, Ensemble(members).parse(words), strict=True):
         arcs = sum(arcs_of(member, own) for member in members)
         expected = decode_dependencies(arcs, [len(own)], projective=True)
         assert parse.dependencies.heads.tolist() == expected.tolist()

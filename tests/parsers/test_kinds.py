@@ -13,12 +13,14 @@ import pytest
 import torch
 
 from spmrl_bench.errors import CheckpointError, RecipeError
-from spmrl_bench.parsers.base import EnsembleError, ParserConfig
+from spmrl_bench.parsers.base import EnsembleError, ParserConfig, UnsupportedError
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
-from tests.builders import chained, config, tiny
+from spmrl_bench.trees.parse import Parse
+from tests.builders import chained, config, enlarge, learn, of_layers, tiny, words_of
+from tests.parsers.test_transition_parser import crossing
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], [], ["dogs"], ["?", "!"]]
 BASELINES = ("right-branching", "attach-neighbour")
@@ -43,6 +45,33 @@ def test_a_saved_parser_of_any_kind_is_loaded_by_its_folder(name: str, tmp_path:
     assert all(parse.layers == kind_named(name).layers for parse in parses)
 
 
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        ("chart", {"lexical": ("charlstm",), "position": "added", "matrices": "full"}),
+        ("chart", {}),
+        ("biaffine", {"encoder": "lstm"}),
+        ("joint", {"encoder": "lstm"}),
+        ("transition", {"encoder": "gru", "d_decoder": 32, "d_attention": 16}),
+    ],
+)
+def test_training_sentences_are_learnt_by_heart(
+    kind: str, changes: dict[str, Any], sentences: list[Parse]
+) -> None:
+    short = [each for each in sentences if len(each) < 10][:4]
+    examples = of_layers(short, kind_named(kind).layers)
+    if kind == "transition":
+        examples += crossing()
+    torch.manual_seed(0)
+    settings = config(kind, layers=1, d_model=64, d_char=16, **changes)
+    parser = kind_named(kind).parser_class.build(settings, examples)
+    given = words_of(examples), [each.tags for each in examples]
+    assert list(parser.parse(*given)) != examples
+    losses = learn(parser, examples, 150)
+    assert losses[-1] < losses[0] / 10
+    assert list(parser.parse(*given)) == examples
+
+
 @pytest.mark.parametrize("name", [name for name in KINDS.names() if kind_named(name).trained])
 def test_weights_of_any_kind_are_drawn_as_it_is_set(name: str) -> None:
     def weights(rule: str) -> dict[str, Any]:
@@ -60,6 +89,17 @@ def test_weights_of_any_kind_are_drawn_as_it_is_set(name: str) -> None:
             assert not weight.any(), key
         else:
             assert torch.equal(weight, usual[key]), key
+
+
+@pytest.mark.parametrize("kind", ["biaffine", "joint", "transition"])
+def test_one_word_has_a_relation_of_roots(kind: str, sentences: list[Parse]) -> None:
+    parser = enlarge(tiny(kind, sentences, max_positions=60))
+    trees = [each.dependencies for each in sentences]
+    known = {tree.relations[tree.heads.tolist().index(0)] for tree in trees}
+    for parse in parser.parse(words_of(sentences)):
+        at_root = [relation in known for relation in parse.dependencies.relations]
+        assert at_root == (parse.dependencies.heads == 0).tolist()
+        assert at_root.count(True) == 1
 
 
 def test_kinds_and_variants_are_known_without_torch() -> None:
@@ -105,6 +145,23 @@ def test_every_fact_of_a_baseline_is_checked(name: str, tmp_path: Path) -> None:
             path.write_text(json.dumps(content))
             with pytest.raises(CheckpointError, match=rf"parser\.json: counted: {fact}: "):
                 load_parser(tmp_path)
+
+
+def test_what_a_kind_cannot_tell_is_refused() -> None:
+    chart, baseline = tiny(), tiny("right-branching")
+    for other, message in (
+        (chart, "^a parser of kind chart has no derivation.*one of kind transition$"),
+        (baseline, "^a parser of kind right-branching has no derivation.*one of kind transition$"),
+        (Ensemble([tiny("transition")] * 2), "^an ensemble of 2 parsers has no .derivation"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            other.derivation(["a"])
+    for other, message in (
+        (baseline, "right-branching has no margins"),
+        (Ensemble([chart, chart]), "ensemble of 2 parsers has no 'margins'"),
+    ):
+        with pytest.raises(UnsupportedError, match=message):
+            list(other.margins(chained()))
 
 
 def test_parsers_of_several_kinds_are_no_ensemble() -> None:

@@ -1,54 +1,51 @@
-"""The max-margin loss against enumerated trees, and gradients against plain autograd."""
+"""The max-margin loss against enumerated trees, and the best labels against plain Python."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
+from torch import Tensor
 
-from spmrl_bench.nn.inputs import Codes
+from spmrl_bench.chart.arrays import cell_spans
+from spmrl_bench.errors import NotFiniteError
 from spmrl_bench.nn.vocabulary import UNK
 from spmrl_bench.parsers import session
-from spmrl_bench.parsers.batches import Indexer, Sentence
-from spmrl_bench.parsers.chart import ChartParser
+from spmrl_bench.parsers.chart import (
+    ChartParser,
+    MaskedLabels,
+    best_labels,
+    decode_spans,
+    label_maxima,
+)
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.tree import collapsed_spans
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import best_tree, label_table, spans
-from tests.parsers.examples import accumulate, batch_of, gold_of, steady_indexer
+from tests.parsers.examples import accumulate, calls_of_forms, gold_of, loss_of, steady_indexer
 from tests.parsers.plain_parser import PlainParser
 
 SHORT = [tree for tree in TREES if len(tree) <= 6]
 EVERYTHING = 10**6
 
 
-def margin(parser: ChartParser, indexer: Indexer, sentences: Sequence[Sentence]) -> Tensor | None:
-    """The loss, with the CharLSTM run on every token by itself, sharing nothing."""
-    batch = batch_of(parser, indexer, sentences)
-    return parser.loss(parser.encode(batch), batch, [sentence.gold for sentence in sentences])
-
-
-def plain_charts(parser: ChartParser, tree: Tree) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Scores [cells, labels - 1] of one sentence, written down plainly."""
-    scores = PlainParser(parser).scores(tree.words)
-    return np.array([scores[i, j, 1:].tolist() for i, j in spans(len(tree))])
-
-
 def defined_loss(parser: ChartParser, tree: Tree) -> float:
     """max over trees of (score + wrong labels) - score of gold, all trees written down."""
     n = len(tree)
-    scores = plain_charts(parser, tree)
+    table = PlainParser(parser).scores(tree.words)
+    scores = np.array([table[i, j, 1:].tolist() for i, j in spans(n)])
     gold = np.zeros(len(scores), dtype=np.int32)
     for i, j, label in collapsed_spans(tree):
         gold[spans(n).index((i, j))] = parser.vocabulary.label_ids[label]
-    table = label_table(scores.astype(np.float32), gold, n)
+    total, *_ = best_tree(label_table(scores.astype(np.float32), gold, n), n)
     gold_score = sum(scores[cell, label - 1] for cell, label in enumerate(gold) if label > 0)
-    return best_tree(table, n)[0] - float(gold_score)
+    return total - float(gold_score)
 
 
 @pytest.mark.parametrize(("seed", "variant"), [(0, "charlstm"), (1, "word-charlstm")])
@@ -56,54 +53,34 @@ def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> Non
     parser = tiny(seed=seed, lexical=variant.split("-"))
     with torch.no_grad():
         parser.scorer.second.weight.mul_(3)
-    indexer = parser.indexer()
     expected = [defined_loss(parser, tree) for tree in SHORT]
-    found = [margin(parser, indexer, [gold_of(parser, indexer, tree)]) for tree in SHORT]
-    losses = [0.0 if loss is None else loss.item() for loss in found]
     assert max(expected) > 2
-    np.testing.assert_allclose(losses, expected, atol=2e-4)
-    together = margin(parser, indexer, [gold_of(parser, indexer, tree) for tree in SHORT])
-    assert together.item() == pytest.approx(sum(expected), abs=1e-3)
+    np.testing.assert_allclose([loss_of(parser, [tree]) for tree in SHORT], expected, atol=2e-4)
+    assert loss_of(parser, SHORT) == pytest.approx(np.mean(expected), abs=2e-4)
 
 
-def scoring(brackets: str, *scores: float) -> tuple[ChartParser, Any]:
-    """A parser that scores each of its labels alike everywhere, and what it learns of a tree."""
-    tree = parse_brackets(brackets)
-    parser = tiny("chart", [tree])
-    with torch.no_grad():
-        parser.scorer.second.weight.zero_()
-        parser.scorer.second.bias.copy_(torch.tensor(scores))
-    indexer = parser.indexer()
-    return parser, (parser, indexer, [gold_of(parser, indexer, tree)])
-
-
-FLAT = "(S (t a) (t b) (t c) (t d))"
-
-
-def test_right_by_the_margin_costs_nothing() -> None:
-    for score in (-1.5, -1.0):  # here a wrong S ties with the empty label, and the lower one wins
-        parser, (_, indexer, gold) = scoring(FLAT, score)
-        assert margin(parser, indexer, gold) is None
-        assert accumulate(parser, gold, indexer, np.random.default_rng(0), EVERYTHING) == 0.0
-        assert not any(p.grad is not None and p.grad.any() for p in parser.parameters())
-
-
-def test_each_wrong_node_counts_its_score_and_one() -> None:
-    """Four words make six nodes below the root, empty in gold, S in the best wrong tree."""
-    for score in (-0.75, 0.5, 3.0):
-        parser, given = scoring(FLAT, score)
-        loss = margin(*given)
-        assert loss.item() == pytest.approx(6 * (score + 1), abs=1e-5)
-        loss.backward()
-        assert parser.scorer.second.bias.grad.item() == pytest.approx(6, abs=1e-5)
-
-
-def test_missed_constituents_count_only_by_their_score() -> None:
-    """Both labels lose to the empty one: X over [0, 2) and [2, 4) is missed, two nodes wrong."""
-    _, given = scoring("(S (X (t a) (t b)) (X (t c) (t d)))", -4.0, -3.0)  # S, X
-    # Root: X for S is 1 error and scores -3; the two empty nodes over gold X are 1 error each.
-    expected = (-3 + 1 + 1 + 1) - (-4 - 3 - 3)
-    assert margin(*given).item() == pytest.approx(expected, abs=1e-5)
+def test_losses_by_hand() -> None:
+    """Of labels that score alike everywhere. Four words make six nodes below the root."""
+    flat, nested = "(S (t a) (t b) (t c) (t d))", "(S (X (t a) (t b)) (X (t c) (t d)))"
+    for text, scores, expected in (
+        (flat, [-1.5], 0.0),
+        (flat, [-1.0], 0.0),  # a wrong S ties with the empty label, and the lower one wins
+        # The six are empty in gold and S in the best wrong tree: each counts its score and one.
+        *((flat, [score], 6 * (score + 1)) for score in (-0.75, 0.5, 3.0)),
+        # Both labels lose to the empty one. X for S at the root is 1 error and scores -3, the two
+        # empty nodes over gold X are 1 error each: what is missed counts by its score alone.
+        (nested, [-4.0, -3.0], (-3 + 1 + 1 + 1) - (-4 - 3 - 3)),
+    ):
+        tree = parse_brackets(text)
+        parser = tiny("chart", [tree])
+        with torch.no_grad():
+            parser.scorer.second.weight.zero_()
+            parser.scorer.second.bias.copy_(torch.tensor(scores))
+        assert loss_of(parser, [tree]) == pytest.approx(expected, abs=1e-5)
+        if expected == 0:
+            assert not any(p.grad is not None and p.grad.any() for p in parser.parameters())
+        elif text == flat:
+            assert parser.scorer.second.bias.grad.item() == pytest.approx(6, abs=1e-5)
 
 
 def gradients(parser: ChartParser) -> dict[str, Tensor]:
@@ -114,55 +91,6 @@ def gradients(parser: ChartParser) -> dict[str, Tensor]:
     }
     parser.zero_grad(set_to_none=True)
     return found
-
-
-def assert_same_gradients(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    assert found.keys() == expected.keys()
-    for name, gradient in expected.items():
-        assert gradient.any(), name
-        scale = gradient.abs().max().item()
-        torch.testing.assert_close(found[name], gradient, atol=2e-5 * max(scale, 1), rtol=1e-4)
-
-
-# ---- batches of an optimiser step ------------------------------------------------------
-
-
-class Calls:
-    """Keeps the positional arguments of every call of a module."""
-
-    def __init__(self, module: nn.Module) -> None:
-        self.arguments: list[tuple[Any, ...]] = []
-        module.register_forward_pre_hook(lambda _, given: self.arguments.append(given))
-
-
-def calls_of_forms(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[Codes]:
-    """The forms that an input will be given, call by call."""
-    calls: list[Codes] = []
-    forms = module.forms
-
-    def watched(codes: Codes) -> Tensor:
-        calls.append(codes)
-        vectors: Tensor = forms(codes)
-        return vectors
-
-    monkeypatch.setattr(module, "forms", watched)
-    return calls
-
-
-def test_gradient_does_not_depend_on_sub_batches_or_shared_forms() -> None:
-    for max_tokens in [1, 20, EVERYTHING]:
-        for variant in ["word-charlstm", "word"]:
-            parser = tiny(seed=4, lexical=variant.split("-"))
-            indexer = steady_indexer(parser)
-            sentences = [gold_of(parser, indexer, tree) for tree in TREES]
-            naive = margin(parser, indexer, sentences)
-            (naive / len(sentences)).backward()
-            expected = gradients(parser)
-            mean = accumulate(
-                parser, sentences, indexer, np.random.default_rng(0), max_tokens=max_tokens
-            )
-            assert mean == pytest.approx(naive.item() / len(sentences), abs=1e-4)
-            assert_same_gradients(gradients(parser), expected)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
@@ -211,10 +139,11 @@ def test_char_lstm_runs_once_over_the_distinct_forms_of_a_step(
         gold_of(parser, indexer, tree)
     trees = [TREES[k] for k in (0, 1, 1, 8, 2, 0)]
     calls = calls_of_forms(parser.lexical["charlstm"], monkeypatch)
-    encoder = Calls(parser.encoder)
+    batches: list[Any] = []
+    parser.encoder.register_forward_pre_hook(lambda _, given: batches.append(given))
     gold = [gold_of(parser, indexer, tree) for tree in trees]
     accumulate(parser, gold, indexer, np.random.default_rng(0), 12)
-    assert len(encoder.arguments) >= 3
+    assert len(batches) >= 3
     (codes,) = calls
     rows = zip(codes.values.tolist(), codes.lengths.tolist(), strict=True)
     forms = [tuple(row[:n]) for row, n in rows]
@@ -227,11 +156,12 @@ def test_training_words_become_unk_with_their_probability() -> None:
     tree = parse_brackets("(S (t a) (t b) (t b) (t c) (t c) (t c) (t c) (t c))")
     parser = tiny("chart", [tree], layers=0)
     indexer = parser.indexer()
-    calls = Calls(parser.lexical)
+    calls: list[Any] = []
+    parser.lexical.register_forward_pre_hook(lambda _, given: calls.append(given))
     copies = 1500
     gold = [gold_of(parser, indexer, tree)] * copies
     accumulate(parser, gold, indexer, np.random.default_rng(1), EVERYTHING)
-    ((tokens,),) = calls.arguments
+    ((tokens,),) = calls
     words, form_rows = tokens.words, tokens.form_rows
     rows = words.view(copies, len(tree) + 2)
     original = gold_of(parser, indexer, tree).words
@@ -244,3 +174,89 @@ def test_training_words_become_unk_with_their_probability() -> None:
     assert (rows[:, 2] != rows[:, 3]).any()
     assert len(tokens.forms["charlstm"]) == 5
     assert len(form_rows.view(copies, -1).unique(dim=0)) == 1
+
+
+# ---- The best labels of spans -----------------------------------------------------------
+
+LENGTHS = np.array([5, 1, 7], dtype=np.int32)
+#: Of the smallest differences, where sums of float32 would be equal.
+TINY = np.array([-1e-30, 0.0, 1e-30, 1e-9, 1 - 2**-24, 1.0], dtype=np.float32)
+
+
+class Blocks:
+    """A layer with given scores, in blocks of 17 cells."""
+
+    def __init__(self, scores: torch.Tensor) -> None:
+        self.labels = ((), *[(f"L{k}",) for k in range(scores.shape[1])])
+        self.scores = scores
+
+    def label_scores(self, _: Any) -> Iterator[Any]:
+        return iter(part.clone() for part in self.scores.split(17))
+
+
+def best_of(scores: torch.Tensor, masked: MaskedLabels | None = None) -> Any:
+    encoded: Any = [SimpleNamespace(batch=SimpleNamespace(lengths=LENGTHS))]
+    layers: Any = [Blocks(scores)]
+    return best_labels(layers, encoded, masked)
+
+
+def random_scores(seed: int, ties: bool = True) -> NDArray[np.float32]:
+    rng = np.random.default_rng(seed)
+    shape = (len(cell_spans(LENGTHS)[0]), 6)
+    return (rng.integers(-2, 3, shape) if ties else rng.normal(size=shape)).astype(np.float32)
+
+
+def plain_maxima(scores: NDArray[np.float32], gold: NDArray[np.int32] | None) -> Any:
+    """Value and label of each cell: in double, every label but the gold one 1 better."""
+    rows = [
+        max(
+            (float(score) + (gold is not None and label != gold[cell]), -label)
+            for label, score in enumerate(row, 1)
+        )
+        for cell, row in enumerate(scores)
+    ]
+    return [value for value, _ in rows], [-label for _, label in rows]
+
+
+@pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
+def test_maxima_are_those_of_plain_python(gold: bool) -> None:
+    rng = np.random.default_rng(2)
+    tiny = rng.choice(TINY, random_scores(0).shape)
+    for scores in (random_scores(1), random_scores(2, ties=False), tiny):
+        right = rng.integers(0, 7, len(scores)).astype(np.int32) if gold else None
+        found = label_maxima(torch.from_numpy(scores), right)
+        assert [each.tolist() for each in found] == list(plain_maxima(scores, right))
+        if right is None:
+            assert all(map(np.array_equal, best_of(torch.from_numpy(scores)), found))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+def test_scores_on_a_gpu() -> None:
+    scores = torch.from_numpy(random_scores(1))
+    assert all(map(np.array_equal, best_of(scores.cuda()), best_of(scores)))
+
+
+def test_scores_that_are_not_finite_are_refused_with_their_place() -> None:
+    for value in (np.nan, np.inf, -np.inf):
+        scores = torch.from_numpy(random_scores(1))
+        scores[15, 2] = value  # the cell of the second sentence
+        for targets in (None, np.ones(len(scores), np.int32)):
+            assert np.isnan(label_maxima(scores, targets)[0]).nonzero()[0].tolist() == [15]
+        with pytest.raises(NotFiniteError, match=r"sentence 1, span \[0, 1\)"):
+            decode_spans(*best_of(scores), LENGTHS)
+
+
+def test_masked_labels_do_not_win_where_they_are_masked() -> None:
+    sentence, start, end = cell_spans(LENGTHS)
+    scores = torch.from_numpy(random_scores(1, ties=False))
+    scores[:, 1] += 10
+    words, whole = end - start == 1, end - start == LENGTHS[sentence]
+    for of_words, of_sentences, allowed in (
+        ([], [], words | ~words),
+        ([2], [], ~words),
+        ([], [2], ~whole),
+        ([1, 2], [2, 3], ~words & ~whole),
+    ):
+        values, labels = best_of(scores, (of_words, of_sentences))
+        assert np.isfinite(values).all()
+        assert ((labels == 2) == allowed).all()

@@ -17,7 +17,6 @@ from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import collapsed_spans
-from tests.laboratory import make_trees
 from tests.training.trainers import TRAIN_TREES, break_off, make_trainer, weights
 
 
@@ -77,21 +76,6 @@ def test_all_sentences_that_text_can_make_come_up_and_no_others() -> None:
     for number in range(len(TREES)):
         made = {write_brackets(substitution(number, random).tree) for _ in range(600)}
         assert made == (possible(TREES, number) or {TREES[number]})
-
-
-def test_labels_and_tags_are_those_of_the_parts() -> None:
-    trees = make_trees(60, seed=3)
-    substitution, random = Substitution(list(map(Parse.of, trees))), np.random.default_rng(2)
-    known = {label for tree in trees for _, _, label in collapsed_spans(tree)}
-    tagged = {pair for tree in trees for pair in zip(tree.words, tree.tags, strict=True)}
-    changed = 0
-    for number in [*range(60)] * 5:
-        made = substitution(number, random)
-        assert made.tree is not None
-        assert {label for _, _, label in collapsed_spans(made.tree)} <= known
-        assert set(zip(made.words, made.tags, strict=True)) <= tagged
-        changed += made.words != trees[number].words
-    assert changed > 100
 
 
 def test_constituents_are_drawn_evenly() -> None:

@@ -7,7 +7,6 @@ carried out, and a sequence is legal if it ends in a tree with one root. Words c
 from __future__ import annotations
 
 import functools
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -61,11 +60,6 @@ def sequences(n: int) -> dict[str, Tree]:
 def all_trees(n: int) -> tuple[list[Tree], list[Tree]]:
     """All projective and all other trees over n words."""
     return projective_trees(n), [tree for tree in trees(n) if crosses(tree)]
-
-
-def projective_count(n: int) -> int:
-    """Noncrossing trees that are rooted at their left end, from which one arc goes."""
-    return comb(3 * n - 2, n - 1) // n
 
 
 def random_heads(rng: np.random.Generator, n: int) -> list[int]:

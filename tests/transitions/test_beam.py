@@ -116,20 +116,16 @@ def test_what_has_no_probability_is_never_done() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ([0, -np.inf, 0, 0], "sentence 2, step 2: no legal action has"),
-        ([0, np.nan, 0, 0], "sentence 2, step 2: a score is NaN or infinite"),
-        ([0, np.inf, 0, 0], "sentence 2, step 2: a score is NaN or infinite"),
-    ],
+    ("number", "message"),
+    [(-np.inf, "no legal action has"), *((x, "a score is NaN or inf") for x in (np.nan, np.inf))],
 )
-def test_the_sentence_of_a_bad_score_is_named(numbers: list[float], message: str) -> None:
+def test_the_sentence_of_a_bad_score_is_named(number: float, message: str) -> None:
     def spoilt(step: BeamStep) -> NDArray[np.float64]:
         scores = np.zeros(step.legal.shape)
         place = [5, 4, 2, 1].index(4) * step.width
         if (step.states.fronts == 3).all():
-            scores[place : place + step.width] = numbers[1]
+            scores[place : place + step.width] = number
         return scores
 
-    with pytest.raises(NotFiniteError, match=message):
+    with pytest.raises(NotFiniteError, match=f"sentence 2, step 2: {message}"):
         beam_search(system_of(1), [2, 1, 4, 5], 2, spoilt)

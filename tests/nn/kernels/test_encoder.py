@@ -15,14 +15,7 @@ from spmrl_bench.nn.encoders.attention import AttentionEncoder
 from tests import twins
 from tests.nn.built import attention_encoder
 from tests.nn.plain import layout_of, randomise
-from tests.twins import (
-    assert_near,
-    assert_same_with_threads,
-    assert_similar,
-    needs_kernel,
-    rounded,
-    torch_threads,
-)
+from tests.twins import assert_near, assert_same_with_threads, needs_kernel, rounded
 
 pytestmark = needs_kernel("encoder")
 
@@ -30,9 +23,7 @@ LENGTHS = [3, 4, 5, 1, 2, 17, 9]
 HALF = 6
 
 
-def encoder(
-    layers: int = 2, dropout: float = 0.0, heads: int = 3, d_kv: int = 4, **changes: Any
-) -> AttentionEncoder:
+def encoder(layers: int = 2, dropout: float = 0.0, **changes: Any) -> AttentionEncoder:
     rates = dict.fromkeys(("attention_dropout", "residual_dropout", "relu_dropout"), dropout)
     module = attention_encoder(2 * HALF, layers=layers, **rates, **changes)
     randomise(module, seed=3)
@@ -60,7 +51,7 @@ def outcome(
 )
 def test_kernels_compute_the_encoder(layers: int, scale: str, threads: int) -> None:
     module = encoder(layers, attention_scale=scale)
-    with torch_threads(threads):
+    with twins.torch_threads(threads):
         found = outcome(module)
     assert_near(found, outcome(module.double()), 2e-5)
 
@@ -151,7 +142,7 @@ def test_without_gradient_the_result_is_the_same_and_nothing_given_is_changed() 
 
 
 def test_bf16_gradients_are_near_those_of_float32() -> None:
-    assert_similar(outcome(encoder(precision="bf16")), outcome(encoder()))
+    twins.assert_similar(outcome(encoder(precision="bf16")), outcome(encoder()))
 
 
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.5, 0.9])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator
 
@@ -10,17 +9,14 @@ import pytest
 import torch
 
 from spmrl_bench.nn import kernels
-from tests.twins import needs_kernel
+from tests.twins import needs_kernel, not_built
 
 
 @pytest.fixture
-def without_decoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_decoder() -> Iterator[None]:
     """As if one kernel had not been built."""
-    monkeypatch.delattr(kernels, "_decoder", raising=False)
-    monkeypatch.setitem(sys.modules, "spmrl_bench.nn.kernels._decoder", None)
-    kernels.load.cache_clear()
-    yield
-    kernels.load.cache_clear()
+    with not_built("nn.kernels._decoder", kernels.load):
+        yield
 
 
 @needs_kernel("encoder")

@@ -4,62 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spmrl_bench.nn.inputs import Codes
-from spmrl_bench.nn.inputs.characters import CharLSTM
 from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
 from tests import twins
-from tests.nn.plain import char_lstm_of, randomise
+from tests.nn.plain import randomise
 from tests.twins import assert_near, assert_similar, needs_kernel, rounded, torch_threads
 
 pytestmark = needs_kernel("recurrent")
 
 LENGTHS = [3, 9, 5, 5, 2, 12, 7, 2]
-
-
-def char_lstm(**changes: Any) -> CharLSTM:
-    module = char_lstm_of(30, 5, 14, **changes)
-    randomise(module, seed=6)
-    return module
-
-
-def table(lengths: list[int]) -> Codes:
-    generator = torch.Generator().manual_seed(7)
-    ids = torch.randint(30, (len(lengths), max(lengths)), generator=generator)
-    return Codes(ids, torch.tensor(lengths), torch.arange(len(lengths)))
-
-
-def test_dropout_is_drawn_for_each_value_of_each_character() -> None:
-    module = char_lstm(char_dropout=0.5)
-    with torch.no_grad():
-        module.embedding.weight.fill_(1.0)
-    seen: list[Tensor] = []
-    function = module.embedding.forward
-
-    def watched(ids: Tensor) -> Tensor:
-        result = function(ids)
-        result.register_hook(seen.append)
-        return result
-
-    module.embedding.forward = watched
-    torch.manual_seed(0)
-    lengths = [6] * 40
-    module.forms(table(lengths)).sum().backward()
-    ((gradient),) = seen
-    zero = (gradient == 0).float()
-    assert zero.mean().item() == pytest.approx(0.5, abs=0.06)
-    assert len({tuple(row) for row in zero.tolist()}) > 25  # of 32 rows there can be
-    module.eval()
-    assert torch.equal(module.forms(table(lengths)), module.forms(table(lengths)))
-
-
-# ---- both cells, all states and the last ones --------------------------------------------
 
 
 def layer_of(cell: type[RecurrentLayer], features: int, size: int) -> RecurrentLayer:
