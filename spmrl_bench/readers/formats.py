@@ -18,25 +18,18 @@ Yields = Literal["trees", "graphs", "dependencies"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One file format.
+    """One file format."""
 
-    Attributes:
-        name: as manifests write it.
-        title: for people.
-        yields: whether a sentence is a ``Tree``, a ``Graph`` or a ``DependencySentence``.
-        read: ``read(path, *, on_error, **options)``, an iterator over the sentences of a file.
-        looks_like: judges by a file's first 64 Ki characters, without a byte order mark.
-        options: of ``read``, that manifests may set; each has its default, or ``...`` if they must.
-        version: raised whenever the format is read otherwise, which changes fingerprints.
-    """
-
-    name: str
-    title: str
-    yields: Yields
+    name: str  # as manifests write it
+    title: str  # for people
+    yields: Yields  # whether a sentence is a `Tree`, a `Graph` or a `DependencySentence`
+    # `read(path, *, on_error, **options)`, an iterator over the sentences of a file.
     read: Callable[..., Iterator[Any]]
+    # Judges by a file's first 64 Ki characters, without a byte order mark.
     looks_like: Callable[[str], bool]
+    # Of `read`, that manifests may set; each has its default, or `...` if they must.
     options: Mapping[str, Any]
-    version: int = 1
+    version: int = 1  # raised whenever the format is read otherwise, which changes fingerprints
 
 
 _ENCODED = {"encoding": "utf-8"}

@@ -28,15 +28,11 @@ MOST_SENTENCES = 10
 
 
 class KeptParses(NamedTuple):
-    """Parses of one run on a split.
-
-    Attributes:
-        labels: gold brackets and F1 by label, the most frequent first; empty where the metric has
-            no labels.
-    """
+    """Parses of one run on a split."""
 
     gold: Sequence[Parse]
     parses: Sequence[Parse]
+    # Gold brackets and F1 by label, the most frequent first; empty where the metric has no labels.
     labels: Mapping[str, tuple[int, float | None]]
 
 

@@ -86,17 +86,13 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TreebankResults:
-    """A treebank with its groups of entries that compare, of which there is mostly one.
-
-    Attributes:
-        manifest: None where there is none of this name and track here.
-    """
+    """A treebank with its groups of entries that compare, of which there is mostly one."""
 
     track: str
     name: str
     slug: str
     groups: Sequence[Group]
-    manifest: Manifest | None
+    manifest: Manifest | None  # None where there is none of this name and track here
 
     @property
     def title(self) -> str:

@@ -38,19 +38,14 @@ def cell(value: Value) -> Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table under a caption; the first cell of each row is its head.
+    """A table under a caption; the first cell of each row is its head."""
 
-    Attributes:
-        name: of its own on the page.
-        fixed: whether the order of the rows is part of what they say.
-    """
-
-    name: str
+    name: str  # of its own on the page
     caption: str
     columns: Sequence[Value]
     rows: Sequence[Sequence[Value]]
     notes: Sequence[str] = ()
-    fixed: bool = False
+    fixed: bool = False  # whether the order of the rows is part of what they say
 
     @cached_property
     def cells(self) -> list[list[Cell]]:

@@ -173,21 +173,13 @@ def _read_checksums(path: Path) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TreebankStatus:
-    """Whether a treebank can be used.
+    """Whether a treebank can be used."""
 
-    Attributes:
-        manifest: of the treebank.
-        where: the folder looked in, or why none was.
-        missing: what was not found of its first layer, as written in the manifest.
-        layer_missing: what was not found of a second layer.
-        files: its files, if its folder is there.
-    """
-
-    manifest: Manifest
-    where: str
-    missing: tuple[str, ...]
-    layer_missing: tuple[str, ...]
-    files: TreebankFiles | None
+    manifest: Manifest  # of the treebank
+    where: str  # the folder looked in, or why none was
+    missing: tuple[str, ...]  # what was not found of its first layer, as written in the manifest
+    layer_missing: tuple[str, ...]  # what was not found of a second layer
+    files: TreebankFiles | None  # its files, if its folder is there
 
     @property
     def present(self) -> bool:

@@ -50,28 +50,21 @@ Shared = tuple[str, int, str, int]
 
 @dataclass
 class Validation:
-    """What was found of one treebank.
-
-    Attributes:
-        present: whether its files are there; if not, nothing else was looked at.
-        statistics: of the first layer of each split that could be read.
-        dependencies: those of its dependencies; where these are its only layer, the same.
-        left_out: how many sentences of each split break the format and how many have no words.
-        shared: as of :func:`shared_sentences`.
-        aligned: number of words that are the same in two layers.
-        deviating: of each split with other numbers than declared, the lines that declare them.
-        problems: all that is wrong, each with its place.
-    """
+    """What was found of one treebank."""
 
     name: str
-    present: bool
+    present: bool  # whether its files are there; if not, nothing else was looked at
+    # Of the first layer of each split that could be read.
     statistics: dict[str, TreebankStatistics] = field(default_factory=dict)
+    # Those of its dependencies; where these are its only layer, the same.
     dependencies: dict[str, TreebankStatistics] = field(default_factory=dict)
+    # How many sentences of each split break the format and how many have no words.
     left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
-    shared: list[Shared] = field(default_factory=list)
-    aligned: int | None = None
+    shared: list[Shared] = field(default_factory=list)  # as of `shared_sentences`
+    aligned: int | None = None  # number of words that are the same in two layers
+    # Of each split with other numbers than declared, the lines that declare them.
     deviating: dict[str, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # all that is wrong, each with its place
 
     @property
     def sound(self) -> bool:

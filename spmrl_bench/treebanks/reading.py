@@ -43,19 +43,12 @@ class SentencePlace:
 
 @dataclass(frozen=True, slots=True)
 class SplitData:
-    """What reading a layer of a split gave.
+    """What reading a layer of a split gave."""
 
-    Attributes:
-        sentences: with the layer that was read.
-        dropped: how many sentences the transforms left without words.
-        skipped: the errors of the sentences that break the format and were left out.
-        places: of the sentences of a first layer.
-    """
-
-    sentences: Sequence[Parse]
-    dropped: int
-    skipped: tuple[str, ...]
-    places: Sequence[SentencePlace] = ()
+    sentences: Sequence[Parse]  # with the layer that was read
+    dropped: int  # how many sentences the transforms left without words
+    skipped: tuple[str, ...]  # the errors of the sentences that break the format and were left out
+    places: Sequence[SentencePlace] = ()  # of the sentences of a first layer
 
     @property
     def counts(self) -> dict[str, int]:
@@ -66,18 +59,13 @@ class SplitData:
 
 @dataclass(frozen=True, slots=True)
 class FirstLayer:
-    """What became of each sentence in the files of a split, before any is left out.
+    """What became of each sentence in the files of a split, before any is left out."""
 
-    Attributes:
-        results: by number from 0 the sentence, None if it has no word left, or the error if it
-            breaks the format.
-        places: where each of them stands.
-        chosen: numbers of those that the split's range and table leave, ascending.
-    """
-
+    # By number from 0 the sentence, None if it has no word left, or the error if it breaks the
+    # format.
     results: Sequence[Parse | ReadError | None]
-    places: Sequence[SentencePlace]
-    chosen: Sequence[int]
+    places: Sequence[SentencePlace]  # where each of them stands
+    chosen: Sequence[int]  # numbers of those that the split's range and table leave, ascending
 
 
 def split_data(found: FirstLayer) -> SplitData:

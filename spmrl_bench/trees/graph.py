@@ -39,27 +39,16 @@ NO_PARENT = -1
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Tokens and nodes of one sentence by their parents.
+    """Tokens and nodes of one sentence by their parents."""
 
-    Attributes:
-        name: the sentence's identifier in its treebank.
-        words: the ``n`` words.
-        tags: the ``n`` part-of-speech tags.
-        token_parents: node index or :data:`NO_PARENT`, one per token.
-        token_edges: the label of the edge to that parent (``"SB"``), one per token.
-        labels: one label per node, in no particular order.
-        parents: node index or :data:`NO_PARENT`, one per node; no cycles.
-        edges: the label of the edge to that parent, one per node.
-    """
-
-    name: str
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    token_parents: tuple[int, ...]
-    token_edges: tuple[str, ...]
-    labels: tuple[str, ...]
-    parents: tuple[int, ...]
-    edges: tuple[str, ...]
+    name: str  # the sentence's identifier in its treebank
+    words: tuple[str, ...]  # the `n` words
+    tags: tuple[str, ...]  # the `n` part-of-speech tags
+    token_parents: tuple[int, ...]  # node index or `NO_PARENT`, one per token
+    token_edges: tuple[str, ...]  # the label of the edge to that parent (`"SB"`), one per token
+    labels: tuple[str, ...]  # one label per node, in no particular order
+    parents: tuple[int, ...]  # node index or `NO_PARENT`, one per node; no cycles
+    edges: tuple[str, ...]  # the label of the edge to that parent, one per node
 
     def roots(self) -> list[int]:
         """Return the nodes without a parent."""

@@ -81,17 +81,13 @@ Part = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeadDriven:
-    """A head-driven structure of ``n`` words, as a chart can find and a parser learn it.
+    """A head-driven structure of ``n`` words, as a chart can find and a parser learn it."""
 
-    Attributes:
-        rows: ``(start, end, label)`` of the labelled spans in pre-order, the first over all
-            words, one for a span: labels are unary chains, or ``(SUB_HEAD,)``.
-        row_heads: the number, from 1, of the head word of each row.
-        heads: int32 ``[n]``, read-only: the head of each word, from 1, and 0 for the one root.
-    """
-
+    # `(start, end, label)` of the labelled spans in pre-order, the first over all words, one for a
+    # span: labels are unary chains, or `(SUB_HEAD,)`.
     rows: tuple[LabeledSpan, ...]
-    row_heads: tuple[int, ...]
+    row_heads: tuple[int, ...]  # the number, from 1, of the head word of each row
+    # Int32 `[n]`, read-only: the head of each word, from 1, and 0 for the one root.
     heads: NDArray[np.int32]
 
 

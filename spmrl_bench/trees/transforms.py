@@ -31,20 +31,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """A named change.
+    """A named change."""
 
-    Attributes:
-        name: the function's, with hyphens.
-        stage: whether ``apply`` is ``str -> str``, ``Graph -> Graph`` or ``Tree -> Tree | None``.
-        word: whether it changes words alone; then it also is ``DependencyTree -> DependencyTree``.
-        version: part of fingerprints, to be raised when the results change.
-    """
-
-    name: str
-    stage: Stage
+    name: str  # the function's, with hyphens
+    stage: Stage  # whether `apply` is `str -> str`, `Graph -> Graph` or `Tree -> Tree | None`
     apply: Callable[..., Any]
+    # Whether it changes words alone; then it also is `DependencyTree -> DependencyTree`.
     word: bool = False
-    version: int = 1
+    version: int = 1  # part of fingerprints, to be raised when the results change
 
 
 #: Every transform by its name.
