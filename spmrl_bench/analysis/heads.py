@@ -67,11 +67,8 @@ class SpansByHead(NamedTuple):
 
 
 def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[SpansByHead]:
-    """Parse sentences, which are read lazily, and see what the heads gave each.
-
-    Raises:
-        UnsupportedError, SentenceTooLongError, TreeError: as of :meth:`Parser.head_outputs`.
-    """
+    """Parse sentences, which are read lazily, and see what the heads gave each; errors are those of
+    :meth:`Parser.head_outputs`."""
     waiting: dict[int, Example] = {}
 
     def given() -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
@@ -174,9 +171,7 @@ def head_contributions(
 
     Memory does not grow with the number of sentences. What is missed is counted of those with a
     gold tree; gold labels that the parser does not know cannot be predicted, and are left out.
-
-    Raises:
-        UnsupportedError, SentenceTooLongError, TreeError: as of :func:`spans_by_head`.
+    Errors are those of :func:`spans_by_head`.
     """
     sums: dict[str, Rows] = {}  # of contributions, firsts and missed firsts, [3, heads]
     count = heads = 0

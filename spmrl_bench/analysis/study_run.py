@@ -128,10 +128,8 @@ def run_study(
     """Train what is missing of a study and score every row; may be interrupted and repeated.
 
     ``runs_dir`` is shared with other studies and with ``train``. What ``scores_dir`` holds is not
-    parsed again. All else is as of :func:`~spmrl_bench.experiments.train.train_all`.
-
-    Raises:
-        SpmrlError: as of training; the folder of scores cannot be read.
+    parsed again; a SpmrlError if it cannot be read. All else is as of
+    :func:`~spmrl_bench.experiments.train.train_all`.
     """
     runs = work.distinct(runs_dir)
     train_all(runs, device=device, jobs=jobs, on=on)

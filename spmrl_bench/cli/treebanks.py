@@ -14,7 +14,7 @@ from spmrl_bench.cli.options import Device, loaded_parser, print_rows, raise_all
 from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
 
 if TYPE_CHECKING:
-    from spmrl_bench.analysis.suspect_lists import Item
+    from spmrl_bench.analysis.suspects import Item
     from spmrl_bench.analysis.variation import Annotation, Context
     from spmrl_bench.treebanks.manifest import SplitName
     from spmrl_bench.treebanks.treebank import Treebank
@@ -250,7 +250,7 @@ def suspects(
         spmrl-bench treebanks suspects german-mini --model runs/german-mini/small-charlstm-seed1
     """
     from spmrl_bench.analysis.drawing import write_file
-    from spmrl_bench.analysis.suspect_lists import SuspectList, check_ending
+    from spmrl_bench.analysis.suspects import SuspectList, check_ending
     from spmrl_bench.treebanks.treebank import open_treebank
 
     if output is not None:
@@ -275,8 +275,7 @@ def suspects(
 def _by_parser(
     bank: Treebank, split: str, of: str | None, run: Path, device: str
 ) -> tuple[str, list[str], list[Item]]:
-    from spmrl_bench.analysis.suspect_lists import disagreement_item
-    from spmrl_bench.analysis.suspects import disagreements
+    from spmrl_bench.analysis.suspects import disagreement_item, disagreements
     from spmrl_bench.experiments.evaluation import check_lengths
     from spmrl_bench.parsers.registry import kind_named
 
@@ -305,7 +304,7 @@ def _by_parser(
 def _by_variation(
     bank: Treebank, split: str, of: Annotation | None, context: Context
 ) -> tuple[str, list[str], list[Item]]:
-    from spmrl_bench.analysis.suspect_lists import variation_item
+    from spmrl_bench.analysis.suspects import variation_item
     from spmrl_bench.analysis.variation import variation
 
     annotation = of or bank.layers[0]

@@ -60,20 +60,14 @@ class NltkParser(ParserI):
         """None: the parser has no grammar."""
 
     def parse(self, sent: Sentence, *_: Any, **__: Any) -> Iterator[Any]:
-        """The parse of one sentence, in an iterator.
-
-        Raises:
-            TokensError: a text, whose letters would be taken for words.
-            SpmrlError: the parser reads tags and there are none, or the sentence is too long.
-        """
+        """The parse of one sentence, in an iterator. Raise a TokensError for a text, whose letters
+        would be taken for words, and a SpmrlError if the sentence is too long, or has no tags and
+        the parser reads them."""
         return next(self.parse_sents([sent]))
 
     def parse_sents(self, sents: Iterable[Sentence], *_: Any, **__: Any) -> Iterator[Iterator[Any]]:
         """The parses of many sentences, which is faster than one by one; lazily, in their order.
-
-        Raises:
-            TokensError, SpmrlError: as :meth:`parse`; or some sentences have tags and some not.
-        """
+        Errors are those of :meth:`parse`; all sentences have tags, or none has."""
         if isinstance(sents, (str, bytes)):
             raise TokensError(f"expected sentences, found the text {sents[:40]!r}")
         pairs = _words_and_tags(sents)

@@ -134,12 +134,9 @@ class ParserComponent(Pipe):
     # Parsing --------------------------------------------------------------------------------
 
     def __call__(self, doc: Doc) -> Doc:
-        """The document, annotated in place.
-
-        Raises:
-            SpmrlError: a sentence is too long, sentences are not told apart, or the parser reads
-                tags and there are none; unless the pipeline has an error handler.
-        """
+        """The document, annotated in place. Unless the pipeline has an error handler, raise a
+        SpmrlError if a sentence is too long, sentences are not told apart, or the parser reads tags
+        and there are none."""
         return next(self.pipe([doc]), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = WINDOW_SENTENCES) -> Iterator[Doc]:

@@ -139,11 +139,8 @@ def _kept(doc: Doc) -> dict[str, tuple[str, list[list[Any]]]]:
 
 
 class DocParses:
-    """What one component found in a document, sentence by sentence, as lists.
-
-    Attributes:
-        status: start, end and status of each sentence that was parsed.
-    """
+    """What one component found in a document, sentence by sentence, as lists; ``status`` has start,
+    end and status of each sentence that was parsed."""
 
     def __init__(self, doc: Doc, key: str, rows: Sequence[Sequence[Any]]) -> None:
         self._doc, self._spans = doc, doc.spans.get(key, [])

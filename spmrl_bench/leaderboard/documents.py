@@ -73,12 +73,9 @@ def write_document(content: StoredModel, folder: Path) -> Path:
 
 
 def read_document(cls: type[Model], path: Path) -> Model:
-    """Read and check one document.
-
-    Raises:
-        RecordError: the file cannot be read, is no JSON, does not have the hash of its name, was
-            written by a newer version, or does not follow the layout; lists all problems at once.
-    """
+    """Read and check one document. Raise a RecordError, which lists all problems at once, if the
+    file cannot be read, is no JSON, does not have the hash of its name, was written by a newer
+    version, or does not follow the layout."""
     data = file_bytes(path, f"the {cls.what}")
     try:
         found = parse_json(data)

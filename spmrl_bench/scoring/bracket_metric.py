@@ -202,11 +202,7 @@ def _listed(sentences: list[int]) -> str:
 
 
 def require_all(counts: BracketCounts) -> None:
-    """See to it that a score is of every sentence.
-
-    Raises:
-        ScoreError: sentences were left out; the message names the first ones and why.
-    """
+    """Raise a ScoreError if sentences were left out, which names the first ones and why."""
     if not counts.skipped:
         return
     reasons = sorted(

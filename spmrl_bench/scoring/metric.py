@@ -72,11 +72,8 @@ class Metric(ABC, Generic[CountsT, RulesT]):
         option is unknown or has a value that is not allowed."""
 
     def check_rules(self, options: Mapping[str, Any]) -> None:
-        """Check a treebank's options, as :meth:`rules` takes them.
-
-        Raises:
-            ValueError: naming the option, what was found and what is allowed.
-        """
+        """Check a treebank's options, as :meth:`rules` takes them; a ValueError names the option,
+        what was found and what is allowed."""
         try:
             self.rules(options)
         except SpmrlError as error:
@@ -130,11 +127,8 @@ class Metric(ABC, Generic[CountsT, RulesT]):
 
 
 def check_options(metric: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Check that the options of a metric are known and have names as values.
-
-    Raises:
-        ScoreError: naming the option, what was found and what is allowed.
-    """
+    """Check that the options of a metric are known and have names as values; a ScoreError names the
+    option, what was found and what is allowed."""
     for name, value in options.items():
         if name not in known:
             raise ScoreError(unknown_name(f"rule of {metric}", name, known))

@@ -93,11 +93,8 @@ def score_files(
     escapes: str = "brackets",
     encoding: str = "utf-8",
 ) -> BracketCounts:
-    """Count a file of parses against a file of gold trees, as :func:`score_texts` does.
-
-    Raises:
-        SpmrlError: a file cannot be read; or as :func:`score_texts`.
-    """
+    """Count a file of parses against a file of gold trees, as :func:`score_texts` does. Raise a
+    SpmrlError if a file cannot be read."""
     gold, test = read_text(gold_path, encoding), read_text(test_path, encoding)
     return score_texts(gold, test, prm, policy, escapes=escapes, names=(gold_path, test_path))
 

@@ -69,12 +69,8 @@ class TreebankFiles:
         )
 
     def digests(self, split: SplitName, layer: Layer) -> list[str]:
-        """Return the SHA-256 of each file of a split, its table last.
-
-        Raises:
-            ReadError: a file cannot be read.
-            TreebankError: a file is not the recorded one.
-        """
+        """Return the SHA-256 of each file of a split, its table last. Raise a ReadError if a file
+        cannot be read, a TreebankError if it is not the recorded one."""
         if changed := self.changed(split, layer):
             raise TreebankError(
                 f"{self.manifest.name}: not the files that the manifest was written for (their "

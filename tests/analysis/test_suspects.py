@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.analysis.suspect_lists import (
+from spmrl_bench.analysis.suspects import (
+    Disagreement,
     SuspectList,
     check_ending,
     disagreement_item,
+    disagreements,
+    ranked,
     variation_item,
 )
-from spmrl_bench.analysis.suspects import Disagreement, disagreements, ranked
 from spmrl_bench.analysis.variation import variation
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsers.base import Margin
