@@ -62,15 +62,16 @@ def _described(digest: object) -> str | None:
 
 
 def _entering(bank: str, system: System) -> list[str]:
-    lines = []
+    lines = [["task", bank, "--split", split, "--to", "outside"] for split in system.outputs]
+    entry = ["enter", "--treebank", bank, "--system", system.name]
+    entry += ["--version", system.version] if system.version else []
     for split, output in system.outputs.items():
-        lines.append(["task", bank, "--split", split, "--to", "outside"])
         for layer in output.sha256:
-            file = f"outside/{split}.{'mrg' if layer == 'constituents' else 'conllu'}"
-            about = ["--treebank", bank, "--split", split, "--system", system.name]
-            about += ["--version", system.version] if system.version else []
-            lines.append(["enter", file, *about, "--faults", output.policy])
-    return [shlex.join(["spmrl-bench", *line]) for line in lines]
+            ending = "mrg" if layer == "constituents" else "conllu"
+            entry += [f"--{split}", f"outside/{split}.{ending}"]
+    policies = dict.fromkeys(output.policy for output in system.outputs.values())
+    entry += ["--faults", *list(policies)[:1]]
+    return [shlex.join(["spmrl-bench", "systems", *line]) for line in (*lines, entry)]
 
 
 def _value(value: Any) -> str:

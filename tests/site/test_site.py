@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import write_record
 from spmrl_bench.site.build import build_site
 from tests.builders import cli, refused, works
+from tests.documents.command_line import parsed
 from tests.site.generated import NASTY, Structure, run_record, run_with_parses, system_record
 
 SECRET = "Geheimwort"
@@ -214,7 +216,18 @@ def test_the_record_itself_is_there_with_what_makes_it_again(
         "spmrl-bench train polish --treebank polish-mini --variant word-charlstm --size small "
         "--seed 1 --set train.max_epochs=50 --set train.sentences=500"
     ) in texts
-    assert "spmrl-bench enter outside/test.mrg" in texts
+    assert "spmrl-bench systems enter --treebank polish-mini " in texts
+    commands = {
+        line
+        for name, page in pages.items()
+        if name.startswith("runs/")
+        for _, text in page.texts
+        for line in text.splitlines()
+        if line.startswith("spmrl-bench ")
+    }
+    assert len(commands) > 5
+    for line in commands:
+        parsed(shlex.split(line)[1:])  # an error where the program does not take it
     assert ",polish-mini," in (folder / "data/scores.csv").read_text(encoding="utf-8")
 
 
