@@ -32,8 +32,8 @@ from spmrl_bench.leaderboard.record import (
     TreebankInfo,
 )
 from spmrl_bench.parsers.config import parts
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import chosen, in_tables, leaves, places_of, short
-from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.metric import metric_named

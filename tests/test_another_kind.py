@@ -23,8 +23,8 @@ import torch
 from torch import nn
 
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, ParserConfig, Prediction, Words
+from spmrl_bench.parsers.kinds import Kind
 from spmrl_bench.parsers.neural import TrainedParser
-from spmrl_bench.parsers.registry import Kind
 from spmrl_bench.parsers.saved import load_saved, save_parser
 from spmrl_bench.parsers.session import with_tags
 from spmrl_bench.scoring.counts import Counts, percent

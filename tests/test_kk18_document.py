@@ -11,12 +11,12 @@ from typing import Any
 
 from spmrl_bench.experiments.recipe import RunConfig, load_recipe
 from spmrl_bench.experiments.reference import settings_named
-from spmrl_bench.nn.encoders.attention import UNIFORM_DEVIATION
+from spmrl_bench.nn.encoders.self_attention import UNIFORM_DEVIATION
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.config import parts
 from spmrl_bench.parsers.legacy import chosen, dotted, in_tables, short
-from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
+from spmrl_bench.training.train_config import TrainConfig
 from spmrl_bench.treebanks.catalogue import read_manifest
 from spmrl_bench.treebanks.manifest import Manifest
 from tests.builders import flat

@@ -9,8 +9,8 @@ from typing import Any
 
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.reference import run_settings
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import FLAT
-from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
 from tests.builders import flat
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import spmrl_bench
-from spmrl_bench.parsers.registry import KINDS
+from spmrl_bench.parsers.kinds import KINDS
 
 PACKAGE = Path(spmrl_bench.__file__).parent
 #: From the ground up; modules beside the rooms lie below them.
@@ -52,6 +53,11 @@ def test_no_room_imports_upwards_and_no_module_itself() -> None:
     assert not upwards
     assert len(graph) > 90
     TopologicalSorter(graph).prepare()  # CycleError names a circle
+
+
+def test_no_two_modules_have_one_name() -> None:
+    names = [path.stem for path in PACKAGE.rglob("*.py") if not path.stem.startswith("__")]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 def test_nothing_outside_parsers_names_the_module_of_a_kind() -> None:

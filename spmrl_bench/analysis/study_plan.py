@@ -19,10 +19,10 @@ from spmrl_bench.analysis.study import AttentionLimits, Study, StudyRow, layer_n
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
-from spmrl_bench.nn.encoders.attention import OPEN, AttentionMask
+from spmrl_bench.nn.encoders.self_attention import OPEN, AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import FLAT
-from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank

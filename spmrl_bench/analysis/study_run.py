@@ -23,7 +23,7 @@ from spmrl_bench.leaderboard.board import Scores, SeedMean
 from spmrl_bench.leaderboard.documents import Part, StoredModel, load_documents, write_document
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.nn.device import prepare_process
-from spmrl_bench.nn.encoders.attention import AttentionMask
+from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named

@@ -23,8 +23,8 @@ from spmrl_bench.analysis.study_plan import StudyPlan, encoder_of
 from spmrl_bench.analysis.study_run import StudyResult, estimate
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import LEVEL, SeedMean, Sums, mean_text
-from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
 from spmrl_bench.leaderboard.record import signature_parts
+from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown
 from spmrl_bench.scoring.metric import SelectionMetric
 
 _P = (

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 # Importing a module of commands registers them with the application.
 from spmrl_bench.cli import (  # noqa: F401
-    compare,
+    comparing,
     model,
     parsing,
     recipes,
     results,
     runs,
-    score,
-    study,
+    scoring,
+    studies,
     systems,
-    train,
+    training,
     treebanks,
 )
 from spmrl_bench.cli.app import app

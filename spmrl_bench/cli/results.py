@@ -40,9 +40,9 @@ def table(
         spmrl-bench results table
         spmrl-bench results table --track open
     """
-    from spmrl_bench.leaderboard.formats import to_markdown, write_table
     from spmrl_bench.leaderboard.multilingual import track_document, tracks_of, write_track
     from spmrl_bench.leaderboard.tables import results_csv, results_document
+    from spmrl_bench.leaderboard.writing import to_markdown, write_table
 
     found = loaded([results], strict)
     for what, names in (("treebank", treebank or []), ("track", [track] if track else [])):
@@ -119,8 +119,8 @@ def loaded(folders: list[Path], strict: bool) -> Results:
 
 def verdicts(groups: list[Group], track: str, minutes: float | None = None) -> str:
     """Which side is ahead on the treebanks of a track, as Markdown."""
-    from spmrl_bench.leaderboard.formats import Document, to_markdown
     from spmrl_bench.leaderboard.tables import ours_and_others, ours_and_others_table
+    from spmrl_bench.leaderboard.writing import Document, to_markdown
 
     asked = [group for group in groups if group.track == track]
     return to_markdown(Document("", (), (ours_and_others_table(*ours_and_others(asked, minutes)),)))

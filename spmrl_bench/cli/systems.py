@@ -30,7 +30,7 @@ def task(
     Example:
         spmrl-bench systems task german-mini --split dev --to outside
     """
-    from spmrl_bench.systems.entry import write_task
+    from spmrl_bench.systems.enter import write_task
     from spmrl_bench.treebanks.treebank import open_treebank
 
     for path in write_task(open_treebank(treebank), split, to, tags=tags):
@@ -74,7 +74,7 @@ def enter(
     """
     from spmrl_bench.leaderboard.record import System, load_records
     from spmrl_bench.leaderboard.tables import results_markdown
-    from spmrl_bench.systems.entry import enter as enter_files
+    from spmrl_bench.systems.enter import enter as enter_files
     from spmrl_bench.treebanks.treebank import open_treebank
 
     files = {name: paths for name, paths in (("dev", dev), ("test", test)) if paths}

@@ -277,7 +277,7 @@ def _by_parser(
 ) -> tuple[str, list[str], list[Item]]:
     from spmrl_bench.analysis.suspects import disagreement_item, disagreements
     from spmrl_bench.experiments.evaluation import check_lengths
-    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.parsers.kinds import kind_named
 
     if not run.is_dir():
         raise SpmrlError(

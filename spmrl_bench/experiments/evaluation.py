@@ -17,7 +17,7 @@ from spmrl_bench.leaderboard.environment import find_commit, find_versions
 from spmrl_bench.leaderboard.record import MetricResult, Record, SplitResult, TreebankInfo
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.registry import baselines_for, kind_named
+from spmrl_bench.parsers.kinds import baselines_for, kind_named
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_text

@@ -17,8 +17,8 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.settings import Settings
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
+from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
-from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.storage.toml import (
     describe_mistake,
     moved,
@@ -26,7 +26,7 @@ from spmrl_bench.storage.toml import (
     parsed_toml,
     strict_model,
 )
-from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.train_config import TrainConfig
 
 if TYPE_CHECKING:
     from spmrl_bench.experiments.recipe import RunConfig, SettingsLayer

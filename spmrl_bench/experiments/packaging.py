@@ -24,8 +24,8 @@ from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.base import Parser
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import short
-from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.packages import (
     CARD,

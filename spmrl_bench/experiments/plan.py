@@ -21,7 +21,7 @@ from spmrl_bench.experiments.score import AnyRun, Ensemble, Scoring
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
 from spmrl_bench.treebanks.catalogue import TreebankStatus, load_manifest, treebank_status
 from spmrl_bench.treebanks.manifest import Track

@@ -26,7 +26,7 @@ from pydantic import (
 
 from spmrl_bench.errors import RecipeError, SpmrlError, unknown_name
 from spmrl_bench.parsers.base import ParserConfig
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import variant_text
 from spmrl_bench.storage.digests import digests
@@ -46,7 +46,7 @@ from spmrl_bench.storage.toml import (
     toml_text,
     validated,
 )
-from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.train_config import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 

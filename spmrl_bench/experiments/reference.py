@@ -23,10 +23,10 @@ from spmrl_bench.experiments.model_settings import all_parts
 from spmrl_bench.experiments.recipe import SettingsLayer, Size, load_recipe
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import ENCODERS, parts
+from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables
-from spmrl_bench.parsers.registry import trained_kinds
 from spmrl_bench.storage.toml import toml_value
-from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.train_config import TrainConfig
 
 _BOUNDS = {
     "minimum": "at least {}",

@@ -34,10 +34,10 @@ from spmrl_bench.leaderboard.record import (
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
-from spmrl_bench.process.executors.base import Unit, run_units
+from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.report import messages
 from spmrl_bench.training.schedule import Progress, largest

@@ -14,7 +14,7 @@ from typing import Any
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.readers.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
 from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser, Session
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, windows
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.files import write_folder

@@ -21,11 +21,11 @@ import pandas as pd
 from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
 from spmrl_bench.leaderboard.searches import SEARCHES, Search, read_search
 from spmrl_bench.parsers.config import defaults_of, parts
+from spmrl_bench.parsers.kinds import KINDS, kind_named
 from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
-from spmrl_bench.parsers.registry import KINDS, kind_named
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text, variant_text
-from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.train_config import TrainConfig
 
 Key = tuple[str, str, str]
 """A split, a metric and one of its figures; the metric is empty for figures that are no metric's:

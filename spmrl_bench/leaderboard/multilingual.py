@@ -28,7 +28,9 @@ from spmrl_bench.leaderboard.board import (
     mean_text,
     track_title,
 )
-from spmrl_bench.leaderboard.formats import (
+from spmrl_bench.leaderboard.frame import Key, score_key
+from spmrl_bench.leaderboard.published import PublishedFigure
+from spmrl_bench.leaderboard.writing import (
     Document,
     Note,
     Table,
@@ -37,8 +39,6 @@ from spmrl_bench.leaderboard.formats import (
     to_markdown,
     write_table,
 )
-from spmrl_bench.leaderboard.frame import Key, score_key
-from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 

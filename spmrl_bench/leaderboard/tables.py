@@ -22,10 +22,10 @@ from spmrl_bench.leaderboard.board import (
     metrics_of,
     named_columns,
 )
-from spmrl_bench.leaderboard.formats import Document, Note, Table, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, counting_differences
 from spmrl_bench.leaderboard.published import Beside, PublishedFigure, by_variant
 from spmrl_bench.leaderboard.record import SPLITS, Record
+from spmrl_bench.leaderboard.writing import Document, Note, Table, to_markdown
 from spmrl_bench.scoring.metric import metric_named
 
 SPEED = ("train", "", "tokens_per_second")

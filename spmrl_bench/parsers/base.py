@@ -25,7 +25,7 @@ from spmrl_bench.trees.tree import NO_TAG, Tree
 
 if TYPE_CHECKING:
     from spmrl_bench.nn.encoders import Part
-    from spmrl_bench.nn.encoders.attention import AttentionMask
+    from spmrl_bench.nn.encoders.self_attention import AttentionMask
     from spmrl_bench.parsers.views import AttentionMaps, DerivationTrace, HeadOutputs
 
 #: Bound on a batch of sentences that are parsed at once: their number times the longest.
@@ -261,7 +261,7 @@ class Parser(ABC):
 
     def _refuse(self, method: str) -> UnsupportedError:
         """Return the error of a method that parsers of other kinds have."""
-        from spmrl_bench.parsers.registry import KINDS
+        from spmrl_bench.parsers.kinds import KINDS
 
         default = getattr(Parser, method)
         others = {name: KINDS.get(name).parser_class for name in KINDS.names() if name != self.kind}

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.errors import TreeError
-from spmrl_bench.nn.scorers.biaffine import BiaffineScorer, choice_loss, packed_arcs
+from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
 from spmrl_bench.nn.settings import Positive, Rate, Settings
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import Margin, Prediction, Words

@@ -1,10 +1,10 @@
 """The chart parser of Kitaev & Klein 2018: labelled spans, learnt and read off encoded tokens.
 
 The label scores of a span come from the difference of its two fenceposts
-(:mod:`spmrl_bench.nn.scorers.spans`). The best tree is the binary one with the highest sum of label
-scores, found by a chart (:mod:`spmrl_bench.chart`); the empty label, which scores 0, stands for no
-constituent. Training is max-margin: the tree is searched with every wrong label one point better,
-and the loss is its lead over the gold tree.
+(:mod:`spmrl_bench.nn.scorers.span_scores`). The best tree is the binary one with the highest sum of
+label scores, found by a chart (:mod:`spmrl_bench.chart`); the empty label, which scores 0, stands
+for no constituent. Training is max-margin: the tree is searched with every wrong label one point
+better, and the loss is its lead over the gold tree.
 
 Blocks of cells are scored, and of each cell only the best label and its score are kept.
 """
@@ -22,12 +22,12 @@ from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
 from spmrl_bench.chart.max_marginals import max_marginals
-from spmrl_bench.chart.spans import best_labels as chart_labels
-from spmrl_bench.chart.spans import decode_spans
+from spmrl_bench.chart.span_trees import best_labels as chart_labels
+from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
+from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words

@@ -17,10 +17,10 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from spmrl_bench.chart.joint import decode_joint
-from spmrl_bench.chart.spans import decode_spans
+from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
-from spmrl_bench.nn.scorers.spans import SpanScorer
+from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words

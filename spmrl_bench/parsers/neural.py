@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError
 from spmrl_bench.nn.encoders import ENCODERS, Encoder, Part
-from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
+from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.nn.inputs import LexicalModel
 from spmrl_bench.nn.inputs.vectors import WordEmbedding
 from spmrl_bench.nn.layers import initialise

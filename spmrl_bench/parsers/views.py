@@ -29,7 +29,7 @@ from spmrl_bench.nn.encoders import Encoder, Part
 from spmrl_bench.nn.kernels import autocast
 from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
+from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD, constituent
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Label

@@ -30,7 +30,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.parsers.base import MAX_TOKENS, Parser
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
 from spmrl_bench.parsing.models import load_parser

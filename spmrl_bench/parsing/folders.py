@@ -27,7 +27,7 @@ from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, p
 from spmrl_bench.parsing.models import identity, trained_transforms
 from spmrl_bench.parsing.streams import Form, sentences_of
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
-from spmrl_bench.process.executors.base import Unit, run_units
+from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.storage.files import (
     create,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
-from spmrl_bench.parsers.registry import Kind, kind_named
+from spmrl_bench.parsers.kinds import Kind, kind_named
 from spmrl_bench.parsing.packages import check_files, located, read_package
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import last_complete_version, read_folder

@@ -19,11 +19,11 @@ from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.site.cells import Cell, Table, Value, cell
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
 from spmrl_bench.site.reproduce import commands, environment, settings
 from spmrl_bench.site.standings import Place, TreebankResults, by_length, system_address
-from spmrl_bench.site.tables import Cell, Table, Value, cell
 
 Files = Iterator[tuple[str, bytes]]
 """Addresses, from the root of the site, and contents."""

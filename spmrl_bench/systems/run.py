@@ -33,7 +33,7 @@ from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.systems.command import ResourceUsage, run
 from spmrl_bench.systems.description import Frozen, SystemDescription, Value
-from spmrl_bench.systems.entry import KIND, score_answers, write_counted
+from spmrl_bench.systems.enter import KIND, score_answers, write_counted
 from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.training.report import messages

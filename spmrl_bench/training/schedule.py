@@ -16,7 +16,7 @@ from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.storage.files import read_folder, read_regular
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.toml import describe_mistake
-from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.training.train_config import TrainConfig
 
 Count = Annotated[int, Field(ge=0)]
 Amount = Annotated[float, Field(ge=0)]

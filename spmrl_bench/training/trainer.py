@@ -28,9 +28,9 @@ from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.process.signals import Interrupted, on_signals
 from spmrl_bench.training import schedule
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
-from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
+from spmrl_bench.training.train_config import TrainConfig
 
 #: Told of each dev evaluation how far training is (:func:`schedule.evaluation_point`) and the score
 #: in percent, and again where the checkpoint behind it was not written any more; says whether

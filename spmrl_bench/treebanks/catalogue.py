@@ -18,9 +18,9 @@ from typing import Any
 from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_fault, require_inside
 from spmrl_bench.storage.toml import read_toml, validated
-from spmrl_bench.treebanks.files import TreebankFiles
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, some
+from spmrl_bench.treebanks.split_files import TreebankFiles
 from spmrl_bench.trees.parse import Layer
 
 #: The environment variable that names the directory with treebanks.

@@ -16,7 +16,6 @@ from textwrap import indent
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.conll import UNSPECIFIED
 from spmrl_bench.treebanks.catalogue import Root, treebank_status
-from spmrl_bench.treebanks.files import ALLOW_SHARED, TreebankFiles, same_places
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.treebanks.reading import (
@@ -26,6 +25,7 @@ from spmrl_bench.treebanks.reading import (
     read_layer,
     split_data,
 )
+from spmrl_bench.treebanks.split_files import ALLOW_SHARED, TreebankFiles, same_places
 from spmrl_bench.trees.dependencies import DependencyTree, depths
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.parse import Layer, Parse

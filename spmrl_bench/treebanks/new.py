@@ -29,11 +29,11 @@ from spmrl_bench.treebanks.check import (
     shared_note,
     statistics_table,
 )
-from spmrl_bench.treebanks.files import TreebankFiles
 from spmrl_bench.treebanks.guess import Division, Source, divide, guess_sources, guess_transforms
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files, some
 from spmrl_bench.treebanks.reading import FirstLayer, read_layer, split_data
+from spmrl_bench.treebanks.split_files import TreebankFiles
 from spmrl_bench.trees.parse import Parse
 
 _SAMPLE = 500  # sentences of a file that the transforms are guessed from

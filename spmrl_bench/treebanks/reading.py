@@ -22,8 +22,8 @@ from spmrl_bench.errors import ReadError, TreebankError, TreeError
 from spmrl_bench.readers.conll import DependencySentence
 from spmrl_bench.readers.formats import Format
 from spmrl_bench.readers.text import OnError, fail, read_text
-from spmrl_bench.treebanks.files import TreebankFiles, common_encoding, dependency_layer
 from spmrl_bench.treebanks.manifest import DependencyLayer, SourceFormat, Split, SplitName
+from spmrl_bench.treebanks.split_files import TreebankFiles, common_encoding, dependency_layer
 from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
 from spmrl_bench.trees.graph import to_tree
 from spmrl_bench.trees.parse import Parse

@@ -23,7 +23,6 @@ from spmrl_bench.treebanks.catalogue import (
     missing_message,
     treebank_status,
 )
-from spmrl_bench.treebanks.files import TreebankFiles, dependency_layer, same_places
 from spmrl_bench.treebanks.manifest import SPLITS, SourceFormat, SplitName
 from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.treebanks.reading import (
@@ -35,6 +34,7 @@ from spmrl_bench.treebanks.reading import (
     read_layer,
     split_data,
 )
+from spmrl_bench.treebanks.split_files import TreebankFiles, dependency_layer, same_places
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 from spmrl_bench.trees.transforms import transform_named, word_transforms
 from spmrl_bench.trees.tree import Tree

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import SentenceTooLongError, TreeError, UnsupportedError
 from spmrl_bench.nn.encoders import PARTS
-from spmrl_bench.nn.encoders.attention import AttentionMask, SelfAttention
+from spmrl_bench.nn.encoders.self_attention import AttentionMask, SelfAttention
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.chart import ChartParser

@@ -23,7 +23,7 @@ from spmrl_bench.analysis.heads import (
     trace_text,
 )
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError, UnsupportedError
-from spmrl_bench.nn.scorers.spans import fenceposts
+from spmrl_bench.nn.scorers.span_scores import fenceposts
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets

@@ -26,9 +26,9 @@ from spmrl_bench.analysis.study_run import (
 from spmrl_bench.analysis.study_table import Findings, study_document, to_frame
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.score import score_split
-from spmrl_bench.leaderboard.formats import to_markdown
 from spmrl_bench.leaderboard.record import SplitResult
-from spmrl_bench.nn.encoders.attention import AttentionMask
+from spmrl_bench.leaderboard.writing import to_markdown
+from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.metric import metric_named

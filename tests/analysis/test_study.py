@@ -23,7 +23,7 @@ from spmrl_bench.analysis.study import (
 from spmrl_bench.analysis.study_plan import StudyPlan, attention_limits, plan_study
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.nn.encoders.attention import AttentionMask
+from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.legacy import dotted, short
 from tests.analysis.examples import planned, study_of

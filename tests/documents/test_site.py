@@ -24,8 +24,8 @@ from spmrl_bench.experiments.recipe import (
     load_recipe,
 )
 from spmrl_bench.experiments.reference import entries
-from spmrl_bench.parsers.registry import trained_kinds
-from spmrl_bench.training.config import TrainConfig
+from spmrl_bench.parsers.kinds import trained_kinds
+from spmrl_bench.training.train_config import TrainConfig
 from spmrl_bench.treebanks.manifest import (
     Attachment,
     DependencyLayer,

@@ -11,7 +11,7 @@ import pytest
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import learnable
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, Track, list_recipes, load_recipe
-from spmrl_bench.parsers.registry import KINDS, Kind, kind_named
+from spmrl_bench.parsers.kinds import KINDS, Kind, kind_named
 from spmrl_bench.registry import Registry
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees.parse import Layer
@@ -239,7 +239,7 @@ def more_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
         "arcs": Kind(CHART, ("dependencies",), ("attachment",)),
     }
     kinds = Registry("parser kind", "spmrl_bench.none", own)
-    monkeypatch.setattr("spmrl_bench.parsers.registry.KINDS", kinds)
+    monkeypatch.setattr("spmrl_bench.parsers.kinds.KINDS", kinds)
 
 
 def recipe_with(laboratory: Laboratory, *lines: str, base: str = "") -> Recipe:

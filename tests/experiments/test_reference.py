@@ -12,8 +12,8 @@ from pydantic_core import PydanticUndefined
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.reference import entries, run_settings, settings_named
+from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import leaves
-from spmrl_bench.parsers.registry import trained_kinds
 from tests.builders import cli
 
 

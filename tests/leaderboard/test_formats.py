@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spmrl_bench.leaderboard.formats import Document, Table, to_latex, to_markdown
+from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown
 
 NASTY = r"50 % of a_b & {c} \d #1 $2 ~x ^y <i>|</i>"
 TABLE = Table(

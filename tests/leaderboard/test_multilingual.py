@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from spmrl_bench.leaderboard.board import Column, SeedMean, average, groups_of
-from spmrl_bench.leaderboard.formats import Document, to_markdown
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import (
     Setup,
@@ -20,6 +19,7 @@ from spmrl_bench.leaderboard.multilingual import (
 )
 from spmrl_bench.leaderboard.published import load_published
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.writing import Document, to_markdown
 from spmrl_bench.scoring.bracket_metric import BRACKETS
 from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.significance import Ratio, compare

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.nn.encoders import ENCODERS
-from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
+from spmrl_bench.nn.encoders.self_attention import AttentionEncoder, EncoderLayer, SelfAttention
 from spmrl_bench.nn.inputs import Boundary, Codes, LexicalInput, Tokens
-from spmrl_bench.nn.scorers.spans import SpanScorer
+from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.settings import Precision
 from tests.nn.plain import layout_of
 

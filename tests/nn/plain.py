@@ -14,20 +14,20 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from spmrl_bench.nn.encoders.attention import (
+from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
+from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
+from spmrl_bench.nn.encoders.self_attention import (
     AttentionEncoder,
     AttentionMask,
     EncoderLayer,
     SelfAttention,
 )
-from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads
-from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.inputs import Codes
 from spmrl_bench.nn.inputs.characters import CharLSTM
 from spmrl_bench.nn.layers import ReleasedLayerNorm
 from spmrl_bench.nn.ragged import Ragged
-from spmrl_bench.nn.scorers.biaffine import BiaffineScorer
-from spmrl_bench.nn.scorers.spans import SpanScorer
+from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer
+from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.settings import Precision
 from spmrl_bench.nn.vocabulary import FIRST_CHAR, Vocabulary
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from spmrl_bench.errors import RecipeError, UnsupportedError
-from spmrl_bench.nn.encoders.attention import AttentionEncoder, AttentionMask, EncoderLayer
+from spmrl_bench.nn.encoders.self_attention import AttentionEncoder, AttentionMask, EncoderLayer
 from spmrl_bench.nn.layers import Matrices, ReleasedLayerNorm, SinusoidalPositions
 from tests import twins
 from tests.nn import built, plain

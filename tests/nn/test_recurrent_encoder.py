@@ -11,8 +11,8 @@ from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
-from spmrl_bench.nn.kernels.recurrent import RecurrentLayer
-from spmrl_bench.nn.scorers.spans import fenceposts
+from spmrl_bench.nn.kernels.recurrence import RecurrentLayer
+from spmrl_bench.nn.scorers.span_scores import fenceposts
 from tests.nn import plain
 from tests.nn.built import recurrent_encoder
 from tests.nn.plain import layout_of, random_rows

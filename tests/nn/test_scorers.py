@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.scorers import biaffine, spans
-from spmrl_bench.nn.scorers.biaffine import BiaffineScorer, choice_loss, packed_arcs
-from spmrl_bench.nn.scorers.spans import SpanScorer, fenceposts
+from spmrl_bench.nn.scorers import pair_scores, span_scores
+from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
+from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from tests.nn import plain
 from tests.nn.built import span_scorer
 from tests.nn.plain import all_scores, layout_of, random_rows, randomise
@@ -71,7 +71,7 @@ def test_neither_blocks_nor_rounded_rows_show(
     projected = of_spans.project(posts)
     assert len(projected) == len(posts)
     for block in (1, 4, len(SPANS) - 1, len(SPANS), len(SPANS) + 1):
-        monkeypatch.setattr(spans, "BLOCK", block)
+        monkeypatch.setattr(span_scores, "BLOCK", block)
         found = all_scores(of_spans, projected, START, END)
         torch.testing.assert_close(found, whole, atol=1e-13, rtol=0)
 
@@ -167,7 +167,7 @@ def test_losses_and_gradients_are_those_of_the_formulas() -> None:
 def test_neither_blocks_nor_rounded_rows_show_of_arcs(monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = scorer_of()
     whole = both_scores(scorer)
-    monkeypatch.setattr(biaffine, "BLOCK", 4)
+    monkeypatch.setattr(pair_scores, "BLOCK", 4)
     monkeypatch.setattr(kernels, "rounds_rows", lambda dtype: True)
     for found, expected in zip(both_scores(scorer), whole, strict=True):
         torch.testing.assert_close(found, expected, atol=1e-13, rtol=0)

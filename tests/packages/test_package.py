@@ -23,7 +23,7 @@ from spmrl_bench.experiments.packaging import (
 )
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.registry import trained_kinds
+from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsing.models import load_parser, trained_transforms
 from spmrl_bench.parsing.packages import CARD, PACKAGE, read_package
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names

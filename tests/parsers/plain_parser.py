@@ -15,7 +15,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.encoders.attention import AttentionEncoder
+from spmrl_bench.nn.encoders.self_attention import AttentionEncoder
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.trees import Tree
 from tests.nn import plain

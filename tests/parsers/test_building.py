@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn.encoders.attention import AttentionMask
 from spmrl_bench.nn.encoders.label_attention import LabelAttention, LabelHeads, SplitLinear
+from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.nn.layers import FactoredLinear, FullLinear
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets

@@ -16,7 +16,7 @@ from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import EnsembleError
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
-from spmrl_bench.parsers.registry import kind_named, trained_kinds
+from spmrl_bench.parsers.kinds import kind_named, trained_kinds
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
 from tests.builders import TREES, chained, config, enlarge, of_layers, tiny

@@ -15,7 +15,7 @@ import torch
 from spmrl_bench.errors import CheckpointError, RecipeError
 from spmrl_bench.parsers.base import EnsembleError, ParserConfig, UnsupportedError
 from spmrl_bench.parsers.ensemble import Ensemble
-from spmrl_bench.parsers.registry import KINDS, baselines_for, kind_named
+from spmrl_bench.parsers.kinds import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
 from spmrl_bench.trees.parse import Parse
@@ -106,7 +106,7 @@ def test_kinds_and_variants_are_known_without_torch() -> None:
     code = (
         "import sys\n"
         "from spmrl_bench.experiments.recipe import list_recipes, load_recipe\n"
-        "from spmrl_bench.parsers.registry import trained_kinds\n"
+        "from spmrl_bench.parsers.kinds import trained_kinds\n"
         "[load_recipe(name, light=True) for name in list_recipes()]\n"
         "print([*trained_kinds()])\n"
         "assert 'torch' not in sys.modules\n"
@@ -127,7 +127,7 @@ def test_unknown_kinds(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError, match=r"unknown parser kind 'chrat'. Did you mean chart\?"):
         kind_named("chrat")
     odd: Registry[Any] = Registry("parser kind", "none", {"odd": "math:pi"})
-    monkeypatch.setattr("spmrl_bench.parsers.registry.KINDS", odd)
+    monkeypatch.setattr("spmrl_bench.parsers.kinds.KINDS", odd)
     with pytest.raises(CheckpointError, match=r"odd: its package names 3\.14.*, which is no Kind"):
         kind_named("odd", CheckpointError)
 

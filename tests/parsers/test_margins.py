@@ -14,7 +14,7 @@ from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index
 from spmrl_bench.errors import SentenceTooLongError
-from spmrl_bench.nn.scorers.spans import fenceposts
+from spmrl_bench.nn.scorers.span_scores import fenceposts
 from spmrl_bench.parsers.base import Margin
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.views import HeadOutputs, Leads, lead_parts, runner_up, scored_label

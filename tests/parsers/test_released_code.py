@@ -19,14 +19,14 @@ from torch import Tensor, nn
 
 from spmrl_bench.experiments.run_folder import read_config
 from spmrl_bench.leaderboard.frame import differing_settings, resolved_settings
-from spmrl_bench.nn.encoders.attention import AttentionEncoder, EncoderLayer, Start
+from spmrl_bench.nn.encoders.self_attention import AttentionEncoder, EncoderLayer, Start
 from spmrl_bench.nn.inputs import Boundary
 from spmrl_bench.nn.layers import FactoredLinear
-from spmrl_bench.nn.scorers.spans import fenceposts
+from spmrl_bench.nn.scorers.span_scores import fenceposts
 from spmrl_bench.parsers.chart import ChartParser, span_rows
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.training.config import TrainConfig
 from spmrl_bench.training.schedule import Progress, learning_rate
+from spmrl_bench.training.train_config import TrainConfig
 from tests.builders import TREES, config, flat, tiny
 from tests.damage import forget_digest
 from tests.laboratory import train_config

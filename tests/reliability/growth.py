@@ -54,7 +54,7 @@ def parser_of(variant: str, **settings: object) -> Any:
     import torch
 
     from spmrl_bench.experiments.recipe import load_recipe
-    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.parsers.kinds import kind_named
     from spmrl_bench.treebanks.treebank import open_treebank
 
     torch.set_num_threads(1)
@@ -99,7 +99,7 @@ def training(variant: str, amount: int) -> Samples:
     from rich.console import Console
 
     from spmrl_bench.nn.device import prepare_process
-    from spmrl_bench.parsers.registry import kind_named
+    from spmrl_bench.parsers.kinds import kind_named
     from spmrl_bench.training.report import Report
     from spmrl_bench.training.trainer import Trainer
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from spmrl_bench.parsers import legacy
-from spmrl_bench.parsers.registry import kind_named
+from spmrl_bench.parsers.kinds import kind_named
 from tests.builders import chained, config
 from tests.damage import (
     DEEP,

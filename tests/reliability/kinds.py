@@ -11,9 +11,9 @@ from rich.console import Console
 
 from spmrl_bench.experiments.evaluation import evaluate_parser
 from spmrl_bench.parsers.config import parts
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import places_of
 from spmrl_bench.parsers.neural import TrainedParser
-from spmrl_bench.parsers.registry import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.trainer import Stream, Trainer, seed_torch

@@ -39,14 +39,14 @@ BUGS = [
     ),
     Bug(
         "a wrong span gains nothing in training where gold has no constituent",
-        "chart/spans.py",
+        "chart/span_trees.py",
         "others[row, labels - 1].astype(np.float64) + 1",
         "others[row, labels - 1].astype(np.float64) + (gold > 0)",
         "chart/test_decode.py chart/test_enumeration.py",
     ),
     Bug(
         "a whole sentence may be left without a label",
-        "chart/spans.py",
+        "chart/span_trees.py",
         "    empty[offsets[:-1] + words - 1] = -np.inf\n",
         "    empty[offsets[:-1] + words - 1] += 0\n",
         "chart/test_decode.py chart/test_enumeration.py",

@@ -23,7 +23,6 @@ import pytest
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.documents import document_name
-from spmrl_bench.leaderboard.formats import to_latex, to_markdown
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.multilingual import write_track
 from spmrl_bench.leaderboard.published import load_published
@@ -35,6 +34,7 @@ from spmrl_bench.leaderboard.record import (
     write_record,
 )
 from spmrl_bench.leaderboard.tables import results_csv, results_document
+from spmrl_bench.leaderboard.writing import to_latex, to_markdown
 from tests.builders import cli, make_record
 from tests.damage import Damage, raw, sparse, special
 from tests.reliability.tally import Tally

@@ -13,7 +13,7 @@ from spmrl_bench.analysis.study_run import readable_scores
 from spmrl_bench.leaderboard.documents import document_name
 from spmrl_bench.leaderboard.record import SCHEMA_VERSION, read_records
 from spmrl_bench.leaderboard.searches import searched_text
-from spmrl_bench.nn.encoders.attention import AttentionMask
+from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from tests.reliability.tally import Tally
 
 OLD_RECORDS = Path(__file__).parents[1] / "leaderboard" / "golden"

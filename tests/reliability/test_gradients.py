@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.scorers.biaffine import choice_loss
+from spmrl_bench.nn.scorers.pair_scores import choice_loss
 from spmrl_bench.parsers import transition
 from tests.parsers.examples import batch_of
 from tests.reliability.parsers import KINDS, examples, parser_of

@@ -18,7 +18,7 @@ from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import Record, System, read_records, write_record
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 from spmrl_bench.systems.description import SystemDescription
-from spmrl_bench.systems.entry import enter
+from spmrl_bench.systems.enter import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets

@@ -19,7 +19,7 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.build import site_files
-from spmrl_bench.systems.entry import enter, write_task
+from spmrl_bench.systems.enter import enter, write_task
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.escapes import write_brackets

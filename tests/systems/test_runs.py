@@ -22,7 +22,7 @@ from spmrl_bench.leaderboard.record import Record, System, read_records
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.systems.description import SystemDescription, load_system, system_paths
-from spmrl_bench.systems.entry import enter
+from spmrl_bench.systems.enter import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from tests.builders import refused, works

@@ -12,8 +12,8 @@ import pytest
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.check import validate
-from spmrl_bench.treebanks.files import TreebankFiles, same_places
 from spmrl_bench.treebanks.patterns import check_range, find_files
+from spmrl_bench.treebanks.split_files import TreebankFiles, same_places
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.laboratory import make_trees
 from tests.treebanks.conftest import WriteManifest

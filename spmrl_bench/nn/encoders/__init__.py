@@ -100,7 +100,7 @@ ENCODERS: Registry[type[Encoder]] = Registry(
     "encoder",
     "spmrl_bench.encoders",
     {
-        "attention": "spmrl_bench.nn.encoders.attention:AttentionEncoder",
+        "attention": "spmrl_bench.nn.encoders.self_attention:AttentionEncoder",
         "lstm": "spmrl_bench.nn.encoders.recurrent:LSTMEncoder",
         "gru": "spmrl_bench.nn.encoders.recurrent:GRUEncoder",
     },

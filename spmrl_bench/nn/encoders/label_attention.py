@@ -28,7 +28,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from spmrl_bench.errors import RecipeError
-from spmrl_bench.nn.encoders.attention import AttentionHeads, Heads, Scale
+from spmrl_bench.nn.encoders.self_attention import AttentionHeads, Heads, Scale
 from spmrl_bench.nn.layers import LINEAR, Matrices, Norm, init_heads, layer_norm
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import Even, Positive, Rate, Settings

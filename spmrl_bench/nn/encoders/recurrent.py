@@ -16,7 +16,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.kernels import autocast, matmul_dtype
-from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
+from spmrl_bench.nn.kernels.recurrence import RecurrentLayer, Steps, states
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import Layers, Precision, Rate, Settings
 

@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
-from spmrl_bench.nn.kernels.recurrent import Steps, states
+from spmrl_bench.nn.kernels.recurrence import Steps, states
 from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import Even, InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import (

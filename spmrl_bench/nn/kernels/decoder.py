@@ -14,7 +14,7 @@ In a beam, without dropout, ``W c^m = W sum_t a^m_t h_t = sum_t a^m_t (W h_t)``:
 read of a context is computed of each word once, and attention takes means of that. What they read
 of the action before comes from tables. Left to each step are the products of states.
 
-The four sums of a GRU are in the order of :mod:`spmrl_bench.nn.kernels.recurrent`; the weights of
+The four sums of a GRU are in the order of :mod:`spmrl_bench.nn.kernels.recurrence`; the weights of
 the state are turned to it. *bf16* arrays have the type of the factors of products.
 """
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from spmrl_bench.errors import RecipeError, unknown_name
-from spmrl_bench.process.executors.base import Executor
+from spmrl_bench.process.executors.units import Executor
 from spmrl_bench.storage.paths import home
 from spmrl_bench.storage.toml import read_toml, validated
 

@@ -25,8 +25,8 @@ from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
-from spmrl_bench.process.executors.base import Answer, Outcome, Unit
 from spmrl_bench.process.executors.local import Job
+from spmrl_bench.process.executors.units import Answer, Outcome, Unit
 from spmrl_bench.process.pools import kill
 
 #: Seconds between two looks at which workers there are, and in which an answer should come.

@@ -16,7 +16,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
-from spmrl_bench.process.executors.base import Outcome, Unit, status_of
+from spmrl_bench.process.executors.units import Outcome, Unit, status_of
 from spmrl_bench.process.pools import (
     available_threads,
     cards,

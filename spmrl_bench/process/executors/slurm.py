@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
-from spmrl_bench.process.executors.base import ADVICE, Answer, Outcome, Unit, status_of
 from spmrl_bench.process.executors.local import perform
+from spmrl_bench.process.executors.units import ADVICE, Answer, Outcome, Unit, status_of
 from spmrl_bench.process.pools import interrupts_blocked
 from spmrl_bench.process.signals import interrupt
 from spmrl_bench.storage.locks import LockedError, holder, lock_of

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from spmrl_bench.nn import kernels
-from spmrl_bench.nn.encoders.attention import AttentionEncoder
+from spmrl_bench.nn.encoders.self_attention import AttentionEncoder
 from tests import twins
 from tests.nn.built import attention_encoder
 from tests.nn.plain import layout_of, randomise

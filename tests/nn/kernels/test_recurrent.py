@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from spmrl_bench.nn.kernels.recurrent import RecurrentLayer, Steps, states
+from spmrl_bench.nn.kernels.recurrence import RecurrentLayer, Steps, states
 from tests import twins
 from tests.nn.plain import randomise
 from tests.twins import assert_near, assert_similar, needs_kernel, rounded, torch_threads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from spmrl_bench.process.executors.base import Executor, Outcome
+from spmrl_bench.process.executors.units import Executor, Outcome
 from tests.conftest import PATIENCE
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from spmrl_bench.process.executors import local
-from spmrl_bench.process.executors.base import Outcome, Unit, run_units
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
+from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.signals import Interrupted
 from tests.process.executors.observing import all_of, until, ways
 from tests.process.executors.work import die, diverge, note, refuse, wait

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import RunOwnedError, TrainingError
-from spmrl_bench.process.executors import base
-from spmrl_bench.process.executors.base import RESTARTS, Outcome, Status, Unit, run_units
+from spmrl_bench.process.executors import units
+from spmrl_bench.process.executors.units import RESTARTS, Outcome, Status, Unit, run_units
 from spmrl_bench.process.signals import Interrupted
 
 LOST, OWNED = TrainingError("its process was killed"), RunOwnedError("process 7 trains here")
@@ -71,8 +71,8 @@ class Scripted:
 
 @pytest.fixture(autouse=True)
 def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "AGAIN", 0.0)
-    monkeypatch.setattr(base, "_GLANCE", 0.0)
+    monkeypatch.setattr(units, "AGAIN", 0.0)
+    monkeypatch.setattr(units, "_GLANCE", 0.0)
 
 
 def done(executor: Scripted, *units: Unit) -> tuple[list[str], list[str]]:

@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.executors import slurm
-from spmrl_bench.process.executors.base import Outcome, Unit
 from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings, do_unit
+from spmrl_bench.process.executors.units import Outcome, Unit
 from spmrl_bench.process.signals import on_signals
 from spmrl_bench.storage.locks import lock_of, locked
 from tests.process.executors.observing import all_of

@@ -58,8 +58,8 @@ def decode_joint(
     Args:
         values: float64 [cells], the largest score of a label of the cell other than the empty one.
             Weights of spans and arcs have been multiplied in.
-        arcs: as of :func:`spmrl_bench.chart.dependencies.decode_dependencies`.
-        lengths, threads: as of :func:`spmrl_bench.chart.spans.decode_spans`.
+        arcs: as of :func:`spmrl_bench.chart.dependency_trees.decode_dependencies`.
+        lengths, threads: as of :func:`spmrl_bench.chart.span_trees.decode_spans`.
     """
     words = arrays.checked_lengths(lengths)
     inside = arrays.checked_values(values, words)

@@ -52,7 +52,7 @@ def decode_dependencies(
     Args:
         arcs: float64 or float32 [sum of n(n + 1)], packed as in :mod:`spmrl_bench.chart.arrays`.
             The score of a word as its own head may be anything. Sums are double.
-        lengths, threads: as of :func:`spmrl_bench.chart.spans.decode_spans`.
+        lengths, threads: as of :func:`spmrl_bench.chart.span_trees.decode_spans`.
         projective: whether only trees without crossing arcs are searched.
 
     Returns:

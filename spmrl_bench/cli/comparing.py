@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out, print_rows
-from spmrl_bench.cli.score import is_conll
+from spmrl_bench.cli.scoring import is_conll
 from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def compare(
         for one in compared
     ]
     if latex is not None:
-        from spmrl_bench.leaderboard.formats import Document, Table, to_latex, write_table
+        from spmrl_bench.leaderboard.writing import Document, Table, to_latex, write_table
 
         table = Table(f"A: {first}; B: {second}; {where}", headings, rows, frozenset(headings[1:]))
         write_table(latex, to_latex(Document("", tables=(table,))))

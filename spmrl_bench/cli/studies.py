@@ -54,7 +54,7 @@ def study(
     from spmrl_bench.analysis.study_plan import plan_study
     from spmrl_bench.analysis.study_run import readable_scores, run_study
     from spmrl_bench.analysis.study_table import Findings, study_document, write_study
-    from spmrl_bench.leaderboard.formats import to_markdown
+    from spmrl_bench.leaderboard.writing import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend
 
     where, given = parse_backend(on), options.parse_settings(settings)
