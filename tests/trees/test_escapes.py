@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from spmrl_bench.errors import SpmrlError, TreeError
-from spmrl_bench.readers.brackets import parse_brackets, read_brackets
+from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import (
     ESCAPES,
@@ -15,17 +15,9 @@ from spmrl_bench.trees.escapes import (
     escapes_named,
     write_brackets,
 )
-from tests.trees.strategies import ANY_TEXT, trees
+from tests.trees.strategies import ANY_TEXT
 
 REVERSIBLE = [name for name in ESCAPES if name != "none"]
-
-
-@pytest.mark.parametrize("escapes", REVERSIBLE)
-@given(tree=trees())
-def test_reading_gives_back_what_was_written(escapes: str, tree: Tree) -> None:
-    text = write_brackets(tree, escapes)
-    assert "\n" not in text
-    assert parse_brackets(text, escapes=escapes) == tree
 
 
 @given(word=ANY_TEXT)
