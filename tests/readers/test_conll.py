@@ -24,7 +24,7 @@ from spmrl_bench.readers.conll import (
 from spmrl_bench.trees.dependencies import DependencyTree, Roots
 from tests.conftest import shared_data
 from tests.readers.cases import Encoded, SentenceFormat, ways_of_text
-from tests.trees.dependency_strategies import dependency_trees, write_conll
+from tests.trees.strategies import dependency_trees, write_conll
 
 
 def row(number: str, head: str = "0", form: str = "w", relation: str = "r") -> str:

@@ -34,7 +34,6 @@ from tests.readers.cases import (
     brackets,
     read_all,
 )
-from tests.readers.test_alpino import ALPINO
 from tests.readers.test_bracket_formats import (
     BRACKETED_WORDS,
     BRACKETS,
@@ -44,8 +43,7 @@ from tests.readers.test_bracket_formats import (
     VISL,
 )
 from tests.readers.test_conll import CONLL, DP
-from tests.readers.test_negra_export import NEGRA
-from tests.readers.test_tigerxml import TIGER
+from tests.readers.test_graph_formats import ALPINO, NEGRA, TIGER
 from tests.trees.graphs import gaps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -234,6 +232,7 @@ RELEASES = [
     ("tiger-xml", "smultron_sv_de_en/smultron_de_banana.xml", {}, 86, 1906, 0, 0, 39, 22),
     ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1786, 90, 0, 0, 0),
     ("tiger-xml", "squoia_de/*.xml", {}, 2824, 46857, 0, 0, 701, 480),
+    ("negra-export", "alpino_nl/alpinosample.export", {}, 3, 76, 0, 0, 2, 2),
     ("alpino-xml", "alpino_nl/alpino.first1200.xml", {}, 1200, 23629, 0, 0, 2964, 816),
 ]
 

@@ -26,7 +26,7 @@ from spmrl_bench.scoring.attachment import (
 from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
 from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees.dependencies import DependencyTree
-from tests.trees.dependency_strategies import head_lists
+from tests.trees.strategies import head_lists
 
 Pair = tuple[DependencyTree, DependencyTree]
 

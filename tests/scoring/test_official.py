@@ -18,7 +18,7 @@ from spmrl_bench.scoring.official import check_against_program
 from spmrl_bench.storage.paths import data_dir
 from tests.conftest import PATIENCE, shared_data
 from tests.reliability.tally import Tally
-from tests.scoring.official_examples import (
+from tests.scoring.programs import (
     GOLD,
     LOSING,
     OUTPUT,
@@ -26,8 +26,8 @@ from tests.scoring.official_examples import (
     TWO_LEFT_OUT,
     fake_program,
     prints,
+    program,
 )
-from tests.scoring.programs import program
 
 COLLINS = load_prm("COLLINS")
 SPMRL = load_prm("spmrl")

@@ -23,8 +23,8 @@ from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
 from tests.conftest import shared_data
 from tests.treebanks.conftest import WriteManifest
-from tests.trees.dependency_strategies import dependency_trees
 from tests.trees.graphs import graph
+from tests.trees.strategies import dependency_trees
 
 # Sentences and tokens as the READMEs of the shared data give them for the whole treebank.
 LARGE = {

@@ -27,7 +27,6 @@ from spmrl_bench.trees.head_driven import (
 )
 from spmrl_bench.trees.tree import LabeledSpan, collapsed_spans
 from tests.conftest import shared_data
-from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import (
     bracketings,
     dependencies_of,
@@ -35,6 +34,7 @@ from tests.trees.head_driven_oracle import (
     head_lists,
     tree_of,
 )
+from tests.trees.strategies import head_lists as drawn_heads
 from tests.trees.strategies import trees
 
 

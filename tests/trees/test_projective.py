@@ -23,8 +23,8 @@ from spmrl_bench.trees.projective import (
     projectivize,
     pseudo_projective_lift,
 )
-from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import head_lists
+from tests.trees.strategies import head_lists as drawn_heads
 
 encode = partial(encode_projective, encoding="head+path")
 decode = partial(decode_projective, encoding="head+path")
