@@ -44,8 +44,6 @@ from tests.documents.blocks import ROOT
 def hooks() -> ModuleType:
     """What makes the pages, which needs no MkDocs but to build the site."""
     spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "hooks.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

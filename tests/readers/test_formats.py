@@ -69,7 +69,6 @@ def test_recognised(form: FormatCase) -> None:
 def test_plain_brackets_are_asked_last(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also behind the formats of packages, which may be such brackets too."""
     found = guess_format("( (S (A a)) (ID 1))")
-    assert found is not None
     assert found.name == "psd"
     own = {name: FORMATS.get(name) for name in FORMATS.names()}
     plain = "(S (A a))"
@@ -110,7 +109,6 @@ def test_a_package_can_add_a_format(tmp_path: Path) -> None:
 
 @each([form for form in (*TEXT, *SENTENCES) if form.encoded])
 def test_another_encoding(form: FormatCase, tmp_path: Path) -> None:
-    assert form.encoded is not None
     path = tmp_path / "f"
     path.write_bytes(form.encoded.text.encode(next(iter(form.encoded.words))))
     for encoding, words in form.encoded.words.items():
@@ -203,7 +201,6 @@ def test_malformed_sentences(form: SentenceFormat) -> None:
 
 @each([form for form in SENTENCES if form.ending])
 def test_what_ends_the_file(form: SentenceFormat) -> None:
-    assert form.ending is not None
     bad, problem = form.ending
     found, errors = read_all(form.read, form.file(form.good, bad, form.good))
     assert ([form.content(sentence) for sentence in found], errors) == (
@@ -214,7 +211,6 @@ def test_what_ends_the_file(form: SentenceFormat) -> None:
 
 @each([form for form in SENTENCES if form.deep])
 def test_deep_nodes(form: SentenceFormat, tmp_path: Path) -> None:
-    assert form.deep is not None
     text, labels = form.deep
     (graph,) = form.read_file(tmp_path, text)
     assert to_tree(graph).labels == tuple(labels)

@@ -89,16 +89,17 @@ def test_counts_equal_those_word_by_word(
     assert counts.rows.shape == (len(corpus), len(AttachmentColumn))
     # Rows that come from trees are rows that from_rows accepts, and the figures are their sums.
     assert type(counts).from_rows(counts.rows.tolist()).rows.tolist() == counts.rows.tolist()
-    scored = [row[:4] for row in counts.rows.tolist() if row[0]]
-    words, *right = map(sum, zip(*scored, strict=True)) if scored else (0, 0, 0, 0)
-    names = ("uas", "label_accuracy", "las")
-    shares = {name: share(part, words) for name, part in zip(names, right, strict=True)}
-    assert ATTACHMENT.values(counts) == shares | {
-        "sentences": len(scored),
-        "words": words,
-        "unlabelled_match": share(sum(row[1] == row[0] for row in scored), len(scored)),
-        "labelled_match": share(sum(row[3] == row[0] for row in scored), len(scored)),
-    }
+    for first, of_these in ((0, counts), (4, counts.with_punctuation())):
+        scored = [row[first:][:4] for row in counts.rows.tolist() if row[first]]
+        words, *right = map(sum, zip(*scored, strict=True)) if scored else (0, 0, 0, 0)
+        names = ("uas", "label_accuracy", "las")
+        shares = {name: share(part, words) for name, part in zip(names, right, strict=True)}
+        assert ATTACHMENT.values(of_these) == shares | {
+            "sentences": len(scored),
+            "words": words,
+            "unlabelled_match": share(sum(row[1] == row[0] for row in scored), len(scored)),
+            "labelled_match": share(sum(row[3] == row[0] for row in scored), len(scored)),
+        }
 
 
 def share(part: int, whole: int) -> Any:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-import numpy as np
 import pytest
 
 from spmrl_bench import __version__
@@ -138,31 +137,6 @@ def test_columns_that_cannot_be() -> None:
 
 # Five words, one of them punctuation; two words, both right; punctuation only.
 ARCS = [(4, 3, 2, 2, 5, 3, 3, 2), (2, 2, 2, 2, 2, 2, 2, 2), (0, 0, 0, 0, 1, 1, 0, 0)]
-
-
-def test_attachment_figures_worked_out_by_hand() -> None:
-    counts = AttachmentCounts.from_rows(ARCS)
-    assert (len(counts), counts.sentences, counts.words) == (3, 2, 6)
-    assert counts.uas == pytest.approx(100 * 5 / 6)
-    assert counts.las == pytest.approx(100 * 4 / 6)
-    assert counts.label_accuracy == pytest.approx(100 * 4 / 6)
-    assert counts.unlabelled_match == 50
-    assert counts.labelled_match == 50
-    whole = counts.with_punctuation()
-    assert (len(whole), whole.sentences, whole.words) == (3, 3, 8)
-    assert whole.uas == pytest.approx(100 * 6 / 8)
-    assert whole.las == pytest.approx(100 * 4 / 8)
-    assert whole.label_accuracy == pytest.approx(100 * 5 / 8)
-    assert whole.unlabelled_match == pytest.approx(100 * 2 / 3)
-    assert whole.labelled_match == pytest.approx(100 / 3)
-    assert np.array_equal(whole.with_punctuation().rows, whole.rows)
-
-
-def test_no_word_to_score_is_no_figure() -> None:
-    for counts in (AttachmentCounts.from_rows([]), AttachmentCounts.from_rows(ARCS[2:])):
-        assert counts.sentences == 0
-        assert {counts.uas, counts.las, counts.label_accuracy} == {None}
-        assert {counts.unlabelled_match, counts.labelled_match} == {None}
 
 
 def test_rows_that_contradict_themselves() -> None:

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,34 +129,20 @@ def test_a_program_that_fails_gives_no_score(tmp_path: Path, failure: str, tally
     assert str(caught.value).startswith(f"{binary}: ")
 
 
-def missing(_: Path) -> None:
-    pass
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
-def not_executable(path: Path) -> None:
-    fake_program(path, prints(OUTPUT)).chmod(0o644)
-
-
-def no_program(path: Path) -> None:
-    path.write_bytes(b"\x00\x01not a program")
-    path.chmod(0o755)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (missing, "evalb: cannot be read: No such file"),
-        (folder, "evalb: cannot be read: Is a directory"),
-        (not_executable, "evalb: cannot be run: Permission denied"),
-        (no_program, "evalb: cannot be run: Exec format error"),
+        (lambda path: None, "evalb: cannot be read: No such file"),
+        (Path.mkdir, "evalb: cannot be read: Is a directory"),
+        (lambda path: fake_program(path, "").chmod(0o644), "evalb: cannot be run: Permission den"),
+        (
+            lambda path: fake_program(path, "").write_bytes(b"\x00\x01not a program"),
+            "evalb: cannot be run: Exec format error",
+        ),
     ],
 )
 def test_what_is_no_program_gives_no_score(
-    tmp_path: Path, make, message: str, tally: Tally
+    tmp_path: Path, make: Callable[[Path], object], message: str, tally: Tally
 ) -> None:
     tally("R3", "ways in which a program fails").add()
     make(tmp_path / "evalb")

@@ -37,37 +37,6 @@ def signed(prm: Parameters = SPMRL, **source: str) -> Signature:
     return sign(BRACKETS, COUNTS, BracketRules(prm), **source)
 
 
-def test_long_and_short_form() -> None:
-    signature = signed(
-        treebank="german-squoia(9ab09ab0)",
-        split="test",
-        counts="accepted",
-        tags="none",
-        transforms="raise-crossing-branches+strip-functions",
-        variant="charlstm",
-        settings="matrices=full,max_epochs=5",
-        ensemble="3",
-        size="small",
-        precision="bf16",
-        seed="3",
-    )
-    prm = f"spmrl({SPMRL.sha256[:8]})"
-    assert signature.long() == str(signature)
-    assert signature.long() == (
-        f"scorer:own|match:labelled|prm:{prm}|treebank:german-squoia(9ab09ab0)|split:test"
-        "|sentences:5|skipped:2|counts:accepted|tags:none|transforms:raise-crossing-branches+strip-functions"
-        f"|variant:charlstm|settings:matrices=full,max_epochs=5|ensemble:3|size:small|precision:bf16|seed:3|version:{__version__}"
-    )
-    assert signature.short() == (
-        f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|cnt:accepted|t:none"
-        "|tr:raise-crossing-branches+strip-functions|var:charlstm|set:matrices=full,max_epochs=5|ens:3|sz:small|prec:bf16|seed:3"
-        f"|v:{__version__}"
-    )
-    assert signature.as_dict()["skipped"] == "2"
-    of_others = ("punctuation", "missing", "relations", "roots", "output")
-    assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
-
-
 SOURCE: dict[str, str | None] = {
     "treebank": "german-mini(abababab)",
     "split": "dev",
@@ -97,6 +66,24 @@ def brackets(
 
 def attachment(counts: AttachmentCounts = SCORED, **changes: Any) -> Signature:
     return sign(ATTACHMENT, counts, replace(UNLIKE, **changes), **SOURCE)
+
+
+def test_long_and_short_form() -> None:
+    signature = signed(**SOURCE)
+    prm = f"spmrl({SPMRL.sha256[:8]})"
+    assert signature.long() == str(signature)
+    assert signature.long() == (
+        f"scorer:own|match:labelled|prm:{prm}|treebank:german-mini(abababab)|split:dev"
+        "|sentences:5|skipped:2|counts:accepted|tags:gold|transforms:drop-traces|variant:charlstm"
+        f"|settings:max_epochs=5|ensemble:2|size:small|precision:bf16|seed:1|version:{__version__}"
+    )
+    assert signature.short() == (
+        f"sc:own|m:labelled|p:{prm}|tb:german-mini(abababab)|s:dev|n:5|skip:2|cnt:accepted|t:gold"
+        f"|tr:drop-traces|var:charlstm|set:max_epochs=5|ens:2|sz:small|prec:bf16|seed:1|v:{__version__}"
+    )
+    assert signature.as_dict()["skipped"] == "2"
+    of_others = ("punctuation", "missing", "relations", "roots", "output")
+    assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
 #: An ingredient that is another than usual, and the keys that say so.

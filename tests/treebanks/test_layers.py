@@ -84,7 +84,6 @@ def test_what_is_left_out_of_the_trees_is_left_out_of_the_dependencies(
     heads = {"cd": [2, 0]}
     for parse in bank.examples(split, ["dependencies"]):
         assert parse.layers == ("dependencies",)
-        assert parse.dependencies is not None
         assert parse.dependencies.heads.tolist() == heads.get("".join(parse.words), [0])
     (trees,) = {parse.layers for parse in bank.examples(split, ["constituents"])}
     assert trees == ("constituents",)

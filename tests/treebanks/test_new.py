@@ -232,7 +232,6 @@ def test_no_format_fits(tmp_path: Path) -> None:
 
 def test_transforms_follow_from_the_trees() -> None:
     brackets = guess_format("(S (NP (N a)) (VP (V b)))")
-    assert brackets is not None
     plain = parse_brackets("( (S (NP (N a)) (VP (V b))))")
     assert guess_transforms(brackets, [plain]) == ["strip-root"]
     rich = parse_brackets("( (S (NP-SBJ (-NONE- *)) (VP (V b))))")

@@ -133,12 +133,9 @@ def test_a_release_of_the_shared_task(tmp_path: Path, use: Use, language: str) -
         bank = open_treebank(f"{name}{edition}", tmp_path)
         for split in SPLITS:
             for parse in bank.examples(split):
-                assert parse.tree is not None
-                assert parse.dependencies is not None
                 assert parse.tree.tags == parse.dependencies.tags
             assert [parse.tree for parse in bank.examples(split)] == bank.split(split)
         first = bank.examples("dev", ["dependencies"])[0].dependencies
-        assert first is not None
         assert first.heads.tolist() == [token.head for token in tokens]
         assert first.relations == tuple(token.relation for token in tokens)
         if edition == "-train5k":
@@ -286,7 +283,6 @@ def conllx(tab: str) -> str:
     """Penn2Malt's four columns as ten, by the command that the manifest tells its reader to run."""
     obtain = load_manifest("chinese-ctb-penn2malt").obtain
     program = re.search(r"; (awk .*) \$f\S+\.tab > ", obtain)
-    assert program is not None
     return subprocess.run(
         ["sh", "-c", program[1]], input=tab, capture_output=True, text=True, check=True
     ).stdout
@@ -333,8 +329,6 @@ def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
     }
     for name, number in (("chinese-ctb-penn2malt", 271), ("chinese-ctb-dependency-split", 816)):
         one, two = open_treebank(name, tmp_path).examples("test")[:2]
-        assert one.dependencies is not None
-        assert two.dependencies is not None
         assert one.words[1] == str(number)
         assert list(one.dependencies.heads) == [2, 0]
         assert list(two.dependencies.heads) == [2, 0, 2, 2]

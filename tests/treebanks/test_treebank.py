@@ -605,7 +605,6 @@ def test_sentences_come_back_from_their_columns(
 def test_what_comes_back_cannot_be_changed_nor_be_a_part() -> None:
     data = to_bytes(CONTENT)
     tree = from_bytes(data).sentences[0].tree
-    assert tree is not None
     with pytest.raises(ValueError, match="read-only"):
         tree.spans[0, 0] = 1
     for length in (0, 1, 7, 8, 100, -1):

@@ -265,7 +265,6 @@ def test_any_marks_give_a_tree(tree: Tree, data: st.DataObject) -> None:
     assert head_fault(heads) is None
     parse = to_parse(tree.words, tree.tags, plain, heads, ["r"] * n)
     assert parse.tree == tree
-    assert parse.dependencies is not None
     # The head word of each constituent is that of its last child with a mark, else of its first.
     if tree.labels:
         assert np.array_equal(head_driven(tree, parse.dependencies).heads, heads)
@@ -284,7 +283,6 @@ def test_what_a_chart_may_find_and_no_structure_has() -> None:
     plain, heads = from_division_span(rows, 3)
     assert heads == [2, 0, 2]
     tree = to_parse("abc", "TTT", plain, heads, "rrr").tree
-    assert tree is not None
     assert not tree.labels
 
 
@@ -302,8 +300,6 @@ def counted(parses: Sequence[Parse]) -> tuple[int, int]:
     """The sub-heads of sentences, and how many heads move."""
     sub_heads = moved = 0
     for parse in parses:
-        assert parse.tree is not None
-        assert parse.dependencies is not None
         found = there_and_back(parse.tree, parse.dependencies)
         sub_heads += len(groups(found))
         moved += int((found.heads != parse.dependencies.heads).sum())

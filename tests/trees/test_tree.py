@@ -169,8 +169,6 @@ def test_words_and_tags_are_those_of_the_tree_where_there_is_one() -> None:
 
 def test_other_tags_stand_in_every_layer() -> None:
     changed = Parse.of(TREE, ARCS).with_tags(["X", "Y"])
-    assert changed.tree is not None
-    assert changed.dependencies is not None
     assert changed.tags == changed.tree.tags == changed.dependencies.tags == ("X", "Y")
     assert list(changed.tree.constituents()) == list(TREE.constituents())
     assert changed.with_tags(TREE.tags) != Parse.of(TREE, ARCS)  # the arcs had other tags
