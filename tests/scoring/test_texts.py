@@ -122,22 +122,7 @@ def check_texts(gold: str, test: str, prm: Parameters, folder: Path) -> bool:
     return False
 
 
-PIECES = [
-    "(",
-    ")",
-    "(N a)",
-    "b",
-    " ",
-    "\n",
-    "\r\n",
-    "\t",
-    "(S ",
-    "(S(N a))",
-    "()",
-    "(NP)",
-    "\v\f",
-    "\0é",
-]
+PIECES = [*"()b \n\t", "\r\n", "(N a)", "(S ", "(S(N a))", "()", "(NP)", "\v\f", "\0é"]
 
 
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=14), cut=st.integers(0, 14))
