@@ -59,10 +59,7 @@ BRACKETS = TextFormat(
         Big("(S (A a)\n" * 32_000, trees=0, errors=32_000),
     ),
     recognised=("\n( (S (A a)\n  (B b)) )\n", "(NP (NP (A a) (B"),
-    others=(
-        *("", "((((((((((", "1\ta\tb\n", "text (S (A a))", "(S (A a b) (B c d))"),
-        "(NN (word)) (NN (other))",
-    ),
+    others=("", "((((((((((", "1\ta\tb", "a (S (A a))", "(S (A a b) (B c d))", "(N (a)) (N (b))"),
 )
 
 # Words in brackets of their own: spaces in words, empty elements beside nodes, broken lines
@@ -124,12 +121,7 @@ BRACKETED_WORDS = TextFormat(
         Big("(S (NN (a\n" * DEEP, trees=0, errors=DEEP),
     ),
     recognised=(INDONESIAN, "15a\t" + INDONESIAN[:90]),
-    others=(
-        "((S (NP (DT the) (NN dog))))",
-        "#1 A1 a\n(X+np (,) (.) (,) (H+n a))",
-        "(S (a b c))",
-        "",
-    ),
+    others=("((S (NP (DT the) (NN a))))", "#1 A1 a\n(X+np (,) (.) (H+n a))", "(S (a b c))", ""),
 )
 
 
@@ -365,12 +357,7 @@ TBF = TextFormat(
         Big("(\n (S\n  (a b\n" * DEEP, trees=0, errors=DEEP),
     ),
     recognised=(SPANISH, SPANISH[:150]),
-    others=(
-        "((S (NP (DT the) (NN dog))))",
-        "(S (NN (a b c)) (NN (d)) (NN (e)))",
-        "#1 A a (b c d)\n(UTT+n a)",
-        "",
-    ),
+    others=("((S (DT a) (NN b)))", "(S (N (a b c)) (N (d)) (N (e)))", "#1 (b c d)\n(U a)", ""),
 )
 
 

@@ -203,10 +203,7 @@ def test_malformed_sentences(form: SentenceFormat) -> None:
 def test_what_ends_the_file(form: SentenceFormat) -> None:
     bad, problem = form.ending
     found, errors = read_all(form.read, form.file(form.good, bad, form.good))
-    assert ([form.content(sentence) for sentence in found], errors) == (
-        [form.expected(1)],
-        [problem],
-    )
+    assert (list(map(form.content, found)), errors) == ([form.expected(1)], [problem])
 
 
 @each([form for form in SENTENCES if form.deep])

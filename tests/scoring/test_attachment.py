@@ -133,12 +133,7 @@ def test_trees_that_cannot_be_compared() -> None:
     for gold, test, rules, problem in (
         ([tree()], [], AttachmentRules(), "gold has 1 sentences, test has 0"),
         ([two, tree()], [two, tree("a B c")], AttachmentRules(), "test sentence 2: word 2 is 'B'"),
-        (
-            [two],
-            [tree()],
-            AttachmentRules(),
-            r"word 3 is 'c', in gold missing \(3 words, in gold 2",
-        ),
+        ([two], [tree()], AttachmentRules(), r"word 3 is 'c', in gold missing \(3 words,"),
         ([tree(tags="T _ .")], [tree()], tags, "gold sentence 1: word 2 has the tag '_'"),
         ([tree(tags="NOUN VERB PUNCT")], [tree()], tags, "word 3 has the tag 'PUNCT'.* 'ptb-ctb'"),
         ([tree(relations="x root _")], [tree()], AttachmentRules(), "word 3 has no relation"),

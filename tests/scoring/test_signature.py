@@ -98,9 +98,7 @@ INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     # LABELED is a line of the parameter set, too.
     "labels": (lambda: brackets(prm=replace(SPMRL, labeled=False)), {"match", "prm"}),
     "punctuation": (lambda: brackets(policy=Policy(MissingParse.COUNT)), {"punctuation"}),
-    "missing parses": (
-        lambda: brackets(policy=Policy(punctuation=Punctuation.BY_GOLD)), {"missing"}
-    ),
+    "no parse": (lambda: brackets(policy=Policy(punctuation=Punctuation.BY_GOLD)), {"missing"}),
     "the treebank": (lambda: brackets(treebank="german-squoia(abababab)"), {"treebank"}),
     "its files": (lambda: brackets(treebank="german-mini(cdcdcdcd)"), {"treebank"}),
     "the split": (lambda: brackets(split="test"), {"split"}),

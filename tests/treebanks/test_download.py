@@ -295,10 +295,7 @@ def test_single_files_that_came_are_kept_when_the_next_fails(
 
 def test_bounds(archive: ArchiveMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     archive(zip_of(RELEASE))
-    for bound, says in (
-        ("UNPACKED", "unpacks to more than 5 bytes"),
-        ("MEMBERS", "than 5 members"),
-    ):
+    for bound, says in (("UNPACKED", "to more than 5 bytes"), ("MEMBERS", "than 5 members")):
         with monkeypatch.context() as patch:
             patch.setattr(f"spmrl_bench.storage.unzip.{bound}", 5)
             with pytest.raises(TreebankError, match=says):

@@ -176,9 +176,7 @@ def test_a_treebank_of_dependencies(manifests: WriteManifest, root: Path) -> Non
     assert parse.tags == ("U", "V")
     assert len(bank.examples("test", ["dependencies"])) == 3
     assert bank.rules == {
-        "attachment": {
-            "punctuation": "none", "tags": "upos", "relations": "whole", "roots": "one"
-        }
+        "attachment": {"punctuation": "none", "tags": "upos", "relations": "whole", "roots": "one" }
     }  # fmt: skip
     for ask in (lambda: bank.examples("train", ["constituents"]), lambda: bank.split("train")):
         with pytest.raises(TreebankError, match="tiny has dependencies only, no constituents"):

@@ -73,10 +73,7 @@ LAYOUTS = {
 
 #: Files, and what the refusal says.
 REFUSED = {
-    "no names": (
-        "1.mrg 2.mrg 3.mrg",
-        "no name says train, dev or test; not known: 1.mrg, 2.mrg, 3.mrg",
-    ),
+    "no names": ("1.mrg 2.mrg 3.mrg", "train, dev or test; not known: 1.mrg, 2.mrg, 3.mrg"),
     "sections": ("00/wsj_0001.mrg 23/wsj_2301.mrg", "--train '*' takes all that are left"),
     "words within words": ("trainer.mrg device.mrg attest.mrg", "no name says"),
     "two splits in a name": ("train-dev.mrg test.mrg", "not known: train-dev.mrg"),
@@ -138,12 +135,7 @@ def test_the_user_decides(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert divided("x.train y z", test=["y"], dev=["z"]) == ["x.train", "z", "y", ""]
     assert divided("x-dev x-test", train=["x-dev"]) == ["x-dev", "", "x-test", ""]
-    assert divided("d/a1.m d/a2.m d/b.m", train=["*"], test=["a2"]) == [
-        "d/a1.m d/b.m",
-        "",
-        "d/a2.m",
-        "",
-    ]
+    assert divided("d/a1 d/a2 d/b", train=["*"], test=["a2"]) == ["d/a1 d/b", "", "d/a2", ""]
     assert divided("p/a p/b q/a", train=["p"], dev=["q/"]) == ["p/a p/b", "q/a", "", ""]
     assert divided("a.x b[1].x b1.x", train=["a"], dev=["b[*"], test=["b1*"]) == [
         "a.x", "b[1].x", "b1.x", ""
@@ -391,6 +383,7 @@ def test_dependencies_beside_the_trees_are_a_layer(tmp_path: Path, home: Path) -
 # Folder, what has to be said, format, and sentences of train, dev and test; documentation, which
 # tells the splits of people, is left out.
 EVERY = {"train": ["*"]}
+TENTHS = EVERY | {"dev": ["wsj_*9"], "test": ["wsj_*0"]}
 REAL = [
     ("alpino_nl", {}, "alpino-xml", "960 120 120"),
     ("cess_es", {"encoding": "cp1252", "given": EVERY}, "tbf", "1829 228 228"),
@@ -404,12 +397,7 @@ REAL = [
     ("ud_basque_bdt", {"given": {"train": ["eu_bdt-ud-dev"]}}, "conll", "1619 179 1799"),
     ("ud_hungarian_szeged", {}, "conll", "910 441 449"),
     ("wsj_sample_dep_en", {"given": EVERY}, "dp", "3132 391 391"),
-    (
-        "wsj_sample_en",
-        {"given": EVERY | {"dev": ["wsj_*9"], "test": ["wsj_*0"]}},
-        "brackets",
-        "3140 423 351",
-    ),
+    ("wsj_sample_en", {"given": TENTHS}, "brackets", "3140 423 351"),
 ]
 
 

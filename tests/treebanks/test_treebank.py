@@ -435,10 +435,7 @@ def test_many_files_are_compared_in_linear_time(manifests: WriteManifest, root: 
 
 # What is kept of a split that was read ---------------------------------------------------------
 
-KEPT = [
-    Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]),
-    Tree.build(["c"], ["N"], [(0, 1, "S")]),
-]
+KEPT = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N"], [(0, 1, "S")])]
 PARSES = list(map(Parse.of, KEPT))
 CONTENT = SplitData(PARSES, 1, ("f:1: broken",))
 
@@ -585,11 +582,7 @@ def both(draw: st.DrawFn) -> Parse:
     return Parse.of(Tree.build(words, tags, [(0, n, draw(st.text()))]), dependencies)
 
 
-KINDS = [
-    trees().map(Parse.of),
-    dependency_trees().map(lambda tree: Parse.of(dependencies=tree)),
-    both(),
-]
+KINDS = [trees().map(Parse.of), dependency_trees().map(lambda tree: Parse.of(None, tree)), both()]
 
 
 @pytest.mark.parametrize("sentences", KINDS)

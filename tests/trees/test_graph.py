@@ -62,13 +62,9 @@ def test_alpino_punctuation_comes_loose_and_finds_a_place_inside() -> None:
 
 
 def test_other_tokens_stay_where_they_are() -> None:
-    for tag, edge, holder in [
-        ("verb", "--", "top"),
-        ("punct", "mod", "top"),
-        ("punct", "--", "du"),
-    ]:
+    for tag, edge, place in [("verb", "--", "top"), ("punct", "mod", "top"), ("punct", "--", "du")]:
         tokens = {"top": ["a"], "du": ["b"]}
-        tokens[holder].append(f"c/{edge}")
+        tokens[place].append(f"c/{edge}")
         g = replace(graph("a b c", tokens, {"du": "top", "top": ""}), tags=("T", "T", tag))
         assert loosen_punctuation(g) == g
 

@@ -129,10 +129,7 @@ def test_a_tree_without_leaves_has_no_words() -> None:
 
 def test_what_is_no_tree_of_words_is_refused() -> None:
     for tree, message in [
-        (
-            N("NP", ["the", N("NN", ["dog"])]),
-            "leaf 'the' below 'NP' of an nltk tree has no tag",
-        ),
+        (N("NP", ["the", N("NN", ["dog"])]), "leaf 'the' below 'NP' of an nltk tree has no tag"),
         (N("NP", [N("DT", ["the"]), "dog"]), "leaf 'dog' below 'NP'"),
         (N("NN", ["two", "words"]), "leaf 'two' below 'NN'"),
         (N("S", [N("NP", []), N("NN", ["dog"])]), "constituent 'NP' .* holds no word"),
