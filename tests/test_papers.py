@@ -238,17 +238,6 @@ def test_variants_are_of_the_kinds_and_selected_by_the_figures_that_are_stated()
             assert (layer in kind_named(config.kind).layers) == (config.kind in kinds.split())
 
 
-def test_the_published_size_is_that_of_the_papers() -> None:
-    joint, labels = (
-        flat(resolved(name, "published").model) for name in ("joint", "label-attention")
-    )
-    assert joint.items() >= {"layers": 12, "label_attention": False}.items()
-    stated = {"layers": 3, "label_attention": True, "label_d_kv": 128, "label_d_proj": 128}
-    stated |= {"label_heads": None, "d_arc": 1024, "d_relation": 250, "biaffine_dropout": 0.33}
-    assert labels.items() >= stated.items()
-    assert resolved("label-attention", "small").model.label_attention.d_proj == 32
-
-
 def test_the_published_settings_of_its_variants() -> None:
     names = {"words": "word", "tags": "tag", "CharLSTM": "charlstm"}
     for row in rows_with(LAL, "published size", "lambda"):

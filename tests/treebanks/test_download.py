@@ -351,17 +351,3 @@ def test_what_cannot_be_fetched(
     monkeypatch.delenv("TREEBANKS", raising=False)
     with pytest.raises(TreebankError, match="set TREEBANKS to the directory"):
         fetch_treebank(load_manifest("tiny"))
-
-
-@pytest.mark.parametrize(
-    "entry",
-    [
-        '{ url = "ftp://x/y" }',
-        '{ url = "http://x/y.zip" }',
-        '{ url = "http://x/y/", members = { "a" = "b" } }',
-    ],
-)
-def test_mistakes_in_the_manifest(manifests: WriteManifest, entry: str) -> None:
-    manifests(fetch=f"[{entry}]")
-    with pytest.raises(TreebankError, match=r"tiny\.toml: fetch\.0\."):
-        load_manifest("tiny")

@@ -45,30 +45,20 @@ def test_labels_decode(label: str) -> None:
     assert decode_label(encode_label(label)) == label
 
 
+#: As they stand in a file, and as words.
 READ = {
     "ptb": [
-        ("-LRB-", "("),
-        (r"1\/2", "1/2"),
-        ("1/2", "1/2"),
-        (r"M\*A\*S\*H", "M*A*S*H"),
-        ("*T*-1", "*T*-1"),
-        ("-LCB-", "{"),
-        ("-LSB-", "["),
-        ("[", "["),
-        (r"\-LRB-", "-LRB-"),
-        (r"C:\dir", r"C:\dir"),
-        ("-LRB-LRB-", "(LRB-"),
+        *(("-LRB-", "("), (r"1\/2", "1/2"), ("1/2", "1/2"), (r"M\*A\*S\*H", "M*A*S*H")),
+        *(("*T*-1", "*T*-1"), ("-LCB-", "{"), ("-LSB-", "["), ("[", "["), (r"\-LRB-", "-LRB-")),
+        *((r"C:\dir", r"C:\dir"), ("-LRB-LRB-", "(LRB-")),
     ],
     "brackets": [("traité-LRB-e-RRB-", "traité(e)"), ("-LCB-",) * 2, (r"1\/2",) * 2, ("[",) * 2],
 }
+#: Words, and what is written.
 WRITTEN = {
     "ptb": [
-        ("(", "-LRB-"),
-        ("1/2", r"1\/2"),
-        ("-LRB(", r"\-LRB-LRB-"),
-        ("", r"\0"),
-        ("a b", r"a\x20b"),
-        ("a\xa0b", "a\xa0b"),
+        *(("(", "-LRB-"), ("1/2", r"1\/2"), ("-LRB(", r"\-LRB-LRB-"), ("", r"\0")),
+        *(("a b", r"a\x20b"), ("a\xa0b", "a\xa0b")),
     ],
     "brackets": [("1/2]", "1/2]"), ("\\", r"\\")],
 }

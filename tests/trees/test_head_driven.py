@@ -173,12 +173,6 @@ def test_sub_heads_within_sub_heads_on_both_sides() -> None:
     assert groups(structure_of(flat, [4, 3, 4, 6, 4, 0, 6])) == [(0, 5, 4), (1, 3, 3)]
 
 
-def test_children_of_a_group_may_be_constituents() -> None:
-    found = structure_of("(S (T a) (X (T b) (T c)) (Y (T d)) (T e))", [0, 4, 2, 1, 1])
-    assert groups(found) == [(1, 4, 4)]
-    assert found.rows[1:] == ((1, 4, (SUB_HEAD,)), (1, 3, ("X",)), (3, 4, ("Y",)))
-
-
 def test_which_heads_change() -> None:
     two = "(S (X (T a) (T b)) (T c) (T d))"
     for text, heads, expected, sub_heads in [
