@@ -114,20 +114,16 @@ def test_python_runs(block: Block, world: Path) -> None:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=str)
-def test_toml_is_read(block: Block, tmp_path: Path) -> None:
-    assert tomllib.loads(block.text)
-    if block.page == "docs/experiments.md":
-        path = tmp_path / "study.toml"
-        path.write_text(block.text, encoding="utf-8")
-        assert load_study(str(path)).rows
-
-
-def test_json_is_read() -> None:
-    found = [block for block in BLOCKS if block.language == "json"]
-    assert found
-    for block in found:
-        assert json.loads(block.text)
+def test_toml_and_json_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    for block in BLOCKS:
+        if block.language == "toml":
+            assert tomllib.loads(block.text)
+            if block.page == "docs/experiments.md":
+                path.write_text(block.text, encoding="utf-8")
+                assert load_study(str(path)).rows
+        elif block.language == "json":
+            assert json.loads(block.text)
 
 
 def inline_commands() -> list[tuple[str, str]]:

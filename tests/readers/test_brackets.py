@@ -74,10 +74,8 @@ def test_a_line_may_hold_several_roots_and_brackets_without_words() -> None:
 def test_a_malformed_line_is_left_out_where_the_caller_wishes() -> None:
     found, errors = read("(A a)\n(B\n\n(C c))\n(D d)", blank="tree")
     assert [tree.words for tree in found] == [("a",), (), ("d",)]
-    assert [error.split(": ")[:2] for error in errors] == [
-        ["f:2:1", "sentence 2"],
-        ["f:4:6", "sentence 4"],
-    ]
+    places = [error.split(": ")[:2] for error in errors]
+    assert places == [["f:2:1", "sentence 2"], ["f:4:6", "sentence 4"]]
 
 
 PIECES = st.lists(st.sampled_from(["(", ")", "(N a)", "b", " ", "\n", "(S "]), max_size=12)

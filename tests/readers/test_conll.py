@@ -91,26 +91,14 @@ MALFORMED = {
     "range in the past": (row("1") + row("1-2", "_"), 2, "range '1-2', expected one from 2"),
     "range in the future": (row("2-3", "_"), 1, "range '2-3', expected one from 1"),
     "range backwards": (row("1-0", "_"), 1, "range '1-0', expected one from 1"),
-    "range in a range": (
-        row("1-3") + row("1") + row("2-3"),
-        3,
-        "range '2-3', expected word 2",
-    ),
+    "range in a range": (row("1-3") + row("1") + row("2-3"), 3, "range '2-3', expected word 2"),
     "range twice": (row("1-2", "_") + row("1-2", "_"), 2, "range '1-2', expected word 1 of"),
-    "range beyond the end": (
-        row("1") + row("2-3") + row("2", "1"),
-        2,
-        "the range ends at word 3",
-    ),
+    "range beyond the end": (row("1") + row("2-3") + row("2", "1"), 2, "the range ends at word 3"),
     "empty node in the past": (row("1") + row("0.1", "_"), 2, "empty node '0.1', expected 1.1"),
     "empty node of another word": (row("1") + row("2.1", "_"), 2, "empty node '2.1', expected 1.1"),
     "empty node out of order": (row("1") + row("1.2", "_"), 2, "empty node '1.2', expected 1.1"),
     "empty node twice": (row("0.1", "_") + row("0.1", "_"), 2, "empty node '0.1', expected 0.2"),
-    "other columns": (
-        "# global.columns = ID HEAD\n1\t0\n",
-        1,
-        "the columns are 'ID HEAD', exp",
-    ),
+    "other columns": ("# global.columns = ID HEAD\n1\t0\n", 1, "the columns are 'ID HEAD', exp"),
 }
 
 CONLL = SentenceFormat(
@@ -341,11 +329,6 @@ def test_all_but_heads_and_relations_comes_out_as_it_went_in() -> None:
                 assert written(short) == expected(data).removeprefix("\ufeff".encode())
 
 
-def test_ends_of_lines_may_differ() -> None:
-    data = RICH.replace("\n", "\r\n", 9).encode()
-    assert written(data) == expected(data)
-
-
 def test_columns_names_and_lines() -> None:
     first, second = read_off(RICH.encode())
     assert first.column("form") == ["à", "10 000", "_"]
@@ -359,9 +342,6 @@ def test_a_sentence_is_not_changed_by_writing_it() -> None:
     before = sentence.with_dependencies(["0"], ["r"])
     assert "x" in sentence.with_dependencies(["0"], ["x"])
     assert sentence.with_dependencies(["0"], ["r"]) == before
-    for relation in ("", "a\tb", " a"):
-        with pytest.raises(TreeError, match="word 1: CoNLL cannot hold"):
-            sentence.with_dependencies(["0"], [relation])
 
 
 HEADS = ("head", "root", "cycle", "5000", "10 digits")

@@ -29,7 +29,7 @@ from tests.readers.cases import (
     ways_of_text,
     ways_of_xml,
 )
-from tests.trees.graphs import gaps, yields
+from tests.trees.graphs import gaps
 
 # Alpino XML: surface order and repeated nodes --------------------------------------------------
 
@@ -128,10 +128,6 @@ ALPINO = SentenceFormat(
     others=(ALPINO_HEAD, "<alpino_dsx><node/>", "an <alpino_ds> element", ""),
 )
 read_alpino = ALPINO.read_file
-
-
-def test_words_come_in_their_order_and_repeated_nodes_go(tmp_path: Path) -> None:
-    assert list(read_alpino(tmp_path, VERB_FIRST)) == [ALPINO_GRAPH]
 
 
 def test_the_way_to_a_tree_from_alpino(tmp_path: Path) -> None:
@@ -410,12 +406,6 @@ TIGER = SentenceFormat(
     ),
 )
 read_tiger = TIGER.read_file
-
-
-def test_graph_keeps_crossing_branches_and_loose_tokens(tmp_path: Path) -> None:
-    (graph,) = read_tiger(tmp_path, sentence())
-    assert graph == TIGER_GRAPH
-    assert yields(graph) == [[0, 3], [0, 1, 2, 3]]
 
 
 def test_root_may_be_a_token_and_nodes_absent(tmp_path: Path) -> None:

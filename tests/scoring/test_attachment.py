@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench import __version__
 from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.scoring.attachment import (
     ATTACHMENT,
@@ -24,7 +23,6 @@ from spmrl_bench.scoring.attachment import (
     score_dependency_files,
 )
 from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
-from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.trees.strategies import head_lists
 
@@ -231,21 +229,6 @@ def test_heads_alone_have_no_labelled_figures() -> None:
     }
     assert "LAS" not in ATTACHMENT.report(COUNTS, rules)
     assert "label" not in ATTACHMENT.report(COUNTS, rules)
-
-
-def test_signature_names_every_rule_that_matters() -> None:
-    for rules, expected in (
-        (AttachmentRules(), "punctuation:none|relations:whole|roots:one"),
-        (
-            AttachmentRules("ptb-ctb", relations="universal", roots="several"),
-            "punctuation:ptb-ctb(xpos)|relations:universal|roots:several",
-        ),
-        (AttachmentRules("ptb-ctb", "upos"), "punctuation:ptb-ctb(upos)|relations:whole|roots:one"),
-        (AttachmentRules("unicode", "upos"), "punctuation:unicode|relations:whole|roots:one"),
-    ):
-        assert sign(ATTACHMENT, COUNTS, rules).long() == (
-            f"scorer:own|match:attachment|{expected}|sentences:2|skipped:0|version:{__version__}"
-        )
 
 
 # Files ------------------------------------------------------------------------------------------

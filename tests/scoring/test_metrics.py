@@ -413,11 +413,7 @@ def test_rows_of_a_small_corpus() -> None:
 
 def test_labels_in_order_and_equal_labels_as_one() -> None:
     rows = of_lines("label", ["(S (NN a) (NN b))"], ["(S (A (NN a)) (B (B (NN b))))"])
-    assert [(row.name, row.gold, row.test) for row in rows[:-2]] == [
-        ("S", 1, 1),
-        ("B", 0, 2),
-        ("A", 0, 1),
-    ]
+    assert [(b.name, b.gold, b.test) for b in rows[:-2]] == [("S", 1, 1), ("B", 0, 2), ("A", 0, 1)]
     rows = of_lines("label", ["(S (PRT (RP up)) (NN x))"], ["(S (ADVP (RP up)) (NN x))"], "COLLINS")
     assert rows[0] == BreakdownRow("ADVP", 1, matched=1, gold=1, test=1)
 

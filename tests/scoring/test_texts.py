@@ -186,13 +186,6 @@ def test_many_labels_and_long_trees_after_short_ones() -> None:
     assert score_texts(*both, SPMRL).rows.tolist() == expected
 
 
-def test_no_sentences_and_read_only_rows() -> None:
-    counts = score_trees([], [], SPMRL)
-    assert counts.rows.shape == (0, 8)
-    counts = score_texts("(S (N a))", "(S (N a))", SPMRL)
-    assert not counts.rows.flags.writeable
-
-
 @pytest.fixture
 def without_kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "spmrl_bench.scoring._scanning", None)
@@ -272,12 +265,6 @@ def test_each_mistake_has_one_clear_error(tmp_path: Path) -> None:
     ]:
         with pytest.raises(error, match=message):
             score_files(*files(tmp_path, gold, test), SPMRL)
-
-
-def test_an_absent_file_is_named(tmp_path: Path) -> None:
-    gold, _ = files(tmp_path, ONE, ONE)
-    with pytest.raises(ReadError, match="nowhere: cannot be read"):
-        score_files(gold, tmp_path / "nowhere", SPMRL)
 
 
 # Sequences -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -445,15 +446,9 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
 
 
-class Reads:
+def reader() -> Mock:
     """Gives the content and counts how often it was asked."""
-
-    def __init__(self) -> None:
-        self.number = 0
-
-    def __call__(self) -> SplitData:
-        self.number += 1
-        return CONTENT
+    return Mock(return_value=CONTENT)
 
 
 def stored() -> list[Path]:
@@ -461,28 +456,28 @@ def stored() -> list[Path]:
 
 
 def test_the_second_time_nothing_is_read() -> None:
-    reads = Reads()
+    reads = reader()
     for _ in range(3):
         content = cached("tiny-train", {"file": "x"}, reads)
         assert list(content.sentences) == PARSES
         assert (content.dropped, content.skipped) == (1, ("f:1: broken",))
-    assert reads.number == 1
+    assert reads.call_count == 1
     assert len(stored()) == 1
 
 
 def test_another_key_is_read_and_replaces_the_old_file() -> None:
-    reads = Reads()
+    reads = reader()
     cached("tiny-train", {"file": "x"}, reads)
     cached("tiny-train-too", {"file": "x"}, reads)
     (first,) = [path for path in stored() if path.name.startswith("tiny-train.")]
     cached("tiny-train", {"file": "y"}, reads)
-    assert reads.number == 3
+    assert reads.call_count == 3
     assert not first.exists()
     assert len(stored()) == 2
 
 
 def test_damage_is_noticed_and_counts_as_absent(caplog: pytest.LogCaptureFixture) -> None:
-    cached("tiny-train", {}, Reads())
+    cached("tiny-train", {}, reader())
     (path,) = stored()
     data = path.read_bytes()
     flipped = (
@@ -490,12 +485,12 @@ def test_damage_is_noticed_and_counts_as_absent(caplog: pytest.LogCaptureFixture
         for place in range(0, len(data), 41)
     )
     for damaged in (b"", data[:10], data[:100], data[:-1], *flipped):
-        reads = Reads()
+        reads = reader()
         path.write_bytes(damaged)
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             assert list(cached("tiny-train", {}, reads).sentences) == PARSES
-        assert reads.number == 1
+        assert reads.call_count == 1
         assert "is damaged; reading the treebank again" in caplog.text
         assert path.read_bytes() == data
 
@@ -508,7 +503,7 @@ def test_what_is_interrupted_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         cached("tiny-train", {}, stop)
     monkeypatch.setattr("os.replace", stop)
     with pytest.raises(KeyboardInterrupt):
-        cached("tiny-train", {}, Reads())
+        cached("tiny-train", {}, reader())
     assert stored() == []
 
 
@@ -517,22 +512,22 @@ def test_a_folder_that_cannot_be_written_costs_time_only(
 ) -> None:
     (tmp_path / "cache").write_text("")  # where the folder would be
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
-    reads = Reads()
+    reads = reader()
     for _ in range(2):
         assert list(cached("tiny-train", {}, reads).sentences) == PARSES
-    assert reads.number == 2
+    assert reads.call_count == 2
     assert "cannot keep the treebank for the next time" in caplog.text
 
 
 def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
-    cached("tiny-train", {}, Reads())
+    cached("tiny-train", {}, reader())
     assert stored() == []
 
 
 def _read_many(number: int) -> int:
     for round_ in range(10):
-        content = cached("tiny-train", {"round": round_ % 3}, Reads())
+        content = cached("tiny-train", {"round": round_ % 3}, reader())
         assert list(content.sentences) == PARSES
     return number
 

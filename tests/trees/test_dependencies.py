@@ -66,11 +66,6 @@ def test_lengths_that_differ_or_no_words() -> None:
             DependencyTree.build(["w"] * words, ["T"] * tags, [0] * heads, ["r"] * relations)
 
 
-def test_several_roots_where_allowed() -> None:
-    tree = DependencyTree.build(["a", "b"], ["T", "T"], [0, 0], ["root", "root"], roots="several")
-    assert tree.heads.tolist() == [0, 0]
-
-
 def test_a_tree_is_a_frozen_value() -> None:
     def build(last: str) -> DependencyTree:
         return DependencyTree.build(["a", "b"], ["T", "U"], [2, 0], ["x", last])

@@ -290,12 +290,3 @@ def test_transforms_of_words_change_nothing_else_in_trees_of_both_kinds() -> Non
     arabic = transform_named("arabic-script").apply(tree)
     assert arabic.words[:2] == ("و", "كتب")
     assert (arabic.tags, [*arabic.constituents()]) == (tree.tags, [*tree.constituents()])
-
-
-def test_words_in_the_right_script_already_stay() -> None:
-    for name, words in {
-        "hebrew-script": ["שלום", 'צה"ל', "50%", "קליפ"],
-        "arabic-script": ["كتاب", "1998", "."],
-    }.items():
-        tree = Tree.build(words, ["A"] * len(words), [(0, len(words), "S")])
-        assert transform_named(name).apply(tree) is tree
