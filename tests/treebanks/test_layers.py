@@ -121,7 +121,7 @@ def test_other_sentences_are_refused(bank: Treebank, root: Path) -> None:
 
 
 def test_layers_of_different_length_are_refused(
-    bank: Treebank, monkeypatch: pytest.MonkeyPatch
+    bank: Treebank, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None of the sentences is left out in silence, whatever a layer was read as."""
     first = bank.data("train", "dependencies")
@@ -129,7 +129,7 @@ def test_layers_of_different_length_are_refused(
     monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_layer", lambda *_: shorter)
     monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
     with pytest.raises(TreebankError, match=r"split train: .* 3 constituents, 2 dependencies"):
-        open_treebank("tiny", bank._files.folder.parent).examples("train")
+        open_treebank("tiny", root).examples("train")
 
 
 def test_the_second_layer_is_read_once(
