@@ -29,12 +29,9 @@ MODEL = {
     "d_label_hidden": 8,
     "d_char": 8,
     "max_positions": 32,
-    "attention_dropout": 0.1,
-    "residual_dropout": 0.1,
-    "relu_dropout": 0.1,
-    "word_dropout": 0.1,
-    "form_dropout": 0.1,
-    "char_dropout": 0.1,
+    **{
+        f"{name}_dropout": 0.1 for name in ("attention", "residual", "relu", "word", "form", "char")
+    },
 }
 TRAIN = {
     "learning_rate": 0.01,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -27,13 +25,15 @@ from spmrl_bench.parsers.kinds import Kind
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.parsers.saved import load_saved, save_parser
 from spmrl_bench.parsers.session import with_tags
+from spmrl_bench.readers.brackets import read_brackets_file
+from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.counts import Counts, percent
 from spmrl_bench.scoring.metric import Figure, Metric
 from spmrl_bench.scoring.significance import Ratio
+from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
-from tests.conftest import PATIENCE
-
-ROOT = Path(__file__).resolve().parents[1]
+from tests.builders import ROOT, cli_process, environment, refused, works
+from tests.laboratory import Laboratory, build_laboratory
 
 # What a package would bring ----------------------------------------------------------------
 
@@ -158,194 +158,128 @@ suffix = tests.plugin_input:Suffix
 [spmrl_bench.metrics]
 words = {__name__}:METRIC
 """
-MANIFEST = """\
-name = "twenty-mini"
-base = "german-mini"
-title = "Twenty sentences"
-[splits]
-train = { range = "1..20", sentences = 20, tokens = 289 }
-dev = { range = "1..12", sentences = 12, tokens = 141 }
-test = { range = "1..12", sentences = 12, tokens = 129 }
-"""
-BASE = """\
-select = "words.both"
-[variants]
-to-the-left = { kind = "flat" }
-to-the-right = { kind = "flat", model = { head = "right" } }
-[default_size]
-mini = "small"
-open = "small"
-ptb = "small"
-ctb = "small"
-spmrl = "small"
-[size.published]
-[size.small.model]
-width = 3
-d_model = 64
-[size.small.train]
-learning_rate = 0.1
-adam_betas = [0.9, 0.98]
-adam_epsilon = 1e-9
-batch_size = 8
-sub_batch_tokens = 100
-warmup_batches = 1
-evaluations_per_epoch = 1
-decay_patience = 5
-decay_factor = 0.5
-stop_patience = 16
-max_epochs = 2
-"""
+LAYER = '[dependencies]\nformat = "conll"\nending = ".conll"\n'
+FLAT: dict[str, Mapping[str, Any]] = {
+    "variants.to-the-left": {"kind": "flat"},
+    "variants.to-the-right": {"kind": "flat"},
+    "variants.to-the-right.model": {"head": "right"},
+    "size.small.model": {"width": 3, "d_model": 64},
+}
+PARTS: dict[str, Mapping[str, Any]] = {
+    "variants.plain": {"inputs": ["word"]},
+    "variants.plain.model": {"encoder": "convolutions", "word_dropout": 0.2},
+    "variants.plain.model.convolutions": {"layers": 2},
+    "variants.plain.model.scorer": {"d_hidden": 16},
+    "variants.endings": {"like": "plain", "inputs": ["word", "suffix"]},
+    "variants.endings.model.suffix": {"letters": 2},
+    "size.small.model": {"d_model": 64},
+}
+RECIPE, RUNS = Path("recipes", "elvish.toml"), Path("runs", "tiny-open")
 
 
-@pytest.fixture
-def command(tmp_path: Path) -> Any:
-    """Runs the program where the package is installed; returns what it printed."""
-    site = tmp_path / "site"
-    info = site / "flat-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: flat\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    home = tmp_path / "home"
-    (home / "treebanks").mkdir(parents=True)
-    (home / "treebanks" / "twenty-mini.toml").write_text(MANIFEST)
-    (tmp_path / "base.toml").write_text(BASE)
-    recipe = 'base = "base"\nlanguage = "german"\ntreebanks = ["twenty-mini"]\n'
-    (tmp_path / "tiny.toml").write_text(recipe)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)]),
-        "SPMRL_BENCH_HOME": str(home),
-    }
-
-    def run(*arguments: str, given: str = "", status: int = 0) -> str:
-        code = "from spmrl_bench.cli import main; main()"
-        done = subprocess.run(
-            [sys.executable, "-c", code, *arguments],
-            input=given,
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE,
-        )
-        assert done.returncode == status, done.stderr
-        return done.stderr if status else done.stdout
-
-    return run
+def prepare(folder: Path) -> Laboratory:
+    """A laboratory with a second layer of a treebank, in which all hangs from the first word."""
+    laboratory = build_laboratory(folder)
+    manifest = laboratory.manifests / "tiny-open.toml"
+    manifest.write_text(manifest.read_text() + LAYER)
+    for path in (laboratory.treebanks / "tiny-open").glob("*.mrg"):
+        lines = []
+        for tree in read_brackets_file(path):
+            heads = ["0", *["1"] * (len(tree) - 1)]
+            lines.append(conll_lines(tree.words, tree.tags, heads, ["dep"] * len(tree)))
+        path.with_suffix(".conll").write_text("".join(lines))
+    return laboratory
 
 
-def test_a_kind_and_a_metric_of_a_package_go_all_the_way(command: Any, tmp_path: Path) -> None:
-    command("train", "tiny.toml", "--seeds", "2", "--jobs", "2")
-    folders = sorted(path.name for path in (tmp_path / "runs" / "twenty-mini").iterdir())
-    assert folders == [
+def write_recipe(laboratory: Laboratory, select: str, variants: dict[str, Any]) -> None:
+    laboratory.write_base(variants={}, size__published__model={}, **variants)
+    laboratory.write_recipe(["tiny-open"])
+    laboratory.recipe.write_text(f'select = "{select}"\n{laboratory.recipe.read_text()}')
+
+
+def use(folder: str) -> None:
+    """What a user does where the package is installed."""
+    laboratory = Laboratory(Path(folder))
+    with pytest.MonkeyPatch.context() as patch:
+        laboratory.in_use(patch)
+        write_recipe(laboratory, "words.both", FLAT)
+        use_kind_and_metric()
+        write_recipe(laboratory, "brackets.f1", PARTS)
+        use_part("plain", "convolutions.neighbours", 2, "input should")
+        use_part("endings", "suffix.letters", 4, "input should be less than")
+
+
+def use_kind_and_metric() -> None:
+    works("train", RECIPE, "--seeds", 2)
+    assert sorted(path.name for path in RUNS.iterdir()) == [
         f"small-to-the-{side}-seed{seed}" for side in ("left", "right") for seed in (1, 2)
     ]
-    printed = command("eval", "tiny.toml", "--seeds", "2")
+    printed = works("eval", RECIPE, "--seeds", 2).stdout
     rows = ("to-the-left", "to-the-right", "right-branching", "attach-neighbour")
     for text in ("dev words in both", "test words in both", "test F1", "test LAS", *rows):
-        assert text in printed
-    assert "to-the-left" in command("results", "table")
+        assert text in printed, text
+    assert "to-the-left" in works("results", "table").stdout
 
-    first, second = (f"runs/twenty-mini/small-to-the-{side}-seed1" for side in ("left", "right"))
-    compared = command("compare", first, second, "--split", "dev")
+    first, second = (RUNS / f"small-to-the-{side}-seed1" for side in ("left", "right"))
+    compared = works("compare", first, second, "--split", "dev").stdout
     assert "words in both" in compared
     assert "match:words" in compared
-    by_las = command("compare", first, second, "--split", "dev", "--metric", "attachment")
-    assert "LAS" in by_las
+    options = ("--split", "dev", "--metric", "attachment")
+    assert "LAS" in works("compare", first, second, *options).stdout
 
-    trees = command("parse", "--model", first, given="Der Hund schläft\n\nJa\n")
-    label = trees.split()[0]
-    assert trees == f"{label} (XX Der) (XX Hund) (XX schläft))\n\n{label} (XX Ja))\n"
-    rows = command("parse", "--model", second, "--output", "conllu", given="Der Hund\n")
-    heads = [line.split("\t")[6:8] for line in rows.splitlines() if line]
+    trees = works("parse", "--model", first, stdin="the elf sleeps\n\nyes\n").stdout
+    assert trees == "(S (XX the) (XX elf) (XX sleeps))\n\n(S (XX yes))\n"
+    arcs = works("parse", "--model", second, "--output", "conllu", stdin="the elf\n").stdout
+    heads = [line.split("\t")[6:8] for line in arcs.splitlines() if line]
     assert heads == [["2", "dep"], ["0", "dep"]]
 
-
-def test_the_counts_in_the_record_are_those_of_gold(command: Any, tmp_path: Path) -> None:
-    """The heads that are right are counted once more here, from the treebank itself."""
-    command("train", "tiny.toml", "--variant", "to-the-left")
-    command("eval", "tiny.toml", "--variant", "to-the-left")
-    (record,) = (tmp_path / "results" / "runs").glob("*.json")
-    content = json.loads(record.read_text())
-    code = (
-        "from spmrl_bench.treebanks.treebank import open_treebank\n"
-        "for e in open_treebank('twenty-mini').examples('dev'):\n"
-        "    print(sum(h == k for k, h in enumerate(e.dependencies.heads.tolist())), len(e))\n"
-    )
-    environment = {**os.environ, "SPMRL_BENCH_HOME": str(tmp_path / "home")}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rows = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    counts = content["dev"]["metrics"]["words"]["counts"]
-    assert list(zip(counts["both"], counts["all"], strict=True)) == rows
-    assert content["kind"] == "flat"
-    assert content["select"] == "words.both"
+    # Of a chain to the left the first two words are right, of one to the right none.
+    records = [json.loads(path.read_text()) for path in Path("results", "runs").glob("*.json")]
+    assert {(one["kind"], one["select"]) for one in records} == {("flat", "words.both")}
+    lengths = list(map(len, open_treebank("tiny-open").examples("dev")))
+    for record in records:
+        counts = record["dev"]["metrics"]["words"]["counts"]
+        assert counts["all"] == lengths
+        right = 2 if record["variant"] == "to-the-left" else 0
+        assert counts["both"] == [right] * len(lengths)
 
 
-PARTS = """\
-select = "brackets.f1"
-[variants.plain]
-inputs = ["word"]
-[variants.plain.model]
-encoder = "convolutions"
-convolutions = { layers = 2 }
-scorer = { d_hidden = 16 }
-word_dropout = 0.2
-"""
-ENDINGS = """\
-[variants.endings]
-like = "plain"
-inputs = ["word", "suffix"]
-[variants.endings.model.suffix]
-letters = 2
-"""
-
-
-@pytest.mark.parametrize(
-    ("variant", "key", "value", "wrong"),
-    [
-        pytest.param(  # the other has the encoder too
-            *("plain", "convolutions.neighbours", 2, "model.convolutions.neighbours: input should"),
-            marks=pytest.mark.campaign,
-        ),
-        ("endings", "suffix.letters", 4, "model.suffix.letters: input should be less than"),
-    ],
-)
-def test_an_encoder_and_an_input_of_a_package_go_all_the_way(
-    command: Any, tmp_path: Path, variant: str, key: str, value: int, wrong: str
-) -> None:
+def use_part(variant: str, key: str, value: int, wrong: str) -> None:
     """Trained, named by what was changed, found again, scored, loaded and asked."""
-    variants = PARTS if variant == "plain" else PARTS + ENDINGS
-    sizes = BASE[BASE.index("[default_size]") :].replace("width = 3\n", "")
-    (tmp_path / "base.toml").write_text(variants + sizes)
+    chosen = (RECIPE, "--variant", variant, "--set")
     setting = f"model.{key}={value}"
     for _ in range(2):
-        command("train", "tiny.toml", "--variant", variant, "--set", setting)
-    (run,) = (tmp_path / "runs" / "twenty-mini").iterdir()
-    assert run.name == f"small-{variant}-{key}={value}-seed1"
+        works("train", *chosen, setting)
+    run = RUNS / f"small-{variant}-{key}={value}-seed1"
     content = json.loads((run / "run.json").read_text())
     assert content["settings"] == {f"model.{key}": value}
     model, (table, _, name) = content["model"], key.partition(".")
     assert (model["inputs"] | model["encoder"])[table][name] == value
     assert model["encoder"]["convolutions"]["layers"] == 2
-    assert [*model["inputs"]] == (["word"] if variant == "plain" else ["word", "suffix"])
-    command("eval", "tiny.toml", "--variant", variant, "--set", setting)
-    assert f"{variant} ({key}={value})" in command("results", "table")
-    assert "Hund)" in command(
-        "parse", "--model", f"runs/twenty-mini/{run.name}", given="Der Hund\n"
+    assert [*model["inputs"]] == ["word", "suffix"][: 1 + (variant == "endings")]
+    works("eval", *chosen, setting)
+    assert f"{variant} ({key}={value})" in works("results", "table").stdout
+    assert "elf)" in works("parse", "--model", run, stdin="the elf\n").stdout
+    assert f"model.{key}: {wrong}" in refused("train", *chosen, f"model.{key}=99")
+
+
+def test_a_package_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a process that finds it installed, and then in this one, which does not."""
+    laboratory = prepare(tmp_path / "work")
+    info = tmp_path / "flat-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: flat\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    done = cli_process(
+        laboratory.folder,
+        code=f"import sys, {__name__} as tests; tests.use(sys.argv[1])",
+        cwd=laboratory.folder,
+        env=environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)])),
     )
-    refused = command(
-        "train", "tiny.toml", "--variant", variant, "--set", f"model.{key}=99", status=1
-    )
-    assert wrong in refused
-    # Where the package is not installed, that is what is said.
-    (tmp_path / "site" / "flat-1.0.dist-info" / "entry_points.txt").write_text("")
-    asked = ("parse", "--model", f"runs/twenty-mini/{run.name}")
-    assert "Install the package that adds it" in command(*asked, given="Der Hund\n", status=1)
-    assert variant in command("results", "table")
+    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(laboratory.folder)
+    laboratory.in_use(monkeypatch)
+    for variant in ("plain-convolutions.neighbours=2", "endings-suffix.letters=4"):
+        asked = ("parse", "--model", RUNS / f"small-{variant}-seed1")
+        assert "Install the package that adds it" in refused(*asked, stdin="the elf\n")
+        assert variant.partition("-")[0] in works("results", "table").stdout

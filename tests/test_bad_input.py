@@ -50,81 +50,55 @@ def assert_refused(
     assert after == before
 
 
-def train(laboratory: Laboratory, *arguments: str) -> tuple[str, ...]:
-    return ("train", str(laboratory.recipe), "--variant", "charlstm", *arguments)
-
-
-@pytest.fixture
-def trained(laboratory: Laboratory) -> Laboratory:
-    works(*train(laboratory))
-    return laboratory
-
-
-@pytest.mark.parametrize("command", ["train", "eval"])
-def test_wrong_options(laboratory: Laboratory, command: str) -> None:
+def test_before_training(laboratory: Laboratory) -> None:
+    recipe = str(laboratory.recipe)
+    train = ("train", recipe, "--variant", "charlstm", "--set")
     for options, message in {
         "--size smal": r"unknown size 'smal'. Did you mean small\?",
         "--track spmrl": "treebank tiny-licensed is not present\n(.*\n)*.*Ask the elves",
         "--treebank tiny-opne": "tiny-opne.*tiny-open",
         "--set train.max_epoch=3": "train.max_epoch: unknown key. Did you mean max_epochs",
         "--set train.max_epochs=-3": "train.max_epochs: .* greater than or equal to 1; fo",
+        "--device gpu": "unknown device 'gpu'. Allowed",
     }.items():
-        assert_refused(message, command, str(laboratory.recipe), *options.split())
-    assert_refused("not trained yet; run 'spmrl-bench train'", "eval", str(laboratory.recipe))
-
-
-def test_wrong_devices(trained: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    for device, message in {"gpu": "unknown device 'gpu'. Allowed", "cuda": "no CUDA"}.items():
-        chosen = ("--device", device)
-        assert_refused(message, *train(trained, *chosen, "--fresh"))
-        assert_refused(message, "eval", *train(trained, *chosen)[1:])
-        assert_refused(message, *PARSE, *chosen, stdin="a b\n")
-
-
-def test_training_sentence_beyond_the_position_table(laboratory: Laboratory) -> None:
+        assert_refused(message, "train", recipe, *options.split())
+        assert_refused(message, "eval", recipe, *options.split())
+    assert_refused("not trained yet; run 'spmrl-bench train'", "eval", recipe)
     message = r"a sentence of \d+ words, but .* allows 3 .*Split the sentence, or train with"
-    assert_refused(message, *train(laboratory, "--set", "model.max_positions=5"), noted=True)
-
-
-def test_diverging_training_is_no_traceback(laboratory: Laboratory) -> None:
-    result = cli(*train(laboratory, "--set", "train.learning_rate=1e6"), "--set=train.max_epochs=9")
-    assert result.exit_code == 1
+    assert_refused(message, *train, "model.max_positions=5", noted=True)
+    result = cli(*train, "train.learning_rate=1e6", "--set", "train.max_epochs=9")
     assert isinstance(result.exception, SystemExit)
     last = result.stderr.splitlines()[-1]
     assert last.startswith("spmrl-bench: tiny-open charlstm (learning_rate=1000000.0, max_epochs=9")
     assert "training diverged after " in last
 
 
-def test_other_settings_than_those_of_the_folder(trained: Laboratory) -> None:
-    """The recipe has changed since; settings of the command line have folders of their own."""
-    trained.write_recipe(["tiny-licensed", "tiny-open"], train={"max_epochs": 7})
-    assert_refused("other settings: train.max_epochs is 1 there, 7 now", *train(trained))
-
-
-def test_wrong_sentences_to_parse(trained: Laboratory) -> None:
-    """What comes before the mistake is answered, and only that."""
-    long = "a " * 40
+def test_with_a_trained_parser(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    train = ("train", str(laboratory.recipe), "--variant", "charlstm")
+    works(*train)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for command in ((*train, "--fresh"), ("eval", *train[1:]), PARSE):
+        assert_refused("no CUDA", *command, "--device", "cuda", stdin="a b\n")
+    # Settings of the command line have folders of their own, those of the recipe have not.
+    laboratory.write_recipe(["tiny-licensed", "tiny-open"], train={"max_epochs": 7})
+    assert_refused("other settings: train.max_epochs is 1 there, 7 now", *train)
+    # What comes before the mistake is answered, and only that.
     for form, first, wrong, message in (
         ("tokens", b"", b"", "<standard input>: empty; expected one sentence per line"),
-        ("brackets", b"", f"(S {'(NN a) ' * 40})".encode(), "a sentence of 40 words"),
+        ("brackets", b"", b"(S " + b"(NN a) " * 40 + b")", "a sentence of 40 words"),
         ("tokens", b"a b\n", b"c \xff\n", "<standard input>:2: not UTF-8"),
-        ("tokens", b"a b\n\n", long.encode(), "<standard input>:3: a sentence of 40 words, but .*"),
+        ("tokens", b"a b\n\n", b"a " * 40, "<standard input>:3: a sentence of 40 words, but .*"),
         ("brackets", b"(S (NN a))\n", b"(S (NN b)\n", "<standard input>:2"),
     ):
         options = (*PARSE, "--input", form)
         answer = works(*options, stdin=first).stdout if first else ""
         assert bool(answer) == bool(first)
         assert_refused(message, *options, stdin=first + wrong, answered=answer)
-
-
-def test_harmed_parsers(trained: Laboratory) -> None:
-    best = Path(RUN, "best")
-    raw("weights.safetensors", lambda data: data[:-40])(best)
-    message = "weights.safetensors: does not fit parser.json: .*Train again"
-    assert_refused(message, *PARSE, stdin="a b\n")
-    (best / "weights.safetensors").unlink()
-    assert_refused("weights.safetensors: missing", *PARSE, stdin="a b\n")
-    edited("parser.json", lambda content: content.clear())(best)
-    assert_refused("parser.json: not a parser desc", *PARSE, stdin="a b\n")
+    for harm, message in (
+        (raw("weights.safetensors", lambda data: data[:-40]), "does not fit parser.json: .*T"),
+        (lambda best: (best / "weights.safetensors").unlink(), "weights.safetensors: missing"),
+        (edited("parser.json", lambda content: content.clear()), "parser.json: not a parser desc"),
+    ):
+        harm(Path(RUN, "best"))
+        assert_refused(message, *PARSE, stdin="a b\n")
     assert_refused("no trained parser here", "parse", "--model", "gone", stdin="a b\n")

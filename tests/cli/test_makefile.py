@@ -4,34 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.conftest import PATIENCE
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.builders import ROOT
+from tests.documents.command_line import make
 
 pytestmark = pytest.mark.skipif(
     shutil.which("make") is None or not (ROOT / "Makefile").exists(),
     reason="no make, or no checkout",
 )
-
-
-def make(*arguments: str) -> tuple[int, list[str], str]:
-    """Status, the commands of the program that would be run, and what is said."""
-    found = subprocess.run(
-        ["make", "--no-print-directory", "-n", "VENV=unmade", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
-    lines = [" ".join(line.split()) for line in found.stdout.splitlines()]
-    program = "unmade/bin/spmrl-bench "
-    calls = [line.removeprefix(program) for line in lines if line.startswith(program)]
-    return found.returncode, calls, found.stderr
 
 
 def test_options_are_passed_on() -> None:
@@ -58,9 +40,11 @@ def test_options_are_passed_on() -> None:
     }.items():  # fmt: skip
         status, calls, said = make(*arguments.split())
         assert (status, said) == (0, ""), arguments
-        assert [set(call.split()) for call in calls] == [set(each.split()) for each in commands]
+        assert list(map(set, calls)) == [set(each.split()) for each in commands]
     _, calls, _ = make("lang=german", "set=model.precision=bf16 train.max_epochs=3", "train")
-    assert calls == ["train german --set model.precision=bf16 --set train.max_epochs=3"]
+    assert [" ".join(call) for call in calls] == [
+        "train german --set model.precision=bf16 --set train.max_epochs=3"
+    ]
 
 
 def test_every_target_can_be_shown() -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from tests.builders import cli, refused, works
-from tests.scoring.official_examples import (
+from tests.scoring.programs import (
     GOLD,
     LOSING,
     OUTPUT,

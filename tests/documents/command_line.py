@@ -6,7 +6,7 @@ import importlib.util
 import re
 import subprocess
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from spmrl_bench.analysis.study import study_names
 from spmrl_bench.cli import app
 from spmrl_bench.experiments.model_settings import read_overrides
 from spmrl_bench.experiments.recipe import TrainLayer, load_recipe
-from spmrl_bench.experiments.reference import settings_named
+from spmrl_bench.experiments.reference import run_settings
 from spmrl_bench.experiments.search import probes, read_space
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.treebanks.catalogue import is_known
@@ -68,7 +68,9 @@ def check(command: Command, made: Sequence[str] = ()) -> None:
     if command.program == "spmrl-bench":
         _check_own(command.arguments, made)
     elif command.program == "make":
-        for arguments in behind_make(command.arguments):
+        status, calls, errors = make(*command.arguments)
+        assert status == 0, errors
+        for arguments in calls:
             _check_own(arguments, made)
     elif command.program == "pip":
         for word in command.arguments:
@@ -84,20 +86,19 @@ def check(command: Command, made: Sequence[str] = ()) -> None:
             assert "/" not in word or (ROOT / word).exists(), word
 
 
-def behind_make(arguments: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The arguments of each call of ``spmrl-bench`` that make would do, if it can do all."""
+def make(*arguments: str) -> tuple[int, list[list[str]], str]:
+    """Status of make, the arguments of each call of ``spmrl-bench`` it would do, and its errors."""
     done = subprocess.run(
         ["make", "--no-print-directory", "-n", "VENV=unmade", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
         timeout=PATIENCE,
     )
-    for line in done.stdout.splitlines():
-        words = line.split()
-        if words[:1] == ["unmade/bin/spmrl-bench"]:
-            yield tuple(words[1:])
+    lines = [line.split() for line in done.stdout.splitlines()]
+    calls = [words[1:] for words in lines if words[:1] == ["unmade/bin/spmrl-bench"]]
+    return done.returncode, calls, done.stderr
 
 
 def _extras() -> set[str]:
@@ -132,6 +133,11 @@ def _check_own(arguments: Sequence[str], made: Sequence[str]) -> None:
                 assert one in study_names(), one
 
 
+@cache
+def _known_settings() -> set[str]:
+    return {key for setting in run_settings() for key in (setting.key, *setting.short)}
+
+
 def _tried(pair: str) -> list[str]:
     """The ends of a range and all choices of a setting that is searched; any other as it is."""
     key, _, text = pair.partition("=")
@@ -143,7 +149,7 @@ def _tried(pair: str) -> list[str]:
 def _check_setting(pair: str) -> None:
     key, equals, text = pair.partition("=")
     assert equals, pair
-    assert any(key in (setting.key, *setting.short) for setting in settings_named([key]))
+    assert key in _known_settings()
     _, train, mistakes = read_overrides({key: text})
     assert not mistakes
     TrainLayer(**train)

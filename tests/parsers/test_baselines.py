@@ -13,7 +13,7 @@ from spmrl_bench.parsers.baselines import AttachNeighbour, RightBranching
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
-from tests.trees.dependency_strategies import head_lists
+from tests.trees.strategies import head_lists
 
 # Right branching -----------------------------------------------------------------------------
 

@@ -79,7 +79,8 @@ class Big:
 class TextFormat(FormatCase):
     """A format of brackets, or like brackets."""
 
-    sample: str  # a file without mistakes, its lines ended by \n
+    sample: str  # a file without mistakes
+    trees: Sequence[str]  # those of the sample as lines of brackets
     layouts: Sequence[tuple[str, Sequence[str]]]  # texts, and their trees as lines of brackets
     malformed: Sequence[tuple[str, str, str]]  # texts, place of the error and a word of it
     broken: Broken  # mistakes cost nothing but their own trees

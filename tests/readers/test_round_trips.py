@@ -138,7 +138,7 @@ def test_dependency_trees(number: int, tmp_path: Path, tally: Tally) -> None:
 
 
 def test_named_words(tmp_path: Path, tally: Tally) -> None:
-    """With either end of lines, and without the last one."""
+    """With either end of lines, without the last one, and behind a byte order mark."""
     held, path = tally("R12", "words that programs have lost, by name"), tmp_path / "trees"
     for word, ends, last in product(NAMED.values(), ("\n", "\r\n"), (False, True)):
         held.add(2)
@@ -146,17 +146,11 @@ def test_named_words(tmp_path: Path, tally: Tally) -> None:
         text = ends.join([write_brackets(one)] * 2) + ends * last
         path.write_bytes(text.encode())
         assert list(read_brackets_file(path, escapes="ptb")) == [one, one]
+        path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+        assert list(read_brackets_file(path, escapes="ptb")) == [one, one]
         assert parse_brackets(write_brackets(one)) == one
         other = DependencyTree.build([word, "b"], ["N", "N"], [2, 0], ["x", "root"])
         lines = lines_of(other).replace("\n", ends).encode()
         path.write_bytes(lines * 2 if last else lines.rstrip())
         found = [sentence.tree for sentence in read_conll_file(path)]
         assert found == [other] * (1 + last)
-
-
-def test_a_mark_before_the_file_is_no_part_of_it(tmp_path: Path) -> None:
-    for word in NAMED.values():
-        path = tmp_path / "trees"
-        one = Tree.build([word, "b"], ["N", "N"], [(0, 2, "S")])
-        path.write_bytes(b"\xef\xbb\xbf" + write_brackets(one).encode())
-        assert list(read_brackets_file(path, escapes="ptb")) == [one]

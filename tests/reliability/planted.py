@@ -124,11 +124,25 @@ BUGS = [
         "scoring/test_evalb.py",
     ),
     Bug(
+        "gold brackets are counted that cross",
+        "scoring/evalb.py",
+        "        _crossing(gold_brackets, test_brackets),\n",
+        "        _crossing(test_brackets, gold_brackets),\n",
+        "scoring/test_evalb.py scoring/test_planted_mistakes.py",
+    ),
+    Bug(
+        "the length of a sentence is that without what is removed",
+        "scoring/evalb.py",
+        "        not_in_length=prm.delete_labels_for_length,\n",
+        "        not_in_length=prm.delete_labels,\n",
+        "scoring/test_evalb.py scoring/test_planted_mistakes.py",
+    ),
+    Bug(
         "a sentence without a parse is a complete match where gold has no bracket",
         "scoring/counts.py",
         "(matched == gold) & (gold == test) & parsed)",
         "(matched == gold) & (gold == test))",
-        "scoring/test_counts.py",
+        "scoring/test_metrics.py",
     ),
     Bug(
         "a word counts for LAS if its head or its relation is right",

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench import __version__
 from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.scoring.attachment import (
     ATTACHMENT,
@@ -24,9 +23,8 @@ from spmrl_bench.scoring.attachment import (
     score_dependency_files,
 )
 from spmrl_bench.scoring.counts import AttachmentColumn, AttachmentCounts
-from spmrl_bench.scoring.signature import sign
 from spmrl_bench.trees.dependencies import DependencyTree
-from tests.trees.dependency_strategies import head_lists
+from tests.trees.strategies import head_lists
 
 Pair = tuple[DependencyTree, DependencyTree]
 
@@ -89,16 +87,17 @@ def test_counts_equal_those_word_by_word(
     assert counts.rows.shape == (len(corpus), len(AttachmentColumn))
     # Rows that come from trees are rows that from_rows accepts, and the figures are their sums.
     assert type(counts).from_rows(counts.rows.tolist()).rows.tolist() == counts.rows.tolist()
-    scored = [row[:4] for row in counts.rows.tolist() if row[0]]
-    words, *right = map(sum, zip(*scored, strict=True)) if scored else (0, 0, 0, 0)
-    names = ("uas", "label_accuracy", "las")
-    shares = {name: share(part, words) for name, part in zip(names, right, strict=True)}
-    assert ATTACHMENT.values(counts) == shares | {
-        "sentences": len(scored),
-        "words": words,
-        "unlabelled_match": share(sum(row[1] == row[0] for row in scored), len(scored)),
-        "labelled_match": share(sum(row[3] == row[0] for row in scored), len(scored)),
-    }
+    for first, of_these in ((0, counts), (4, counts.with_punctuation())):
+        scored = [row[first:][:4] for row in counts.rows.tolist() if row[first]]
+        words, *right = map(sum, zip(*scored, strict=True)) if scored else (0, 0, 0, 0)
+        names = ("uas", "label_accuracy", "las")
+        shares = {name: share(part, words) for name, part in zip(names, right, strict=True)}
+        assert ATTACHMENT.values(of_these) == shares | {
+            "sentences": len(scored),
+            "words": words,
+            "unlabelled_match": share(sum(row[1] == row[0] for row in scored), len(scored)),
+            "labelled_match": share(sum(row[3] == row[0] for row in scored), len(scored)),
+        }
 
 
 def share(part: int, whole: int) -> Any:
@@ -132,12 +131,7 @@ def test_trees_that_cannot_be_compared() -> None:
     for gold, test, rules, problem in (
         ([tree()], [], AttachmentRules(), "gold has 1 sentences, test has 0"),
         ([two, tree()], [two, tree("a B c")], AttachmentRules(), "test sentence 2: word 2 is 'B'"),
-        (
-            [two],
-            [tree()],
-            AttachmentRules(),
-            r"word 3 is 'c', in gold missing \(3 words, in gold 2",
-        ),
+        ([two], [tree()], AttachmentRules(), r"word 3 is 'c', in gold missing \(3 words,"),
         ([tree(tags="T _ .")], [tree()], tags, "gold sentence 1: word 2 has the tag '_'"),
         ([tree(tags="NOUN VERB PUNCT")], [tree()], tags, "word 3 has the tag 'PUNCT'.* 'ptb-ctb'"),
         ([tree(relations="x root _")], [tree()], AttachmentRules(), "word 3 has no relation"),
@@ -235,21 +229,6 @@ def test_heads_alone_have_no_labelled_figures() -> None:
     }
     assert "LAS" not in ATTACHMENT.report(COUNTS, rules)
     assert "label" not in ATTACHMENT.report(COUNTS, rules)
-
-
-def test_signature_names_every_rule_that_matters() -> None:
-    for rules, expected in (
-        (AttachmentRules(), "punctuation:none|relations:whole|roots:one"),
-        (
-            AttachmentRules("ptb-ctb", relations="universal", roots="several"),
-            "punctuation:ptb-ctb(xpos)|relations:universal|roots:several",
-        ),
-        (AttachmentRules("ptb-ctb", "upos"), "punctuation:ptb-ctb(upos)|relations:whole|roots:one"),
-        (AttachmentRules("unicode", "upos"), "punctuation:unicode|relations:whole|roots:one"),
-    ):
-        assert sign(ATTACHMENT, COUNTS, rules).long() == (
-            f"scorer:own|match:attachment|{expected}|sentences:2|skipped:0|version:{__version__}"
-        )
 
 
 # Files ------------------------------------------------------------------------------------------

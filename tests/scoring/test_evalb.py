@@ -26,7 +26,6 @@ from spmrl_bench.scoring import (
     Status,
     count_brackets,
     load_prm,
-    score_trees,
 )
 from spmrl_bench.trees import Tree
 from tests.scoring.hostile import as_trees
@@ -87,14 +86,6 @@ def test_none_is_a_sentence_without_a_parse() -> None:
     for pair, status in (((tree, None), Status.NO_WORDS), ((None, tree), Status.LENGTH_UNMATCH)):
         row = count_brackets(*pair, COLLINS)
         assert row[1:] == (status, 0, 0, 0, 0, 0, 0)
-
-
-def test_a_missing_parse_is_never_a_complete_match() -> None:
-    tree = parse_brackets("(TOP (NN a))")
-    counts = score_trees([tree, tree], [tree, None], SPMRL, POLICIES["count"])
-    assert counts.valid == 2
-    assert counts.complete_match == 50.0
-    assert counts.tagging_accuracy == 50.0
 
 
 def test_scoring_needs_neither_torch_nor_pandas() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -22,10 +24,10 @@ from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.counts import AttachmentCounts
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.scoring.settings_text import settings_text
+from spmrl_bench.scoring.settings_text import settings_folder, settings_text, variant_text
 from spmrl_bench.scoring.signature import KEYS, Signature, sign
 from tests.reliability.tally import Tally
-from tests.scoring.test_counts import ROWS
+from tests.scoring.test_metrics import ROWS
 
 SPMRL = load_prm("spmrl")
 COUNTS = BracketCounts.from_rows(ROWS)
@@ -33,37 +35,6 @@ COUNTS = BracketCounts.from_rows(ROWS)
 
 def signed(prm: Parameters = SPMRL, **source: str) -> Signature:
     return sign(BRACKETS, COUNTS, BracketRules(prm), **source)
-
-
-def test_long_and_short_form() -> None:
-    signature = signed(
-        treebank="german-squoia(9ab09ab0)",
-        split="test",
-        counts="accepted",
-        tags="none",
-        transforms="raise-crossing-branches+strip-functions",
-        variant="charlstm",
-        settings="matrices=full,max_epochs=5",
-        ensemble="3",
-        size="small",
-        precision="bf16",
-        seed="3",
-    )
-    prm = f"spmrl({SPMRL.sha256[:8]})"
-    assert signature.long() == str(signature)
-    assert signature.long() == (
-        f"scorer:own|match:labelled|prm:{prm}|treebank:german-squoia(9ab09ab0)|split:test"
-        "|sentences:5|skipped:2|counts:accepted|tags:none|transforms:raise-crossing-branches+strip-functions"
-        f"|variant:charlstm|settings:matrices=full,max_epochs=5|ensemble:3|size:small|precision:bf16|seed:3|version:{__version__}"
-    )
-    assert signature.short() == (
-        f"sc:own|m:labelled|p:{prm}|tb:german-squoia(9ab09ab0)|s:test|n:5|skip:2|cnt:accepted|t:none"
-        "|tr:raise-crossing-branches+strip-functions|var:charlstm|set:matrices=full,max_epochs=5|ens:3|sz:small|prec:bf16|seed:3"
-        f"|v:{__version__}"
-    )
-    assert signature.as_dict()["skipped"] == "2"
-    of_others = ("punctuation", "missing", "relations", "roots", "output")
-    assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
 SOURCE: dict[str, str | None] = {
@@ -97,6 +68,24 @@ def attachment(counts: AttachmentCounts = SCORED, **changes: Any) -> Signature:
     return sign(ATTACHMENT, counts, replace(UNLIKE, **changes), **SOURCE)
 
 
+def test_long_and_short_form() -> None:
+    signature = signed(**SOURCE)
+    prm = f"spmrl({SPMRL.sha256[:8]})"
+    assert signature.long() == str(signature)
+    assert signature.long() == (
+        f"scorer:own|match:labelled|prm:{prm}|treebank:german-mini(abababab)|split:dev"
+        "|sentences:5|skipped:2|counts:accepted|tags:gold|transforms:drop-traces|variant:charlstm"
+        f"|settings:max_epochs=5|ensemble:2|size:small|precision:bf16|seed:1|version:{__version__}"
+    )
+    assert signature.short() == (
+        f"sc:own|m:labelled|p:{prm}|tb:german-mini(abababab)|s:dev|n:5|skip:2|cnt:accepted|t:gold"
+        f"|tr:drop-traces|var:charlstm|set:max_epochs=5|ens:2|sz:small|prec:bf16|seed:1|v:{__version__}"
+    )
+    assert signature.as_dict()["skipped"] == "2"
+    of_others = ("punctuation", "missing", "relations", "roots", "output")
+    assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
+
+
 #: An ingredient that is another than usual, and the keys that say so.
 INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     "a label that is removed": (
@@ -109,9 +98,7 @@ INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     # LABELED is a line of the parameter set, too.
     "labels": (lambda: brackets(prm=replace(SPMRL, labeled=False)), {"match", "prm"}),
     "punctuation": (lambda: brackets(policy=Policy(MissingParse.COUNT)), {"punctuation"}),
-    "missing parses": (
-        lambda: brackets(policy=Policy(punctuation=Punctuation.BY_GOLD)), {"missing"}
-    ),
+    "no parse": (lambda: brackets(policy=Policy(punctuation=Punctuation.BY_GOLD)), {"missing"}),
     "the treebank": (lambda: brackets(treebank="german-squoia(abababab)"), {"treebank"}),
     "its files": (lambda: brackets(treebank="german-mini(cdcdcdcd)"), {"treebank"}),
     "the split": (lambda: brackets(split="test"), {"split"}),
@@ -176,16 +163,9 @@ def test_every_key_has_an_ingredient() -> None:
 def test_what_is_usual_is_not_named() -> None:
     policy = sign(BRACKETS, COUNTS, BracketRules(SPMRL, POLICY))
     assert "|punct:by-gold|miss:count|" in policy.short()
-    usual = signed(replace(SPMRL, labeled=False), treebank="mini")
-    assert usual.as_dict() | {"version": "", "prm": ""} == {
-        "scorer": "own",
-        "match": "unlabelled",
-        "prm": "",
-        "treebank": "mini",
-        "sentences": "5",
-        "skipped": "2",
-        "version": "",
-    }
+    usual = signed(replace(SPMRL, labeled=False), treebank="mini").as_dict()
+    assert [*usual] == ["scorer", "match", "prm", "treebank", "sentences", "skipped", "version"]
+    assert (usual["scorer"], usual["match"]) == ("own", "unlabelled")
 
 
 def test_a_setting_cannot_forge_a_key() -> None:
@@ -197,3 +177,51 @@ def test_a_setting_cannot_forge_a_key() -> None:
 def test_a_value_cannot_forge_a_key() -> None:
     with pytest.raises(ScoreError, match=r"the split 'test\|skipped:0'"):
         signed(split="test|skipped:0")
+
+
+# Settings in few words: the same for the same settings, other ones for others ------------------
+
+FULL = {"model.matrices": "full", "model.position": "added"}
+
+
+def test_keys_are_sorted_and_lose_their_section() -> None:
+    assert settings_text({"train.max_epochs": 2, "model.d_ff": 8}) == "d_ff=8,max_epochs=2"
+    assert settings_folder({"train.max_epochs": 2, "model.d_ff": 8}) == "d_ff=8,max_epochs=2"
+    assert variant_text("charlstm", FULL) == "charlstm (matrices=full, position=added)"
+    assert variant_text("charlstm", {}) == "charlstm"
+
+
+def test_a_key_of_two_sections_keeps_them() -> None:
+    assert settings_text({"model.rate": 1, "train.rate": 2}) == "model.rate=1,train.rate=2"
+
+
+def test_values_are_shown_as_in_toml_and_keep_no_mark_of_a_signature() -> None:
+    for value, text, folder in [
+        ("full", "k=full", "k=full"),
+        (True, "k=true", "k=true"),
+        (0.0008, "k=0.0008", "k=0.0008"),
+        (1e-9, "k=1e-09", "k=1e-09"),
+        ([0, 1, 2], "k=[0,1,2]", "k=0+1+2"),
+        ([], "k=[]", "k=none"),
+        ("~/vectors/en.txt", "k=~/vectors/en.txt", None),
+        ("two words", 'k="two words"', None),
+        ("a|b:c%d`e", 'k="a%7Cb%3Ac%25d%60e"', None),
+        ("a\nb", 'k="a\\nb"', None),
+        ("ü", "k=ü", None),
+    ]:
+        assert settings_text({"model.k": value}) == text
+        assert not set(text) & set("|:\n`")
+        found = settings_folder({"model.k": value})
+        assert re.fullmatch(r"[A-Za-z0-9._+=,-]+", found)
+        if folder is None:
+            assert re.search("_[0-9a-f]{8}$", found)
+        else:
+            assert found == folder
+
+
+def test_other_settings_have_other_folders() -> None:
+    values = ["a/b", "a_b", "a b", "a|b", "x" * 200, "x" * 201, True, 1, [1], 1.5]
+    folders = [settings_folder({"model.k": value}) for value in values[:-3]]
+    for one, other in itertools.combinations(folders, 2):
+        assert one != other
+    assert max(map(len, folders)) <= 80

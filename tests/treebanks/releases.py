@@ -147,14 +147,8 @@ def write_spmrl(
 ) -> Path:
     """A release of the SPMRL shared task; its folder.
 
-    Args:
-        root: the directory of treebanks.
-        language: English name, with a capital.
-        folders: which of train, train5k, dev and test there are.
-        name: of the language in the names of files, if not ``language``.
-        path: of the release, if not ``LANGUAGE_SPMRL``.
-        line_end: of all files.
-        sentences: instead of those of the language.
+    It has these of the folders train, train5k, dev and test. Its path, its name in the names of
+    files, line ends and sentences are those of the language, if no others are given.
     """
     release = root / (path or f"{language.upper()}_SPMRL")
     chosen = sentences or SENTENCES[language]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import http.server
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event
+
+from tests import builders
 
 
 @dataclass
@@ -40,8 +41,7 @@ def serving() -> Iterator[Server]:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
-            data = state.files.get(self.path)
-            if data is None:
+            if (data := state.files.get(self.path)) is None:
                 self.send_error(404)
                 return
             self.send_response(200)
@@ -50,15 +50,12 @@ def serving() -> Iterator[Server]:
             if self.path not in state.endless:
                 self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            half = len(data) // 2
-            if self.path in state.cut:
-                self.wfile.write(data[:half])
-                return
-            if self.path in state.slow:
-                self.wfile.write(data[:half])
-                self.wfile.flush()
-                state.halfway.set()
-                state.over.wait()
+            if self.path in state.cut | state.slow:
+                self.wfile.write(data[: len(data) // 2])
+                if self.path in state.slow:
+                    self.wfile.flush()
+                    state.halfway.set()
+                    state.over.wait()
                 return
             try:
                 self.wfile.write(data)
@@ -67,16 +64,9 @@ def serving() -> Iterator[Server]:
             except OSError:  # whoever asked has gone
                 return
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    httpd = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    httpd.daemon_threads = True
-    threading.Thread(target=httpd.serve_forever, args=(0.02,), daemon=True).start()
-    state.url = f"http://127.0.0.1:{httpd.server_port}"
-    try:
-        yield state
-    finally:
-        state.over.set()
-        httpd.shutdown()
-        httpd.server_close()
+    with builders.serving(Handler) as port:
+        state.url = f"http://127.0.0.1:{port}"
+        try:
+            yield state
+        finally:
+            state.over.set()

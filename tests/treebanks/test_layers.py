@@ -84,7 +84,6 @@ def test_what_is_left_out_of_the_trees_is_left_out_of_the_dependencies(
     heads = {"cd": [2, 0]}
     for parse in bank.examples(split, ["dependencies"]):
         assert parse.layers == ("dependencies",)
-        assert parse.dependencies is not None
         assert parse.dependencies.heads.tolist() == heads.get("".join(parse.words), [0])
     (trees,) = {parse.layers for parse in bank.examples(split, ["constituents"])}
     assert trees == ("constituents",)
@@ -122,7 +121,7 @@ def test_other_sentences_are_refused(bank: Treebank, root: Path) -> None:
 
 
 def test_layers_of_different_length_are_refused(
-    bank: Treebank, monkeypatch: pytest.MonkeyPatch
+    bank: Treebank, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None of the sentences is left out in silence, whatever a layer was read as."""
     first = bank.data("train", "dependencies")
@@ -130,7 +129,7 @@ def test_layers_of_different_length_are_refused(
     monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_layer", lambda *_: shorter)
     monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
     with pytest.raises(TreebankError, match=r"split train: .* 3 constituents, 2 dependencies"):
-        open_treebank("tiny", bank._files.folder.parent).examples("train")
+        open_treebank("tiny", root).examples("train")
 
 
 def test_the_second_layer_is_read_once(
@@ -177,9 +176,7 @@ def test_a_treebank_of_dependencies(manifests: WriteManifest, root: Path) -> Non
     assert parse.tags == ("U", "V")
     assert len(bank.examples("test", ["dependencies"])) == 3
     assert bank.rules == {
-        "attachment": {
-            "punctuation": "none", "tags": "upos", "relations": "whole", "roots": "one"
-        }
+        "attachment": {"punctuation": "none", "tags": "upos", "relations": "whole", "roots": "one" }
     }  # fmt: skip
     for ask in (lambda: bank.examples("train", ["constituents"]), lambda: bank.split("train")):
         with pytest.raises(TreebankError, match="tiny has dependencies only, no constituents"):

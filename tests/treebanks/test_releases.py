@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.errors import TreebankError
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
@@ -133,12 +133,9 @@ def test_a_release_of_the_shared_task(tmp_path: Path, use: Use, language: str) -
         bank = open_treebank(f"{name}{edition}", tmp_path)
         for split in SPLITS:
             for parse in bank.examples(split):
-                assert parse.tree is not None
-                assert parse.dependencies is not None
                 assert parse.tree.tags == parse.dependencies.tags
             assert [parse.tree for parse in bank.examples(split)] == bank.split(split)
         first = bank.examples("dev", ["dependencies"])[0].dependencies
-        assert first is not None
         assert first.heads.tolist() == [token.head for token in tokens]
         assert first.relations == tuple(token.relation for token in tokens)
         if edition == "-train5k":
@@ -147,21 +144,6 @@ def test_a_release_of_the_shared_task(tmp_path: Path, use: Use, language: str) -
     with pytest.raises(TreebankError, match=rf"missing: pred/ptb/test/test\.{language}\.pred\.ptb"):
         open_treebank(name, tmp_path)
     assert len(open_treebank(f"{name}-gold", tmp_path).split("test")) == 1
-
-
-def test_a_second_layer_with_other_words_or_none(tmp_path: Path, use: Use) -> None:
-    written("French", tmp_path, use)
-    file = tmp_path / "FRENCH_SPMRL/pred/conll/dev/dev.French.pred.conll"
-    file.write_text(file.read_text("utf-8").replace("dort", "court"), encoding="utf-8")
-    message = "split dev: .* word 3 of sentence 1 is 'dort' and 'court'"
-    with pytest.raises(TreebankError, match=message):
-        open_treebank("french-spmrl", tmp_path).examples("dev")
-    file.unlink()
-    treebank = open_treebank("french-spmrl", tmp_path)
-    assert treebank.layers == ("constituents",)
-    assert len(treebank.examples("dev")) == 2
-    with pytest.raises(TreebankError, match=re.escape("pred/conll/dev/dev.French.pred.conll")):
-        treebank.examples("dev", ["dependencies"])
 
 
 @pytest.mark.parametrize("language", EXPECTED)
@@ -242,8 +224,8 @@ def test_penn_treebank(tmp_path: Path, use: Use, inner: str) -> None:
         ]
 
 
-def test_penn_treebank_of_another_size_or_without_a_section(tmp_path: Path) -> None:
-    release = write_ptb(tmp_path)
+def test_penn_treebank_of_another_size(tmp_path: Path) -> None:
+    write_ptb(tmp_path)
     treebank = open_treebank("english-ptb", tmp_path)
     for split, message in {
         "train": "expected 39832 or 39831 sentences, found 60",
@@ -252,10 +234,6 @@ def test_penn_treebank_of_another_size_or_without_a_section(tmp_path: Path) -> N
     }.items():
         with pytest.raises(TreebankError, match=message):
             treebank.split(split)
-    for file in (release / "parsed/mrg/wsj/07").iterdir():
-        file.unlink()
-    with pytest.raises(TreebankError, match=re.escape("missing: parsed/mrg/wsj/07/*.mrg\n")):
-        open_treebank("english-ptb", tmp_path)
 
 
 def test_merged_penn_files_with_predicted_tags(tmp_path: Path, use: Use) -> None:
@@ -286,7 +264,6 @@ def conllx(tab: str) -> str:
     """Penn2Malt's four columns as ten, by the command that the manifest tells its reader to run."""
     obtain = load_manifest("chinese-ctb-penn2malt").obtain
     program = re.search(r"; (awk .*) \$f\S+\.tab > ", obtain)
-    assert program is not None
     return subprocess.run(
         ["sh", "-c", program[1]], input=tab, capture_output=True, text=True, check=True
     ).stdout
@@ -333,25 +310,7 @@ def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
     }
     for name, number in (("chinese-ctb-penn2malt", 271), ("chinese-ctb-dependency-split", 816)):
         one, two = open_treebank(name, tmp_path).examples("test")[:2]
-        assert one.dependencies is not None
-        assert two.dependencies is not None
         assert one.words[1] == str(number)
         assert list(one.dependencies.heads) == [2, 0]
         assert list(two.dependencies.heads) == [2, 0, 2, 2]
         assert list(two.dependencies.relations) == ["VMOD", "ROOT", "OBJ", "P"]
-
-
-def test_chinese_treebank_with_mistakes(tmp_path: Path, use: Use) -> None:
-    release = write_ctb(tmp_path)
-    use("chinese-ctb", **CTB_SIZES)
-    file = release / "data/bracketed/chtb_301.fid"
-    file.write_bytes(file.read_bytes().replace(b"(CD 301)", b"(CD 301"))
-    with pytest.raises(ReadError, match=r"chtb_301\.fid:9:1: "):
-        open_treebank("chinese-ctb", tmp_path).split("dev")
-    file.write_bytes(b"\xff\xff")
-    with pytest.raises(ReadError, match=r"chtb_301\.fid:1: byte 0xff is not gb18030 text"):
-        open_treebank("chinese-ctb", tmp_path).split("dev")
-    for number in (301, 325):
-        (release / f"data/bracketed/chtb_{number}.fid").unlink()
-    with pytest.raises(TreebankError, match=r"missing: data/bracketed/chtb_\{301\.\.325\?\}\.fid"):
-        open_treebank("chinese-ctb", tmp_path)

@@ -1,19 +1,34 @@
-"""Treebanks by name: what is there, what is read, what is refused."""
+"""Treebanks by name: which files are meant, what is read and kept, what is refused."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import multiprocessing
 import re
+import sys
+import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.treebanks.cache import digest
-from spmrl_bench.treebanks.catalogue import treebank_statuses
+from spmrl_bench.treebanks import cache
+from spmrl_bench.treebanks.cache import cached, digest, from_bytes, to_bytes
+from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
+from spmrl_bench.treebanks.check import validate
+from spmrl_bench.treebanks.patterns import check_range, find_files
+from spmrl_bench.treebanks.reading import SplitData
+from spmrl_bench.treebanks.split_files import TreebankFiles, same_places
 from spmrl_bench.treebanks.treebank import open_treebank
-from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import Tree
+from tests.laboratory import make_trees
 from tests.treebanks.conftest import WriteManifest
+from tests.trees.strategies import dependency_trees, trees
 
 
 def test_splits_are_read_transformed_and_counted(
@@ -261,3 +276,325 @@ def test_the_fingerprint_of_a_mini_treebank_is_that_of_its_sentences(
         assert bank.fingerprint == digest(head | sentences)
     assert found[0][0] == found[1][0]
     assert found[0][1] != found[1][1]
+
+
+# Files of splits, and what two may not both have -----------------------------------------------
+
+NAMES = ["a_1", "a_2", "a_10", "Z", "n/01", "n/02", "n/04", "pred/x", "train5k", "ä", "old[1]/b?"]
+
+#: Patterns, what they find, and what they say is missing.
+PATTERNS: list[tuple[list[str], list[str], list[str]]] = [
+    (["a_2", "a_1"], ["a_2", "a_1"], []),
+    (["a_*"], ["a_1", "a_10", "a_2"], []),
+    (["*"], ["Z", "a_1", "a_10", "a_2", "train5k", "ä"], []),
+    (["b_*", "c"], [], ["b_*", "c"]),
+    (["n/{01..02}"], ["n/01", "n/02"], []),
+    (["n/{01..04}"], ["n/01", "n/02", "n/04"], ["n/03"]),
+    (["n/{01..04?}"], ["n/01", "n/02", "n/04"], []),
+    (["n/{05..07?}"], [], ["n/{05..07?}"]),
+    (["a_{1..2}", "a_{9..10?}"], ["a_1", "a_2", "a_10"], []),
+    (["train | train5k"], ["train5k"], []),
+    (["n/{01..03} | Z"], ["n/01", "n/02"], ["n/03"]),
+    (["y | w"], [], ["y | w"]),
+    (["{tags}/x | Z"], ["pred/x"], []),
+    (["n"], [], ["n"]),
+    (["old[1]/*"], ["old[1]/b?"], []),  # only the star stands for others
+    (["old*/b?", "old1/*", "a_*?"], ["old[1]/b?"], ["old1/*", "a_*?"]),
+]
+
+
+def test_patterns(tmp_path: Path) -> None:
+    for name in NAMES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    for patterns, found, missing in PATTERNS:
+        result = find_files(tmp_path, patterns, tags="pred")
+        names = [path.relative_to(tmp_path).as_posix() for path in result.paths]
+        assert (names, list(result.missing)) == (found, missing), patterns
+    exclude = ["b | a_{1..2?}", "nothing", "{tags}/*"]
+    result = find_files(tmp_path, ["*/x", "a_*"], exclude=exclude, tags="pred")
+    assert [path.name for path in result.paths] == ["a_10"]
+
+
+def test_range() -> None:
+    found = [check_range(text) for text in ("3..10", "..10", "3..")]
+    assert found == [(3, 10), (1, 10), (3, sys.maxsize)]
+    for wrong in ("0..3", "4..3", "3", "a..b", "1...2", "", ".."):
+        with pytest.raises(ValueError, match="expected two numbers from 1 in rising order"):
+            check_range(wrong)
+
+
+def test_checksums_are_verified(manifests: WriteManifest, root: Path) -> None:
+    folder = manifests().parent / "checksums"
+    folder.mkdir()
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in sorted((root / "tiny_data").iterdir())
+    ]
+    (folder / "tiny.sha256").write_text("".join(lines))
+    assert len(open_treebank("tiny", root).split("train")) == 3
+    (root / "tiny_data" / "a_2.mrg").write_text("( (S (N d) (N x)))\n")
+    with pytest.raises(TreebankError, match=r"SHA-256 differs\): a_2\.mrg in .*tiny_data\. Get"):
+        open_treebank("tiny", root).split("train")
+    assert len(open_treebank("tiny", root).split("dev")) == 3
+    (folder / "tiny.sha256").write_text(lines[0] + "abc  x\n")
+    with pytest.raises(TreebankError, match=r"tiny\.sha256:2: found 'abc  x', expected 64 hex"):
+        open_treebank("tiny", root)
+
+
+# ---- Sentences of two splits ----
+
+
+@pytest.fixture
+def bank(root: Path) -> Path:
+    """Six files of ten different trees each."""
+    trees = make_trees(60, seed=3)
+    for number in range(6):
+        lines = [f"( {tree})\n" for tree in trees[10 * number : 10 * number + 10]]
+        (root / "tiny_data" / f"doc{number}.mrg").write_text("".join(lines))
+    return root
+
+
+def divide(manifests: WriteManifest, *splits: str, **more: str) -> None:
+    names = zip(("train", "dev", "test"), splits, strict=True)
+    manifests(**{f"splits.{name}": f"{{ {split} }}" for name, split in names}, **more)
+
+
+EVERY = 'files = ["doc*.mrg"]'
+OVERLAPS = [
+    (
+        'files = ["doc0.mrg", "doc1.mrg", "doc2.mrg"]',
+        'files = ["doc2.mrg"]',
+        'files = ["doc3.mrg"]',
+        "train and dev both have doc2.mrg",
+    ),
+    (
+        f'{EVERY}, range = "1..41"',
+        f'{EVERY}, range = "41..50"',
+        f'{EVERY}, range = "51.."',
+        "train and dev both have sentences 41 to 41 of doc0.mrg and 5 other files",
+    ),
+    (
+        f'{EVERY}, range = "1..40"',
+        f'{EVERY}, range = "41.."',
+        f'{EVERY}, range = "51.."',
+        "dev and test both have sentences 51 to the last",
+    ),
+    (
+        EVERY,
+        'files = ["doc5.mrg"], range = "1..5"',
+        'files = ["doc5.mrg"], range = "6..10"',
+        "train has all of doc5.mrg, of which dev has a range",
+    ),
+]
+
+
+def test_a_sentence_of_two_splits_is_a_mistake(manifests: WriteManifest, bank: Path) -> None:
+    for *splits, problem in OVERLAPS:
+        divide(manifests, *splits)
+        assert any(problem in each for each in validate(load_manifest("tiny"), bank).problems)
+        with pytest.raises(TreebankError, match=f"treebank tiny: .*{problem}"):
+            open_treebank("tiny", bank)
+        divide(manifests, *splits, shared='"allowed"')
+        assert validate(load_manifest("tiny"), bank).sound
+        assert open_treebank("tiny", bank)
+
+
+def test_ranges_that_meet_share_nothing(manifests: WriteManifest, bank: Path) -> None:
+    divide(manifests, *(f'{EVERY}, range = "{one}"' for one in ("..40", "41..50", "51..")))
+    assert validate(load_manifest("tiny"), bank).sound
+    assert len(open_treebank("tiny", bank).split("test")) == 10
+    divide(manifests, *(f'{EVERY}, range = "{one}"' for one in ("..40", "41..50", "61..")))
+    problems = validate(load_manifest("tiny"), bank).problems
+    assert any("begins beyond the last of 60" in each for each in problems)
+
+
+def test_a_dev_set_that_stands_in_train_is_a_mistake(manifests: WriteManifest, bank: Path) -> None:
+    folder = bank / "tiny_data"
+    (folder / "copy.mrg").write_text((folder / "doc2.mrg").read_text())
+    train = 'files = ["doc0.mrg", "doc1.mrg", "doc2.mrg"]'
+    divide(manifests, train, 'files = ["copy.mrg"]', 'files = ["doc3.mrg"]')
+    (problem,) = validate(load_manifest("tiny"), bank).problems
+    assert "of the 10 sentences of dev are in train too, such as dev" in problem
+
+
+def test_many_files_are_compared_in_linear_time(manifests: WriteManifest, root: Path) -> None:
+    folder = root / "many"
+    folder.mkdir()
+    for number in range(3_000):
+        (folder / f"{number}").touch()
+    half = 'files = ["{0..1499}"]', 'files = ["{1500..2999}"]'
+    divide(manifests, *half, 'files = ["0"]')
+    files = TreebankFiles(load_manifest("tiny"), folder)
+    for split in ("train", "dev", "test"):
+        files.of(split)  # type: ignore[arg-type]
+    begun = time.process_time()
+    (mistake,) = same_places(files)
+    assert "train and test both have 0" in mistake
+    assert time.process_time() - begun < 0.5
+
+
+# What is kept of a split that was read ---------------------------------------------------------
+
+KEPT = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N"], [(0, 1, "S")])]
+PARSES = list(map(Parse.of, KEPT))
+CONTENT = SplitData(PARSES, 1, ("f:1: broken",))
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+
+
+def reader() -> Mock:
+    """Gives the content and counts how often it was asked."""
+    return Mock(return_value=CONTENT)
+
+
+def stored() -> list[Path]:
+    return sorted(cache.folder().glob("*"))
+
+
+def test_the_second_time_nothing_is_read() -> None:
+    reads = reader()
+    for _ in range(3):
+        content = cached("tiny-train", {"file": "x"}, reads)
+        assert list(content.sentences) == PARSES
+        assert (content.dropped, content.skipped) == (1, ("f:1: broken",))
+    assert reads.call_count == 1
+    assert len(stored()) == 1
+
+
+def test_another_key_is_read_and_replaces_the_old_file() -> None:
+    reads = reader()
+    cached("tiny-train", {"file": "x"}, reads)
+    cached("tiny-train-too", {"file": "x"}, reads)
+    (first,) = [path for path in stored() if path.name.startswith("tiny-train.")]
+    cached("tiny-train", {"file": "y"}, reads)
+    assert reads.call_count == 3
+    assert not first.exists()
+    assert len(stored()) == 2
+
+
+def test_damage_is_noticed_and_counts_as_absent(caplog: pytest.LogCaptureFixture) -> None:
+    cached("tiny-train", {}, reader())
+    (path,) = stored()
+    data = path.read_bytes()
+    flipped = (
+        data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+        for place in range(0, len(data), 41)
+    )
+    for damaged in (b"", data[:10], data[:100], data[:-1], *flipped):
+        reads = reader()
+        path.write_bytes(damaged)
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            assert list(cached("tiny-train", {}, reads).sentences) == PARSES
+        assert reads.call_count == 1
+        assert "is damaged; reading the treebank again" in caplog.text
+        assert path.read_bytes() == data
+
+
+def test_what_is_interrupted_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> SplitData:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cached("tiny-train", {}, stop)
+    monkeypatch.setattr("os.replace", stop)
+    with pytest.raises(KeyboardInterrupt):
+        cached("tiny-train", {}, reader())
+    assert stored() == []
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "cache").write_text("")  # where the folder would be
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
+    reads = reader()
+    for _ in range(2):
+        assert list(cached("tiny-train", {}, reads).sentences) == PARSES
+    assert reads.call_count == 2
+    assert "cannot keep the treebank for the next time" in caplog.text
+
+
+def test_it_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
+    cached("tiny-train", {}, reader())
+    assert stored() == []
+
+
+def _read_many(number: int) -> int:
+    for round_ in range(10):
+        content = cached("tiny-train", {"round": round_ % 3}, reader())
+        assert list(content.sentences) == PARSES
+    return number
+
+
+def test_many_processes_at_once() -> None:
+    with multiprocessing.get_context("fork").Pool(4) as pool:
+        assert pool.map(_read_many, range(4)) == [0, 1, 2, 3]
+    assert 1 <= len(stored()) <= 3
+    assert all(path.name.endswith(".safetensors") for path in stored())
+
+
+def test_a_treebank_is_opened_from_the_cache_until_a_file_changes(
+    manifests: WriteManifest, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifests()
+    first = open_treebank("tiny", root).split("dev")
+
+    def no_reading(*_: object) -> SplitData:
+        raise AssertionError("read again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spmrl_bench.treebanks.treebank.read_first_layer", no_reading)
+        assert open_treebank("tiny", root).split("dev") == first
+        (root / "tiny_data" / "d_08.mrg").write_text("(S (N z))")
+        with pytest.raises(AssertionError, match="read again"):
+            open_treebank("tiny", root).split("dev")
+    assert open_treebank("tiny", root).split("dev")[0].words == ("z",)
+
+
+def test_a_broken_treebank_is_not_kept(manifests: WriteManifest, root: Path) -> None:
+    manifests()
+    (root / "tiny_data" / "t.mrg").write_text("(S (N i)")
+    with pytest.raises(ReadError):
+        open_treebank("tiny", root).split("test")
+    assert stored() == []
+
+
+# ---- Columns ----
+
+
+@st.composite
+def both(draw: st.DrawFn) -> Parse:
+    """A sentence with two layers, whose tags may differ."""
+    dependencies = draw(dependency_trees())
+    words, n = dependencies.words, len(dependencies)
+    tags = draw(st.just(dependencies.tags) | st.lists(st.text(), min_size=n, max_size=n))
+    return Parse.of(Tree.build(words, tags, [(0, n, draw(st.text()))]), dependencies)
+
+
+KINDS = [trees().map(Parse.of), dependency_trees().map(lambda tree: Parse.of(None, tree)), both()]
+
+
+@pytest.mark.parametrize("sentences", KINDS)
+@given(drawn=st.data())
+def test_sentences_come_back_from_their_columns(
+    sentences: st.SearchStrategy[Parse], drawn: st.DataObject
+) -> None:
+    parses = drawn.draw(st.lists(sentences, max_size=6))
+    data = SplitData(parses, 2, ("ä",))
+    assert from_bytes(to_bytes(data)) == data
+
+
+def test_what_comes_back_cannot_be_changed_nor_be_a_part() -> None:
+    data = to_bytes(CONTENT)
+    tree = from_bytes(data).sentences[0].tree
+    with pytest.raises(ValueError, match="read-only"):
+        tree.spans[0, 0] = 1
+    for length in (0, 1, 7, 8, 100, -1):
+        with pytest.raises(ValueError, match="no stored sentences"):
+            from_bytes(data[:length])

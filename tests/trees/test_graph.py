@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.readers.graphs import read_tiger_xml
 from spmrl_bench.trees.graph import (
     NO_PARENT,
     Graph,
@@ -21,8 +20,7 @@ from spmrl_bench.trees.graph import (
     to_tree,
     vroot_for_top,
 )
-from tests.conftest import shared_data
-from tests.trees.graphs import CROSSING, brackets, gaps, graph, graphs, yields
+from tests.trees.graphs import CROSSING, brackets, graph, graphs, yields
 
 
 def test_vroot_joins_roots_and_leaves_loose_tokens() -> None:
@@ -64,13 +62,9 @@ def test_alpino_punctuation_comes_loose_and_finds_a_place_inside() -> None:
 
 
 def test_other_tokens_stay_where_they_are() -> None:
-    for tag, edge, holder in [
-        ("verb", "--", "top"),
-        ("punct", "mod", "top"),
-        ("punct", "--", "du"),
-    ]:
+    for tag, edge, place in [("verb", "--", "top"), ("punct", "mod", "top"), ("punct", "--", "du")]:
         tokens = {"top": ["a"], "du": ["b"]}
-        tokens[holder].append(f"c/{edge}")
+        tokens[place].append(f"c/{edge}")
         g = replace(graph("a b c", tokens, {"du": "top", "top": ""}), tags=("T", "T", tag))
         assert loosen_punctuation(g) == g
 
@@ -261,26 +255,3 @@ def test_splitting_gives_each_uninterrupted_part(g: Graph) -> None:
             [h.labels[k].rstrip("*") for k in h.path_up(p)] for h, p in ((g, old), (split, new))
         )
         assert below == above
-
-
-@pytest.mark.parametrize(
-    ("pattern", "nodes", "sentences"),
-    [
-        pytest.param("squoia_de/*.xml", 701, 480, marks=pytest.mark.campaign),
-        ("smultron_sv_de_en/smultron_sv_banana.xml", 2, 2),
-        ("smultron_sv_de_en/smultron_de_banana.xml", 39, 22),
-        ("smultron_sv_de_en/smultron_en_banana.xml", 0, 0),
-    ],
-)
-def test_real_treebanks_have_as_many_gaps_as_they_say(
-    pattern: str, nodes: int, sentences: int
-) -> None:
-    folder = shared_data("treebanks")
-    read = [g for path in folder.glob(pattern) for g in read_tiger_xml(path)]
-    found = [gaps(g) for g in read]
-    assert (sum(found), sum(map(bool, found))) == (nodes, sentences)
-    for g in read:
-        attached = attach_loose_tokens(add_vroot(g))
-        split = split_crossing_branches(attached)
-        assert (split is attached) == (not gaps(attached))
-        assert len(to_tree(raise_crossing_branches(attached)).labels) == len(g.labels) + 1

@@ -23,8 +23,8 @@ from spmrl_bench.trees.projective import (
     projectivize,
     pseudo_projective_lift,
 )
-from tests.trees.dependency_strategies import head_lists as drawn_heads
 from tests.trees.head_driven_oracle import head_lists
+from tests.trees.strategies import head_lists as drawn_heads
 
 encode = partial(encode_projective, encoding="head+path")
 decode = partial(decode_projective, encoding="head+path")
@@ -130,24 +130,6 @@ def test_a_hearing_is_scheduled() -> None:
     assert projectivize(heads) == pseudo_projective_lift(heads) == [2, 3, 0, 3, 3, 7, 5, 3]
 
 
-def test_a_dependent_is_lifted_until_nothing_is_in_the_way() -> None:
-    # Word 4 rises from 1 past 2 to 3, and 3 from 6 to the root.
-    assert projectivize([2, 3, 6, 1, 0, 5]) == [2, 3, 5, 3, 0, 5]
-    # Word 3 rises to the root, where it is in the way of 4.
-    assert projectivize([0, 0, 1, 2]) == [0, 0, 0, 0]
-
-
-def test_the_shortest_first_may_rise_further_than_needed() -> None:
-    # Word 4 rises from 1, still below 3, past 3 to 2; were 1 lifted first, 3 could keep 4.
-    assert projectivize([3, 0, 2, 1]) == [2, 0, 2, 3]
-    assert pseudo_projective_lift([3, 0, 2, 1]) == [2, 0, 2, 2]
-
-
-def test_of_two_arcs_of_one_length_the_left_one_is_lifted() -> None:
-    # Word 4 rises from 1 before 2 does from 5. The other way round 4 would get the head 3.
-    assert pseudo_projective_lift([2, 5, 0, 1, 3]) == [2, 3, 0, 5, 3]
-
-
 def test_long_sentences_take_no_recursion() -> None:
     chain = list(range(5_000))
     assert projectivize(chain) == pseudo_projective_lift(chain) == chain
@@ -196,15 +178,6 @@ def test_only_one_of_them_concerns_quality() -> None:
     assert decode(encoded) == tree
 
 
-def test_a_lifted_word_from_which_another_was_lifted() -> None:
-    # Word 2 rises from 4 to 3, and then 5 from 2 to 3. Back, 2 goes first, and 5 finds it below 4.
-    tree = tree_of([0, 4, 1, 3, 2], "abcde")
-    encoded = encode(tree)
-    assert encoded.heads.tolist() == [0, 3, 1, 3, 3]
-    assert list(encoded.relations) == ["a", "b↑d↓", "c", "d↓", "e↑b"]
-    assert decode(encoded) == tree
-
-
 def test_all_trees_of_up_to_five_words_come_back_if_relations_differ() -> None:
     moved = 0
     for heads in SMALL:
@@ -244,13 +217,6 @@ def test_marks_that_fit_nothing() -> None:
     # No path leads to the relation of the head, but it is there.
     found = decode(tree_of([0, 1, 1, 3], ["root", "a↑c", "b↓", "c"]))
     assert found.heads.tolist() == [0, 4, 1, 3]
-
-
-def test_a_word_that_became_a_root_is_none_again() -> None:
-    tree = tree_of([0, 0, 1], ["a", "b", "c"])
-    encoded = encode(tree)
-    assert encoded.heads.tolist() == [0, 0, 0]
-    assert decode(encoded) == tree
 
 
 @given(data=st.data())

@@ -109,11 +109,7 @@ NAMES = {
         "-LRB- -NONE- -X - =",
         (True, False),
     ),
-    "strip-tag-functions": (
-        "CLS-SUJ CLS, CLR-AFF.DEMSUJ CLR",
-        "P+D -LRB- PRP$ : --",
-        (False, True),
-    ),
+    "strip-tag-functions": ("CLS-SUJ CLS, CLR-AFF.DEMSUJ CLR", "P+D -LRB- P$ : --", (False, True)),
     "strip-visl-functions": (
         "SUBJ+np np, N<PRED+pp pp, -P+vp vp, P+vp- vp, ADVL/N<[+1]+cu cu, N<PRED/N<PRED[-3]+ap ap,"
         " P+v-fin v-fin, >N+pron-det pron-det, H+prp- prp, ?+? ?, ?+cu- cu",
@@ -169,11 +165,7 @@ def test_what_is_left_of_labels_and_tags() -> None:
 
 def test_what_is_left_of_constituents() -> None:
     for name, text, expected in [
-        (
-            "drop-traces",
-            "(S (NP (-NONE- *)) (VP (V a) (NP (NP (-NONE- 0)))))",
-            "(S (VP (V a)))",
-        ),
+        ("drop-traces", "(S (NP (-NONE- *)) (VP (V a) (NP (NP (-NONE- 0)))))", "(S (VP (V a)))"),
         ("drop-traces", "(S (-NONE- *) (NP (N a)) (-NONE- *) (. .))", "(S (NP (N a)) (. .))"),
         ("drop-traces", "(S (V a) (SBAR (-NONE- 0) (S (-NONE- *T*-1))))", "(S (V a))"),
         ("vroot-over-words", "(NN a)", "(VROOT (NN a))"),
@@ -185,11 +177,7 @@ def test_what_is_left_of_constituents() -> None:
         ],
         ("merge-x-over-x", "(NP (NP (N a)))", "(NP (N a))"),
         ("merge-x-over-x", "(NP (NP (NP (N a) (N b))))", "(NP (N a) (N b))"),
-        (
-            "merge-x-over-x",
-            "(S (NP (NP (N a))) (NP (NP (N b))))",
-            "(S (NP (N a)) (NP (N b)))",
-        ),
+        ("merge-x-over-x", "(S (NP (NP (N a))) (NP (NP (N b))))", "(S (NP (N a)) (NP (N b)))"),
         ("merge-x-over-x", "(A (A (B (B (A (N a))))))", "(A (B (A (N a))))"),
         *[
             ("merge-x-over-x", text, text)
@@ -302,12 +290,3 @@ def test_transforms_of_words_change_nothing_else_in_trees_of_both_kinds() -> Non
     arabic = transform_named("arabic-script").apply(tree)
     assert arabic.words[:2] == ("و", "كتب")
     assert (arabic.tags, [*arabic.constituents()]) == (tree.tags, [*tree.constituents()])
-
-
-def test_words_in_the_right_script_already_stay() -> None:
-    for name, words in {
-        "hebrew-script": ["שלום", 'צה"ל', "50%", "קליפ"],
-        "arabic-script": ["كتاب", "1998", "."],
-    }.items():
-        tree = Tree.build(words, ["A"] * len(words), [(0, len(words), "S")])
-        assert transform_named(name).apply(tree) is tree

@@ -1,12 +1,14 @@
-"""The code in README and docs does what it says: Python runs, and commands are ones that exist."""
+"""The pages: code does what it says, commands are ones that exist, links lead somewhere."""
 
 from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 import shutil
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -112,20 +114,16 @@ def test_python_runs(block: Block, world: Path) -> None:
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=str)
-def test_toml_is_read(block: Block, tmp_path: Path) -> None:
-    assert tomllib.loads(block.text)
-    if block.page == "docs/experiments.md":
-        path = tmp_path / "study.toml"
-        path.write_text(block.text, encoding="utf-8")
-        assert load_study(str(path)).rows
-
-
-def test_json_is_read() -> None:
-    found = [block for block in BLOCKS if block.language == "json"]
-    assert found
-    for block in found:
-        assert json.loads(block.text)
+def test_toml_and_json_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "study.toml"
+    for block in BLOCKS:
+        if block.language == "toml":
+            assert tomllib.loads(block.text)
+            if block.page == "docs/experiments.md":
+                path.write_text(block.text, encoding="utf-8")
+                assert load_study(str(path)).rows
+        elif block.language == "json":
+            assert json.loads(block.text)
 
 
 def inline_commands() -> list[tuple[str, str]]:
@@ -147,3 +145,52 @@ def test_commands_in_sentences_exist() -> None:
         options = {word.partition("=")[0] for word in words if word.startswith("--")}
         missing = options - options_of(words)
         assert not missing, (page, text, missing)
+
+
+# Links, as the repository shows them and as the site does --------------------------------------
+
+_LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
+
+
+@cache
+def text_of(page: str) -> str:
+    """A page without its fenced blocks, whose brackets are no links."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+@cache
+def anchors_of(page: str) -> frozenset[str]:
+    """The anchors of the headings of a page, as GitHub and the site make them."""
+    headings = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return frozenset(heading.replace(" ", "-") for heading in plain)
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in _LINK.findall(text_of(page)):
+            if re.match(r"\w+:", target):
+                assert target.startswith(("https://", "http://")), target
+                continue
+            path, _, anchor = target.partition("#")
+            found = (
+                posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
+            )
+            assert (ROOT / found).exists(), (page, target)
+            # What is generated has its anchors on the site alone, whose building checks them.
+            if anchor and "<!-- generated:" not in text_of(found):
+                assert anchor in anchors_of(found), (page, target)
+
+
+def test_anchors_are_made_of_headings() -> None:
+    found = anchors_of("docs/treebanks.md")
+    assert {"a-new-treebank-step-by-step", "the-manifest"} <= found
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^ +- .*?([\w/-]+\.md)$", navigation, re.MULTILINE))
+    pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
+    assert pages - listed == set(), "put these pages into the navigation of mkdocs.yml"
+    assert listed - pages == {"index.md", "contributing.md", "first_parser.md"}
