@@ -270,13 +270,15 @@ def _version(path: Path) -> tuple[Path, tuple[int, ...]]:
 
 def open_regular_file(path: Path) -> BufferedReader:
     """Open a file for reading; an OSError if it is a pipe, a device or a folder."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    # The descriptor belongs to the file at once: an interrupt may come at any moment.
+    file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
     try:
-        check_regular(os.fstat(descriptor), path)
-        return open(descriptor, "rb")  # closed by whoever asked for it
+        check_regular(os.fstat(file.fileno()), path)
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file  # closed by whoever asked for it
 
 
 def check_regular(status: os.stat_result, path: Path) -> None:

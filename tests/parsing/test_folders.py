@@ -314,6 +314,7 @@ def owners(outputs: Path) -> list[int]:
     return found
 
 
+@pytest.mark.campaign
 def test_workers_and_drivers_are_killed_beside_each_other(
     neighbours: Path, tmp_path: Path, outputs: Path
 ) -> None:

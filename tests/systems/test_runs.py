@@ -55,8 +55,8 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
     laboratory: Laboratory, flat: SystemDescription
 ) -> None:
     asked = runs(laboratory, flat, seeds=[1, 2])
-    train(asked, jobs=2)
-    first, second = score(asked, jobs=2)
+    train(asked)
+    first, second = score(asked)
     assert (first.seed, second.seed) == (1, 2)
     folder = RUNS / "tiny-open" / "flat-small-how=well-seed1"
     files = {split: [folder / f"{split}.parses"] for split in ("dev", "test")}
@@ -165,7 +165,7 @@ def test_what_is_not_trained_here_is_scored(
 def test_answers_that_cannot_be_scored(laboratory: Laboratory, flat: SystemDescription) -> None:
     """They are counted, and tests too, also where several are scored at once."""
     asked = [*runs(laboratory, flat), *runs(laboratory, flat, "faulty")]
-    train(asked, jobs=2)
+    train(asked)
     records = score(asked, jobs=2)
     assert sorted(record.system.tested for record in records) == [1, 2]
     record = records[-1]
