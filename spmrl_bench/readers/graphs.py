@@ -189,12 +189,9 @@ def _read_xml(
 
 
 def read_tiger_xml(path: FilePath, *, on_error: OnError = fail) -> Iterator[Graph]:
-    """Yield the graphs of a file of TIGER-XML, in order; secondary edges are no part of them.
-
-    Raises:
-        ReadError: the file cannot be read; or from ``on_error``, it is not well-formed XML,
-            which ends it, or a sentence is not TIGER-XML.
-    """
+    """Yield the graphs of a file of TIGER-XML, in order; secondary edges are no part of them. Raise
+    a ReadError if the file cannot be read; ``on_error`` gets one if it is not well-formed XML,
+    which ends it, or a sentence is not TIGER-XML."""
     return _read_xml(path, "s", "graph", _tiger_graph, on_error)
 
 

@@ -70,10 +70,8 @@ def read_text(path: FilePath, encoding: str = "utf-8") -> str:
     """Return the text of a file without its byte order mark; line ends as they are.
 
     Only where carriage returns alone end lines, as once on the Macintosh, they become line feeds.
-
-    Raises:
-        ReadError: the file cannot be opened, or a byte is not of the encoding.
-        SpmrlError: there is no such encoding.
+    Raise a ReadError if the file cannot be opened or a byte is not of the encoding, a SpmrlError if
+    there is no such encoding.
     """
     check_encoding(encoding)
     try:
