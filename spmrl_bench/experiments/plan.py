@@ -16,7 +16,7 @@ from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
-from spmrl_bench.experiments.run_folder import check_settings, ended, final_progress
+from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, final_progress
 from spmrl_bench.experiments.score import AnyRun, Ensemble, Scoring
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.record import Record
@@ -78,6 +78,7 @@ class Run:
         check_settings(self.folder, self.config, other_minutes=True)
         if (state := final_progress(self.folder, self.config)) is None:
             return None
+        best_weights(self.folder)  # an error where the best parser has been removed since
         return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
 
     def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:

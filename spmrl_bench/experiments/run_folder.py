@@ -228,6 +228,8 @@ def best_weights(folder: Path) -> str:
         try:
             return file_digest(place / "weights.safetensors")
         except OSError as error:
-            raise CheckpointError(f"{folder / BEST}: no weights ({error.strerror})") from None
+            raise CheckpointError(
+                f"{folder / BEST}: no weights ({error.strerror}). Train anew with --fresh"
+            ) from None
 
     return read_folder(folder / BEST, digest)

@@ -224,9 +224,11 @@ class Ensemble:
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
         config, bank = runs[0].config, runs[0].treebank
         bank = bank.with_test() if selected else bank
-        weights, kind = [best_weights(run.folder) for run in runs], kind_named(config.kind)
+        kind, weights = kind_named(config.kind), [""]
         prepare_process(device)
-        parsers = [load_parser(run.folder, device) for run in runs]
+        # A training that goes on may replace its best parser at any moment.
+        while weights != (weights := [best_weights(run.folder) for run in runs]):
+            parsers = [load_parser(run.folder, device) for run in runs]
         results: dict[str, SplitResult] = {
             split: score_split(
                 parsers[0] if alone else ParserEnsemble(parsers),

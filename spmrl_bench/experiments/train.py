@@ -25,6 +25,7 @@ from spmrl_bench.errors import (
 from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.experiments.run_folder import (
     SettingsMismatchError,
+    best_weights,
     check_settings,
     recording_failure,
     run_lock,
@@ -206,6 +207,8 @@ def train_run(
         if saved is not None:
             report.say(f"{report.title}: continuing after {saved.steps} steps")
         done = trainer.fit()
+        write_settings(run.folder, config)  # the folder may have been removed meanwhile
+        best_weights(run.folder)
         report.say(
             f"{report.title}: best dev {report.score} {done.best_score:.2f} after {done.epoch} "
             f"epochs, {(done.train_seconds + done.dev_seconds) / 60:.1f} minutes, "

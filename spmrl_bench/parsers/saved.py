@@ -1,8 +1,9 @@
 """A parser as two files: what it is (JSON) and its weights (safetensors).
 
 The weights' file has, as a note, a digest of what the description says of their meaning: nothing
-else could tell that a vocabulary is in another order. Weights that training leaves as they are lie
-in files of others; the description has their SHA-256, and they must be there again, unchanged.
+else could tell that a vocabulary is in another order. The description has a digest of the numbers:
+with a flipped bit a parser would go on parsing. Weights that training leaves as they are lie in
+files of others; the description has their SHA-256, and they must be there again, unchanged.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from spmrl_bench.parsers.legacy import FLAT, current_name, leaves, nested
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import LIMIT, write_new
 from spmrl_bench.storage.garbage import no_collection
-from spmrl_bench.storage.tensors import check_state, read_tensors
+from spmrl_bench.storage.tensors import check_state, content_digest, read_tensors
 from spmrl_bench.storage.toml import UNKNOWN, describe_mistake
 
 Parser = TypeVar("Parser", bound=nn.Module)
@@ -38,7 +39,8 @@ def save_parser(parser: Any, config: ParserConfig, vocabulary: object, folder: P
     """Write ``parser.json``, with a vocabulary in JSON, and ``weights.safetensors`` into a folder
     without them; CheckpointError if the description is larger than one that is read."""
     content = {"kind": parser.kind, "config": config.model_dump(mode="json")}
-    content["vocabulary"] = vocabulary
+    weights = {name: tensor.contiguous() for name, tensor in parser.state_dict().items()}
+    content |= {"vocabulary": vocabulary, "weights": content_digest(weights)}
     if files := [*_pretrained_files(config)]:
         content["pretrained"] = {
             str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size} for path in files
@@ -53,7 +55,6 @@ def save_parser(parser: Any, config: ParserConfig, vocabulary: object, folder: P
     # One note alone: the library writes several in any order. A description whose bytes are those
     # that were written needs no look into it.
     note = f"{hashlib.sha256(data).hexdigest()} {_digest_of(content, config)}"
-    weights = {name: tensor.contiguous() for name, tensor in parser.state_dict().items()}
     write_new(folder / "weights.safetensors", [save(weights, {_NOTE: note})])
 
 
@@ -88,6 +89,12 @@ def load_saved(
     with _fitting(weights_path):
         check_state(weights, parser.state_dict())
         parser.load_state_dict(weights, assign=True)
+    # Versions before had no digest of the weights.
+    if "weights" in content and content["weights"] != content_digest(tensors):
+        raise CheckpointError(
+            f"{weights_path}: has changed since it was saved: its numbers are not those that "
+            "training has left. Train again, or copy the whole folder anew"
+        )
     whole, _, meaning = notes.get(_NOTE, "").partition(" ")
     if whole not in ("", digest) and meaning != _digest_of(content, config):
         raise CheckpointError(

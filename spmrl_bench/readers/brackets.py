@@ -329,9 +329,7 @@ def read_brackets(
         margin: whether the layout of the text counts (:func:`trees_begin_at_margin`).
         line, sentence: numbers of what the text begins with.
 
-    Raises:
-        ReadError: from ``on_error``; the trees before the place have been yielded.
-        SpmrlError: the escape policy is unknown.
+    A SpmrlError says that the escape policy is unknown.
     """
     decode = escapes_named(escapes).decode_word
 

@@ -129,10 +129,7 @@ def read_conll(
             for files that were made from bracketed ones; the formats themselves have none.
         multiword: whether a multiword token is its words, which have heads of their own, or one
             word with the head of the part nearest to the root.
-        on_error: takes the error of a sentence; if it returns, the next one is read.
-
-    Raises:
-        ReadError: from ``on_error``, a sentence is malformed.
+        on_error: takes the error of a malformed sentence; if it returns, the next one is read.
     """
     decode = escapes_named(escapes).decode_word if escapes is not None else str
     for number, block in enumerate(_blocks(source), start=1):

@@ -93,11 +93,9 @@ def read_text(path: FilePath, encoding: str = "utf-8") -> str:
 def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tuple[int, str]]:
     """Yield the lines of a UTF-8 stream without its byte order mark: number, text with its end.
 
-    The stream may be the rest of a file; ``line`` is the number of its first line.
-
-    Raises:
-        ReadError: a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
-            before it have been yielded.
+    The stream may be the rest of a file; ``line`` is the number of its first line. Raise a
+    ReadError if a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
+    before it have been yielded.
     """
     try:
         while data := stream.readline(LONGEST + 1):

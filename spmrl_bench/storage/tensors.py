@@ -7,12 +7,13 @@ numbers are finite.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
+from torch import Tensor, uint8
 
 from spmrl_bench.storage.files import open_regular_file
 
@@ -33,6 +34,15 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             return tensors, opened.metadata() or {}
     except (SafetensorError, RuntimeError, OverflowError, MemoryError) as error:
         raise ValueError(" ".join(str(error).split())[:300]) from None
+
+
+def content_digest(tensors: Mapping[str, Tensor]) -> str:
+    """Return the SHA-256, in hex, of tensors: names, types, shapes and numbers, in any order."""
+    found = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {list(tensor.shape)}\n".encode())
+        found.update(tensor.detach().cpu().contiguous().reshape(-1).view(uint8).numpy().data)
+    return found.hexdigest()
 
 
 def check_state(found: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:

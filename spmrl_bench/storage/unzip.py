@@ -51,22 +51,13 @@ def unzip(
     name: str,
     advice: str = "Unpack it yourself",
 ) -> dict[str, Path]:
-    """Unpack the members of a zip archive that are wanted.
+    """Unpack the members of a zip archive that are wanted; return where each lies, by its target.
 
-    Args:
-        archive: is read.
-        into: an empty folder that gets them, under numbers.
-        target: the path that a member becomes in the end; None if it is not wanted.
-        error: is raised if it is no whole archive, a member would leave its folder, is no plain
-            file or meets another one, or a bound is exceeded; the caller has to empty ``into``.
-        name: of the archive, for messages.
-        advice: what can be done about an archive that is too large.
-
-    Returns:
-        Where each wanted member lies, by its target.
-
-    Raises:
-        OSError: ``into`` cannot be written.
+    The empty folder ``into`` gets them, under numbers. ``target`` gives the path that a member
+    becomes in the end, None if it is not wanted; ``name`` is the archive's in messages, ``advice``
+    what can be done about one that is too large. Raise an ``error`` if it is no whole archive, a
+    member would leave its folder, is no plain file or meets another one, or a bound is exceeded;
+    the caller then has to empty ``into``. Raise an OSError if that cannot be written.
     """
 
     def refused(problem: str) -> SpmrlError:

@@ -18,12 +18,13 @@ from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.storage.files import read_folder, write_folder, write_new
-from spmrl_bench.storage.tensors import check_state, read_tensors
+from spmrl_bench.storage.tensors import check_state, content_digest, read_tensors
 from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.schedule import PROGRESS, Progress, incomplete, read_progress, unwritten
 
 #: What Adam remembers of a weight.
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_NOTE = "content"  # of the optimiser's file, with the digest of its tensors
 
 
 def save_checkpoint(
@@ -42,7 +43,8 @@ def save_checkpoint(
 
     def fill(folder: Path) -> None:
         parser.save(folder)
-        write_new(folder / "optimiser.safetensors", [save(state)])
+        notes = {_NOTE: content_digest(state)}
+        write_new(folder / "optimiser.safetensors", [save(state, notes)])
         write_new(folder / PROGRESS, [f"{progress.model_dump_json(indent=1)}\n".encode()])
 
     _write(run_dir / LAST, fill)
@@ -103,7 +105,9 @@ def _read_state(
             f"{key}/{name}": own.new_empty(()) if key == "step" else own for key in moments
         }
     try:
-        tensors, _ = read_tensors(path)
+        tensors, notes = read_tensors(path)
+        if notes.get(_NOTE, digest := content_digest(tensors)) != digest:
+            raise ValueError("its numbers have changed since it was saved")
         state = {current_name(name): tensor for name, tensor in tensors.items()}
         check_state(state, expected)
         return state

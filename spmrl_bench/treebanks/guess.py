@@ -88,12 +88,9 @@ def guess_sources(
 
     The treebank's are those of the format with most bytes, or trees if each of their files has one
     of dependencies that is called alike; these are in the order of the trees. Hidden files and
-    documentation are passed over.
-
-    Raises:
-        TreebankError: no file is of a known format, or of the one asked for; a file is not UTF-8
-            and no encoding is given.
-        SpmrlError: there is no such encoding, or a file cannot be read.
+    documentation are passed over. Raise a TreebankError if no file is of a known format, or of the
+    one asked for, or a file is not UTF-8 and no encoding is given; a SpmrlError if there is no such
+    encoding, or a file cannot be read.
     """
     if encoding is not None:
         check_encoding(encoding)
@@ -285,9 +282,8 @@ def divide(
             train none that is taken for another.
         folder: where ``FILE`` is looked for, if it is not in the working directory.
 
-    Raises:
-        TreebankError: it is open what is for training, or what a file is for; something given
-            matches no file; several treebanks lie in the folder.
+    Raise a TreebankError if it is open what is for training, or what a file is for, something given
+    matches no file, or several treebanks lie in the folder.
     """
     starred = {split: [one for one in given[split] if "*" in one] for split in given}
     chosen = {

@@ -119,11 +119,9 @@ def inspect_folder(
         given: files by split, as for :func:`~spmrl_bench.treebanks.guess.divide`.
         allow_shared: whether splits may have the same sentences.
 
-    Raises:
-        TreebankError: there is a treebank of that name, no file of a known format is there, the
-            encoding has to be named, nothing tells which files are for what, or there are too few
-            sentences for three splits.
-        ReadError: a file cannot be read at all.
+    Raise a TreebankError if there is a treebank of that name, no file of a known format is there,
+    the encoding has to be named, nothing tells which files are for what, or there are too few
+    sentences for three splits; a ReadError if a file cannot be read at all.
     """
     folder = folder.absolute()
     slug = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "treebank"

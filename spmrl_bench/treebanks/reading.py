@@ -86,16 +86,11 @@ def read_first_layer(
 ) -> FirstLayer:
     """Read all sentences of a split's files, and apply the transforms.
 
-    Args:
-        files, split: of the treebank.
-        on_error: is given the error of each sentence that breaks the format, which is left out;
-            without it, the manifest says what becomes of it.
-        watch: is given each sentence of the split's range (whatever its table says) as the reader
-            yields it, before the transforms.
-
-    Raises:
-        ReadError: a file is malformed or empty.
-        TreebankError: the manifest's range or table does not fit the files.
+    ``on_error`` is given the error of each sentence that breaks the format, which is left out;
+    without it, the manifest says what becomes of it. ``watch`` is given each sentence of the
+    split's range (whatever its table says) as the reader yields it, before the transforms. Raise a
+    ReadError if a file is malformed or empty, a TreebankError if the manifest's range or table does
+    not fit the files.
     """
     manifest = files.manifest
     results: list[Parse | ReadError | None] = []

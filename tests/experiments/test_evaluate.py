@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
+from tests.damage import WEIGHTS
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, score, train
 from tests.laboratory import SIZES, Laboratory
 
@@ -168,8 +170,9 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
     with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
         evaluate(trained)
     (FIRST / "best" / "weights.safetensors").unlink()
-    with pytest.raises(CheckpointError, match="best: no weights"):
-        evaluate(trained, variants=["charlstm"])
+    for act in (evaluate, train):
+        with pytest.raises(CheckpointError, match=r"best: no weights .* Train anew with --fresh"):
+            act(trained, variants=["charlstm"])
     assert not RESULTS.exists()
 
 
@@ -206,6 +209,37 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
     assert training.parameters == sum(p.numel() for p in parser.parameters())
     assert training.tokens_per_second > 0
     assert record.baselines == baseline_results(bank, "test", ["brackets"])
+
+
+def test_a_record_is_of_the_weights_that_were_scored(
+    trained: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where another process replaces them while they are read."""
+    other, counted = FOLDERS[1] / "best", []
+
+    def replaced(folder: Path, device: str) -> Parser:
+        counted.append(folder)
+        if len(counted) == 1:
+            shutil.rmtree(folder / "best")
+            shutil.copytree(other, folder / "best")
+        return load_parser(folder, device)
+
+    monkeypatch.setattr("spmrl_bench.experiments.score.load_parser", replaced)
+    (record,) = evaluate(trained, variants=["charlstm"])
+    assert len(counted) == 2
+    assert record.weights == hashlib.sha256((other / WEIGHTS).read_bytes()).hexdigest()
+    counts = counts_of(load_parser(FIRST), open_treebank("tiny-open"), "dev")
+    assert record.dev.counts("brackets").rows.tolist() == counts.rows.tolist()
+
+
+def test_spoilt_weights_are_not_scored(trained: Laboratory) -> None:
+    (before,) = evaluate(trained, variants=["charlstm"])
+    path = FIRST / "best" / WEIGHTS
+    data = path.read_bytes()
+    path.write_bytes(data[:-4] + bytes([data[-4] ^ 1]) + data[-3:])
+    with pytest.raises(CheckpointError, match="has changed since it was saved"):
+        evaluate(trained, variants=["charlstm"])
+    assert read_records(RESULTS / "runs") == [before]
 
 
 def test_the_source_and_the_accuracy_of_tags_go_into_record_and_table(

@@ -6,10 +6,12 @@ import json
 import os
 import pickle
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -131,6 +133,27 @@ def test_a_broken_run_folder_keeps_no_other_run_from_being_trained(
     with pytest.raises(CheckpointError, match="Start anew with --fresh"):
         train_all(work, jobs=1)  # the other one is trained already
     train_all(plan(laboratory), jobs=1, fresh=True)
+
+
+def test_a_folder_that_is_removed_while_it_trains_is_no_finished_run(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = plan(laboratory, settings={"train.max_epochs": "3"})
+    scores = iter([50.0, 40.0, 30.0])
+
+    def scored(*_: object) -> SimpleNamespace:
+        score = next(scores)
+        if score == 30.0:
+            shutil.rmtree(run.folder)
+        return SimpleNamespace(score=lambda _: score)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("spmrl_bench.experiments.train.evaluate_parser", scored)
+        for _ in range(2):  # it is not taken for a finished one later either
+            with pytest.raises(CheckpointError, match=r"best: no weights .* anew with --fresh"):
+                train_all([run])
+    train_all([run], fresh=True)
+    assert weights(run.folder)
 
 
 class Odd(Treebank):

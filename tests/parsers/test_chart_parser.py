@@ -27,6 +27,7 @@ from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.tree import NO_TAG
 from tests.builders import TREES, config, tiny
+from tests.damage import edited
 from tests.parsers.examples import (
     SIDE_BY_SIDE,
     batch_of,
@@ -344,6 +345,7 @@ def test_weights_under_their_earlier_names_are_read(tmp_path: Path) -> None:
     }
     assert not any(name.startswith("lexical.charlstm.") for name in weights)
     save_file(weights, path)
+    edited("parser.json", lambda content: content.pop("weights"))(tmp_path)
     again = ChartParser.load(tmp_path).state_dict()
     assert all(torch.equal(weight, again[name]) for name, weight in parser.state_dict().items())
     assert current_name("exp_avg/lexical.words.weight") == "exp_avg/lexical.word.embedding.weight"

@@ -169,9 +169,22 @@ def _halved(found: dict[str, torch.Tensor]) -> None:
     found.update({name: w.half() for name, w in found.items() if w.is_floating_point()})
 
 
+def _swapped(content: Content) -> None:
+    """Exchange the places of the numbers of two matrices of one shape."""
+    seen: dict[tuple[int, ...], Content] = {}
+    for about in content.values():
+        shape = tuple(about.get("shape", ()))
+        other = seen.setdefault(shape, about) if len(shape) == 2 else about
+        if other is not about:
+            moved = other["data_offsets"], about["data_offsets"]
+            about["data_offsets"], other["data_offsets"] = moved
+            return
+
+
 NO_PARSER = "not a parser description"
 UNFIT = "does not fit parser.json"
 CHANGED = "has changed since the weights beside it were saved"
+SPOILT = "has changed since it was saved: its numbers"
 TYPES = ("float16", "bfloat16", "float64", "int32", "int8", "bool", "complex64")
 EIGHT = ("float8_e4m3fn", "float8_e5m2")
 
@@ -202,12 +215,19 @@ def _numbers() -> Iterator[Harm]:
             "one more": tensors(lambda x: x.update(more=torch.zeros(1))),
         })  # fmt: skip
         yield Harm("none at all", model, tensors(lambda x: x.clear()), NO_PARSER)
+        yield from each(model, SPOILT, {
+            "a bit flipped": raw(WEIGHTS, lambda x: x[:-4] + bytes([x[-4] ^ 1]) + x[-3:]),
+            "two matrices in each other's place": header(_swapped),
+            "a matrix of zeros": first(
+                lambda name, x: _is_matrix(name, x) and bool(x.any()), torch.zeros_like
+            ),
+        })  # fmt: skip
         if model != "joint":
             yield Harm(
                 "finite weights beyond all use",
                 model,
                 tensors(lambda x: [w.fill_(3e38) for w in x.values() if w.dim() == 2]),
-                harmless="numbers that overflow in a parse give an error there, and no tree",
+                SPOILT,
             )
 
 
