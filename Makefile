@@ -29,6 +29,8 @@ BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 BENCH := $(BIN)/spmrl-bench
 MEASURED := scoring readers chart storage
+COVERING := $(MEASURED) trees treebanks packages training experiments/test_recipe.py \
+	reliability/test_hostile_treebanks.py reliability/test_hostile_models.py
 KERNELS := $(shell find spmrl_bench -name '*.pyx' -o -name '*.pxi' -o -name '*.h')
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
@@ -124,10 +126,10 @@ add: $(CORE)
 test: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(order),-p randomly --randomly-seed=$(order))
 
-# Of the rooms on which every figure rests, by the tests of these and of the treebanks.
+# Of the rooms on which every figure rests, by the tests of these and of what uses them.
 coverage: install
-	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope --cov --cov-report= $(MEASURED:%=tests/%) tests/trees tests/treebanks
-	@for room in $(MEASURED); do printf '%s, branches in percent: ' $$room; $(BIN)/coverage report --format=total \
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope --cov --cov-report= $(COVERING:%=tests/%)
+	@for room in $(MEASURED); do printf '%s, lines and branches in percent: ' $$room; $(BIN)/coverage report --format=total \
 	  --precision=1 --include="spmrl_bench/$$room/*" --fail-under=97 || exit 1; done
 
 lint: install
