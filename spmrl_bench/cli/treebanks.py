@@ -32,7 +32,7 @@ def listing() -> None:
     Example:
         TREEBANKS=~/treebanks spmrl-bench treebanks list
     """
-    from spmrl_bench.treebanks.catalogue import treebank_statuses
+    from spmrl_bench.treebanks.catalogue import manifest_origin, treebank_statuses
     from spmrl_bench.treebanks.manifest import SPLITS
     from spmrl_bench.treebanks.patterns import some
 
@@ -44,9 +44,11 @@ def listing() -> None:
         sizes = " / ".join(f"{count[0]:,}" if count else "?" for count in counts)
         missing = some(status.missing or status.layer_missing, most=3)
         about = manifest.name, manifest.track, sizes, ", ".join(status.layers)
-        rows.append((*about, state, status.where, missing))
+        own, content = manifest_origin(manifest.name)
+        origin = f"{own} {content[:12]}" if own else f"shipped {content[:12]}"
+        rows.append((*about, state, status.where, missing, origin))
     headings = "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"
-    print_rows(headings, rows)
+    print_rows((*headings, "manifest"), rows)
     raise_all(wrong)
 
 
@@ -150,8 +152,8 @@ def add(
     ),
     into: Path | None = Option(
         None,
-        help="Folder of 'treebanks/NAME.toml' and the recipe. Default: the checkout, or your own "
-        "($SPMRL_BENCH_HOME, else ~/.spmrl_bench).",
+        help="Folder of 'treebanks/NAME.toml' and the recipe. Default: $SPMRL_BENCH_HOME if "
+        "set, else the checkout or ~/.spmrl_bench.",
     ),
     every: bool = Option(False, "--every-error", help=f"Print every error, not only {_SHOWN}."),
 ) -> None:

@@ -23,7 +23,13 @@ from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
-from spmrl_bench.treebanks.catalogue import TreebankStatus, load_manifest, treebank_status
+from spmrl_bench.treebanks.catalogue import (
+    TreebankStatus,
+    load_manifest,
+    none_present_message,
+    treebank_status,
+    treebanks_root,
+)
 from spmrl_bench.treebanks.manifest import Track
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
@@ -181,9 +187,15 @@ def choose_treebank(
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
         statuses = [status for status in statuses if status.manifest.track == track]
     present = [status for status in statuses if status.present]
+    real = [status for status in statuses if status.manifest.track != "mini"]
+    if present and real and track is None and treebanks_root() is not None:
+        # Whoever has a directory of treebanks means one of these.
+        present = [status for status in real if status.present]
+        if not present:
+            absent = none_present_message(f"recipe {recipe.name}", real)
+            raise TreebankError(f"{absent}\n  generated sentences are there for: --track mini")
     if not present and len(statuses) > 1:
-        places = "".join(f"\n  {one.manifest.name}: looked in {one.where}" for one in statuses)
-        raise TreebankError(f"no treebank of recipe {recipe.name} is present{places}")
+        raise TreebankError(none_present_message(f"recipe {recipe.name}", statuses))
     # If none has the layers, the first one is said to lack them; an absent one, how to get it.
     able = [one for one in present if set(wanted) <= set(one.layers)] or present or statuses
     lacking = f"without {' or '.join(sorted(wanted))}"

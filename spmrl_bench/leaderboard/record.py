@@ -89,6 +89,11 @@ class TreebankInfo(Part):
         description="By layer of annotation: SHA-256 of files, division and named transforms."
     )
 
+    manifest: str = Field(
+        default="",
+        description="Whose manifest, `shipped` or `own`, and the SHA-256 of all that it declares.",
+    )
+
     def fingerprint(self, layers: Iterable[str]) -> str:
         return "+".join(self.fingerprints.get(layer, "") for layer in layers)
 

@@ -15,11 +15,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import takewhile
+from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.text import LONGEST, FilePath, MistakeError, OnError, fail, read_text
+from spmrl_bench.storage.files import open_unpacked
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
 
@@ -167,7 +169,7 @@ def _read_xml(
     number = 0
     size = _CHUNK
     try:
-        with open(path, "rb") as file:
+        with open_unpacked(Path(path)) as file:
             while not sentences.ended:
                 sentences.feed(file.read(size))
                 # expat scans an unfinished element again with every piece, so that these must grow.

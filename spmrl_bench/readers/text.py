@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from spmrl_bench.errors import ReadError, SpmrlError, unknown_name
+from spmrl_bench.storage.files import open_unpacked
 from spmrl_bench.trees.escapes import ASCII_SPACE
 
 #: How a file is named.
@@ -75,7 +76,8 @@ def read_text(path: FilePath, encoding: str = "utf-8") -> str:
     """
     check_encoding(encoding)
     try:
-        data = Path(path).read_bytes()
+        with open_unpacked(Path(path)) as file:
+            data = file.read()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", path=path) from error
     try:

@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.storage.files import open_regular_file
+from spmrl_bench.storage.files import open_regular_file, open_unpacked
 
 # A file written to so recently may be written to again without a change of its time.
 _SETTLED = 1_000_000_000  # nanoseconds
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, in hex; computed again only when it has been written to. Raise
-    an OSError if it cannot be read, or is no regular file."""
+def file_digest(path: Path, *, unpacked: bool = False) -> str:
+    """Return the SHA-256 of a file, in hex, of what it holds if it is packed (``.gz``) and this is
+    asked for; computed again only when it has been written to. Raise an OSError if it cannot be
+    read, or is no regular file."""
+    state = file_state(path)
+    if time.time_ns() - state[1] < _SETTLED:
+        return _digest.__wrapped__(path, unpacked)
+    return _digest(path, unpacked, *state)
+
+
+def file_state(path: Path) -> tuple[int, int, int, int]:
+    """Return what is another after every change of a file; no program can set its third part back
+    (``st_ctime_ns``)."""
     status = path.stat()
-    if time.time_ns() - status.st_mtime_ns < _SETTLED:
-        return _digest.__wrapped__(path)
-    return _digest(path, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size)
+    return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
 
-@functools.lru_cache(maxsize=64)
-def _digest(path: Path, *_state: int) -> str:
-    with open_regular_file(path) as file:
+@functools.lru_cache(maxsize=4096)
+def _digest(path: Path, unpacked: bool, *_state: int) -> str:
+    packed = unpacked and path.suffix == ".gz"
+    with open_unpacked(path) if packed else open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest(content: object) -> str:
+    """Return the SHA-256 of a value's JSON form, in hex."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def digests(places: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from the work of a living one.
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
 import os
 import re
@@ -18,10 +19,11 @@ import secrets
 import shutil
 import stat
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +32,8 @@ from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 
 #: Bytes of a description, of settings or of a record; vocabularies of a million words have less.
 LIMIT = 32 << 20
+#: Bytes that a packed file may hold; the largest treebank has a tenth of it.
+MOST_UNPACKED = 1 << 30
 
 # Seconds after which what a process of another machine was writing counts as left behind.
 _FORGOTTEN = 86_400.0
@@ -279,6 +283,23 @@ def open_regular_file(path: Path) -> BufferedReader:
         file.close()
         raise
     return file  # closed by whoever asked for it
+
+
+def open_unpacked(path: Path) -> BufferedReader | BytesIO:
+    """Open a file for reading, unpacked if its name ends in ``.gz``.
+
+    An OSError says that it is broken, or holds more than :data:`MOST_UNPACKED` bytes.
+    """
+    if path.suffix != ".gz":
+        return path.open("rb")
+    try:
+        with open_regular_file(path) as file, gzip.GzipFile(fileobj=file) as packed:
+            data = packed.read(MOST_UNPACKED + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise OSError(0, f"no sound gzip file: {error}", str(path)) from None
+    if len(data) > MOST_UNPACKED:
+        raise OSError(0, f"more than {MOST_UNPACKED:,} bytes when unpacked", str(path))
+    return BytesIO(data)
 
 
 def check_regular(status: os.stat_result, path: Path) -> None:

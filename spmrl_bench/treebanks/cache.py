@@ -31,6 +31,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 import spmrl_bench
+from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.files import write_bytes
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import parse_json
@@ -108,11 +109,6 @@ def _code_digest() -> str:
         if path.suffix in (".py", ".pyx")
     ]
     return digest({"version": spmrl_bench.__version__, "files": content})
-
-
-def digest(content: object) -> str:
-    """Return the SHA-256 of a value's JSON form, in hex."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 # ---- Columns ----

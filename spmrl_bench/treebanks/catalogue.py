@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import TreebankError, unknown_name
+from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_fault, require_inside
 from spmrl_bench.storage.toml import read_toml, validated
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
-from spmrl_bench.treebanks.patterns import ALTERNATIVE, some
+from spmrl_bench.treebanks.patterns import ALTERNATIVE, some, subfolders
 from spmrl_bench.treebanks.split_files import TreebankFiles
 from spmrl_bench.trees.parse import Layer
 
@@ -75,9 +76,31 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     return validated(Manifest, content, place, TreebankError, also=also)
 
 
+def manifest_origin(name: str) -> tuple[Path | None, str]:
+    """Return where the user's own manifest of a treebank is, None if it is the program's, and the
+    SHA-256 of all that it declares, in hex."""
+    path, edition = _place_of(name)
+    content = digest(_content(path, edition))
+    return None if path.parent == data_dir("treebanks") else path, content
+
+
+def _written(path: Path) -> dict[str, Any]:
+    """The keys of a file with its checksums; a user's file over that of the program on which it
+    stands under the same name (``base``)."""
+    content = read_toml(path, TreebankError)
+    checksums = path.parent / "checksums" / f"{path.stem}.sha256"
+    if checksums.is_file():
+        content["sha256"] = _read_checksums(checksums)
+    shipped = data_dir("treebanks") / path.name
+    if content.get("base") == path.stem and shipped != path and shipped.is_file():
+        del content["base"]
+        content = _merged(_written(shipped), content)
+    return content
+
+
 def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str, Any]:
     """The keys of a manifest, over those of its base; ``above`` are how many stand on it."""
-    content = read_toml(path, TreebankError)
+    content = _written(path)
     editions = content.pop("editions", {})
     if not isinstance(editions, dict) or not all(isinstance(e, dict) for e in editions.values()):
         raise TreebankError(f"{path}: editions: must be tables, [editions.NAME]")
@@ -86,9 +109,6 @@ def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str
             check_name(one)
         except ValueError as error:
             raise TreebankError(f"{path}: editions.{one}: {error}") from None
-    checksums = path.parent / "checksums" / f"{path.stem}.sha256"
-    if checksums.is_file():
-        content["sha256"] = _read_checksums(checksums)
     if (base := content.pop("base", None)) is not None:
         if above == _MOST_BASES:
             raise TreebankError(
@@ -113,17 +133,17 @@ def _place_of(name: str, where: str = "") -> tuple[Path, str | None]:
 def _places(wanted: str | None = None) -> dict[str, tuple[Path, str | None]]:
     """The file and the edition of every treebank, or of those that one can be, sorted by name.
 
-    A user's own file cannot replace one of the program's.
+    A user's own file stands in front of one of the program's.
     """
     places: dict[str, tuple[Path, str | None]] = {}
-    for folder in data_dirs("treebanks"):
+    for folder in reversed(data_dirs("treebanks")):
         for path in sorted(folder.glob("*.toml")):
             places.setdefault(path.stem, (path, None))
     for name, (path, _) in list(places.items()):
         if name == wanted or not (wanted or name).startswith(name):
             continue
         try:
-            editions = read_toml(path, TreebankError).get("editions")
+            editions = _written(path).get("editions")
         except TreebankError:
             continue
         for edition in editions if isinstance(editions, dict) else ():
@@ -208,13 +228,14 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
 
     ``root`` is the directory with treebanks; without it, the one that ``TREEBANKS`` names.
     """
-    folder, files = _find_folder(manifest, manifest.path, root), None
+    folder = _find_folder(manifest, root)
+    files = None
     missing: tuple[str, ...] = (f"{_first(manifest.path)}/",)
     layer_missing: tuple[str, ...] = ()
     if folder is not None and folder.is_dir():
         layer = manifest.dependencies
         path = layer.path if layer else None
-        beside = _find_folder(manifest, path, root) if path else folder
+        beside = _find_folder(manifest, root, path) if path else folder
         files = TreebankFiles(manifest, folder, beside)
         missing = files.missing()
         if path and (beside is None or not beside.is_dir()):
@@ -226,8 +247,9 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
     return TreebankStatus(manifest, where, missing, layer_missing, files)
 
 
-def _find_folder(manifest: Manifest, path: str, root: Root) -> Path | None:
-    """The first of some folders (``"A | B"``) that exists, else the first; None if none.
+def _find_folder(manifest: Manifest, root: Root, layer_path: str | None = None) -> Path | None:
+    """The first of a manifest's folders, or of its second layer's, that has the files; else the
+    first that exists, else the first; None if there is nowhere to look.
 
     The mini treebanks lie in the program's own folder, all others under the directory of treebanks,
     unless the path is absolute. What exists elsewhere, and is not listed by the user, is an error.
@@ -235,13 +257,40 @@ def _find_folder(manifest: Manifest, path: str, root: Root) -> Path | None:
     base, own = treebanks_root(root), data_dir("treebanks")
     if manifest.track == "mini" and (own / manifest.path).is_dir():
         base = own
-    folders = [Path(base or "", name) for name in path.split(ALTERNATIVE)]
+    folders = [Path(base or "", name) for name in (layer_path or manifest.path).split(ALTERNATIVE)]
     if base is None:
         folders = [folder for folder in folders if folder.is_absolute()]
-    found = next((folder for folder in folders if folder.is_dir()), None)
-    if found is not None:
+    existing = [folder for folder in folders if folder.is_dir()]
+
+    def complete(folder: Path) -> bool:
+        if layer_path is not None:
+            return not TreebankFiles(manifest, folder, folder).missing("dependencies")
+        return not TreebankFiles(manifest, folder).missing()
+
+    found = next(filter(complete, existing), None)
+    if found is None and base not in (None, own):
+        similar = _similar_folders(base, {folder.name for folder in folders})
+        if existing:  # it may be in there once more, but no other stands for it
+            similar = [folder for folder in similar if existing[0] in folder.parents]
+        there = {os.path.realpath(folder): folder for folder in filter(complete, similar)}
+        if len(there) > 1:
+            raise TreebankError(
+                f"treebank {manifest.name}: {some([*map(str, there.values())])} may each be it: "
+                f"rename the one that is meant to {folders[0].name}"
+            )
+        existing = [*there.values(), *existing, *similar]
+    if found := found or next(iter(existing), None):
         return require_inside(base, found, TreebankError)
     return folders[0] if folders else None
+
+
+def _similar_folders(base: Path, names: Collection[str]) -> list[Path]:
+    """The directory of treebanks itself, and those one or two folders below it, that have one of
+    the names in any case, with something behind it perhaps (``GERMAN_SPMRL_2014``)."""
+    called = re.compile(rf"({'|'.join(map(re.escape, names))})([\W_].*)?", re.IGNORECASE)
+    below = subfolders(base)
+    deeper = [inner for folder in below for inner in subfolders(folder)]
+    return [folder for folder in (base, *below, *deeper) if called.fullmatch(folder.name)]
 
 
 def treebanks_root(root: Root = None) -> Path | None:
@@ -267,13 +316,27 @@ def missing_message(status: TreebankStatus, root: Root = None) -> str:
         lines.append(f"or: spmrl-bench treebanks fetch {manifest.name}")
     if treebanks_root(root) is None:
         lines.append(f"then set {ROOT_VARIABLE} to the directory that has {folder}/")
-    others = [
-        other.manifest.name
-        for other in treebank_statuses(root)[0]
-        if other.manifest.language == manifest.language and other.present
-    ]
-    lines.append(f"present for {manifest.language}: {', '.join(others) or 'none'}")
-    return "\n  ".join(lines)
+    return "\n  ".join(lines + _what_is_there(manifest.language, root))
+
+
+def none_present_message(what: str, statuses: Sequence[TreebankStatus], root: Root = None) -> str:
+    """Return what to tell a user of whose treebanks none is there."""
+    lines = [f"no treebank of {what} is present"]
+    for status in statuses:
+        missing = f"looked in {status.where}; missing: {some(status.missing, most=3)}"
+        lines.append(f"{status.manifest.name}: {missing}")
+    return "\n  ".join(lines + _what_is_there(statuses[0].manifest.language, root))
+
+
+def _what_is_there(language: str, root: Root) -> list[str]:
+    manifests = [one.manifest for one in treebank_statuses(root)[0] if one.present]
+    present = [manifest.name for manifest in manifests if manifest.language == language]
+    there = [f"present for {language}: {', '.join(present) or 'none'}"]
+    if (base := treebanks_root(root)) is not None:
+        found = some([f"{folder.name}/" for folder in subfolders(base)]) or "no folder"
+        copy = "a copy with other names takes three lines: docs/treebanks.md"
+        there = [f"found in {base}: {found}", copy, *there]
+    return there
 
 
 def _first(alternatives: str) -> str:

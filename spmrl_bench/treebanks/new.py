@@ -7,6 +7,7 @@ files. Recipes and parsers are not known here.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from typing import Any
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import write_text
-from spmrl_bench.storage.paths import check_name, data_dir, home, list_folder
+from spmrl_bench.storage.paths import HOME_VARIABLE, check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
 from spmrl_bench.treebanks.check import (
@@ -186,9 +187,11 @@ def write_new_treebank(
 
 
 def place_for_new() -> Path:
-    """Return the checkout, or the user's own folder if the program is installed from a wheel."""
+    """Return the user's own folder if it is named or the program is installed from a wheel, else
+    the checkout."""
     checkout = data_dir("treebanks").parent
-    return home() if checkout.name == "_data" else checkout
+    own = os.environ.get(HOME_VARIABLE) or checkout.name == "_data"
+    return home() if own else checkout
 
 
 def _refuse_taken(name: str) -> None:

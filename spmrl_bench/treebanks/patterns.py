@@ -12,14 +12,18 @@ numbers with gaps. A manifest therefore names files by patterns:
     ``gold`` or ``pred``, as the manifest says where its tags come from.
 ``a | b``
     the first of these patterns that any file matches.
+
+What is not there as it is written is looked for in other case, and packed (``NAME.gz``).
 """
 
 from __future__ import annotations
 
 import glob
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -100,15 +104,58 @@ def _matches(folder: Path, pattern: str, tags: str) -> MatchedFiles:
         paths: list[Path] = []
         missing: list[str] = []
         for name, needed in _numbered(alternative):
-            only_stars = glob.escape(name).replace("[*]", "*")  # '[' and '?' stand for themselves
-            there = folder.glob(only_stars) if "*" in name else [folder / name]
-            found = sorted(path for path in there if path.is_file())
+            found = _files_called(folder, name) or _files_called(folder, f"{name}.gz")
             paths += found
             if not found and needed:
                 missing.append(name)
         if paths or (missing and len(alternatives) == 1):
             return MatchedFiles(tuple(paths), tuple(missing))
     return MatchedFiles((), (pattern,))
+
+
+def _files_called(folder: Path, name: str) -> list[Path]:
+    there: Iterable[Path] = [in_any_case(folder, name)]
+    if "*" in name:
+        above, slash, _ = name[: name.index("*")].rpartition("/")
+        below = glob.escape(name[len(above + slash) :])  # '[' and '?' stand for themselves
+        there = in_any_case(folder, above).glob(below.replace("[*]", "*"))
+    return sorted(path for path in there if path.is_file())
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Return the folders in a folder, sorted; none if it cannot be read."""
+    names = sorted(name for names in _entries(folder).values() for name in names)
+    return [path for path in (folder / name for name in names) if path.is_dir()]
+
+
+def in_any_case(folder: Path, name: str) -> Path:
+    """Return the path of a name under a folder, or, if that is not there, the only one that differs
+    from it in nothing but capitals."""
+    path = folder / name
+    if path.exists() or not name:
+        return path
+    path = folder
+    for part in name.split("/"):
+        exact = path / part
+        similar = [] if exact.exists() else _entries(path).get(part.casefold(), [])
+        path = path / similar[0] if len(similar) == 1 else exact
+    return path
+
+
+def _entries(folder: Path) -> dict[str, list[str]]:
+    """The names in a folder by what they are without capitals; none if it cannot be read."""
+    try:
+        return _listed(folder, folder.stat().st_mtime_ns)
+    except OSError:
+        return {}
+
+
+@lru_cache(maxsize=64)
+def _listed(folder: Path, _changed: int) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in os.listdir(folder):
+        found.setdefault(name.casefold(), []).append(name)
+    return found
 
 
 def _numbered(pattern: str) -> Iterator[tuple[str, bool]]:

@@ -3,25 +3,29 @@
 The hash of every file is part of the key under which its sentences are kept, so comparing it with
 the recorded one costs nothing: a treebank is checked each time it is opened.
 
-A sentence that lies in two splits by its place, because their files or ranges overlap, is a mistake
-of the manifest that is found here, without reading anything.
+A sentence that lies in two splits because they have one file, by its name or its content, or ranges
+that overlap, is a mistake that is found here, without reading any sentence.
 """
 
 from __future__ import annotations
 
+import hashlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 
-from spmrl_bench.errors import TreebankError
-from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.storage.digests import file_digest, file_state
+from spmrl_bench.storage.files import open_unpacked
 from spmrl_bench.treebanks.manifest import SPLITS, DependencyLayer, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, MatchedFiles, find_files, some
 from spmrl_bench.trees.parse import Layer
 
 #: What to write into a manifest whose splits are to have the same sentences.
 ALLOW_SHARED = 'If it is meant to be so, write shared = "allowed" into the manifest'
+_EMPTY = hashlib.sha256().hexdigest()
 #: What ``{tags}`` stands for in the patterns of a manifest.
 _TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
 
@@ -79,19 +83,49 @@ class TreebankFiles:
             )
         return [digest for _, digest in self._hashed(split, layer)]
 
+    def by_content(self, split: SplitName) -> dict[str, str]:
+        """Return the names of the files of a split's first layer by their SHA-256, in reading
+        order; without empty ones."""
+        first = self.manifest.layers[0]
+        hashed = self._hashed(split, first)[: len(self.of(split).paths)]
+        return {digest: name for name, digest in hashed if digest != _EMPTY}
+
     def changed(self, split: SplitName, layer: Layer) -> list[str]:
         """Return the files, by path under the folder, that are not the recorded ones."""
-        recorded = self.manifest.sha256
-        files = self._hashed(split, layer)
-        return [name for name, digest in files if recorded.get(name, digest) != digest]
+        recorded = {name.casefold(): digest for name, digest in self.manifest.sha256.items()}
+        return [
+            name
+            for name, digest in self._hashed(split, layer)
+            if recorded.get(name.casefold().removesuffix(".gz"), digest) != digest
+        ]
 
     def _hashed(self, split: SplitName, layer: Layer) -> list[tuple[str, str]]:
         if (split, layer) not in self._hashes:
             folder, table = self._folder_of(layer), self._table(split, layer)
             names = [path.relative_to(folder).as_posix() for path in self.of(split, layer).paths]
             names += [table] if table is not None else []
-            self._hashes[split, layer] = [(name, file_digest(folder / name)) for name in names]
+            try:
+                self._hashes[split, layer] = [
+                    (name, file_digest(folder / name, unpacked=True)) for name in names
+                ]
+            except OSError as error:
+                raise ReadError(f"cannot be read: {error.strerror}", path=error.filename) from error
         return self._hashes[split, layer]
+
+    @contextmanager
+    def held(self, split: SplitName, layer: Layer) -> Iterator[None]:
+        """Read the files of a split inside; a TreebankError if what was read is not what was hashed
+        (:meth:`digests`), by which the sentences are known."""
+        folder, hashed = self._folder_of(layer), dict(self._hashed(split, layer))
+        states = [file_state(folder / name) for name in hashed]
+        yield
+        now = [file_state(folder / name) for name in hashed]
+        for (name, digest), before, after in zip(hashed.items(), states, now, strict=True):
+            if before != after or file_digest(folder / name, unpacked=True) != digest:
+                raise TreebankError(
+                    f"{self.manifest.name}: {folder / name} has been changed since this command "
+                    "began; nothing is known by what it holds now: give the command again"
+                )
 
     def _folder_of(self, layer: Layer) -> Path:
         return self.folder if layer == self.manifest.layers[0] else self.layer_folder
@@ -113,7 +147,8 @@ def common_encoding(paths: Sequence[Path], names: str) -> str:
     for name in tried:
         try:
             for path in paths:
-                path.read_bytes().decode(name)
+                with open_unpacked(path) as file:
+                    file.read().decode(name)
         except (OSError, UnicodeDecodeError):
             continue
         return name
@@ -129,18 +164,23 @@ def same_places(files: TreebankFiles) -> list[str]:
     if files.manifest.shared == "allowed":
         return []
     mistakes = []
-    paths = {name: dict.fromkeys(files.of(name).paths) for name in SPLITS}
+    contents = {name: files.by_content(name) for name in SPLITS}
     for one, other in combinations(SPLITS, 2):
         first, second = files.manifest.splits[one], files.manifest.splits[other]
-        both = [path for path in paths[one] if path in paths[other]]
+        both = [content for content in contents[one] if content in contents[other]]
+        if len(both) < min(len(contents[one]), len(contents[other])):
+            # A short article may have come out twice; a path in two splits is a mistake.
+            both = [both for both in both if contents[one][both] == contents[other][both]]
         if not both or first.rows is not None or second.rows is not None:
             continue
-        file = both[0].relative_to(files.folder).as_posix()
+        file, again = (contents[name][both[0]] for name in (one, other))
+        if again != file:
+            file += f" (in {other} it is {again})"
         if len(both) > 1:
             file += f" and {len(both) - 1} other file{'s' if len(both) > 2 else ''}"
         if first.range is None and second.range is None:
             mistakes.append(f"{one} and {other} both have {file}")
-        elif [*paths[one]] == [*paths[other]]:
+        elif [*contents[one]] == [*contents[other]]:
             start = max(first.numbers[0], second.numbers[0])
             end = min(first.numbers[1], second.numbers[1])
             if start <= end:

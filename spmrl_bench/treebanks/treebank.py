@@ -16,7 +16,8 @@ from typing import Any, Self
 
 from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.treebanks.cache import cached, digest
+from spmrl_bench.storage.digests import digest
+from spmrl_bench.treebanks.cache import cached
 from spmrl_bench.treebanks.catalogue import (
     TreebankStatus,
     load_manifest,
@@ -228,7 +229,7 @@ class Treebank:
             data = cached(
                 f"{self.name}-{name}-{layer}",
                 {"trees": key, "layer": own},
-                lambda: read_layer(self._files, name, self._first_layer(name)),
+                lambda: self._second_layer(name),
             )
         else:
             data = cached(f"{self.name}-{name}", key, lambda: split_data(self._first_layer(name)))
@@ -252,8 +253,13 @@ class Treebank:
     def _first_layer(self, split: SplitName) -> FirstLayer:
         """What is in the files of a split, kept until those of another one are read."""
         if split not in self._first:
-            self._first = {split: read_first_layer(self._files, split)}
+            with self._files.held(split, self.layers[0]):
+                self._first = {split: read_first_layer(self._files, split)}
         return self._first[split]
+
+    def _second_layer(self, split: SplitName) -> SplitData:
+        with self._files.held(split, "dependencies"):
+            return read_layer(self._files, split, self._first_layer(split))
 
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:

@@ -435,7 +435,7 @@ def sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found.append(size or 0)
             return super().read(size)
 
-    monkeypatch.setattr("spmrl_bench.readers.graphs.open", Counting, raising=False)
+    monkeypatch.setattr("spmrl_bench.readers.graphs.open_unpacked", Counting)
     return found
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import TreebankError
-from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.treebanks.catalogue import load_manifest, manifest_origin
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.treebanks.releases import (
@@ -314,3 +316,120 @@ def test_chinese_treebank(tmp_path: Path, use: Use, form: str) -> None:
         assert list(one.dependencies.heads) == [2, 0]
         assert list(two.dependencies.heads) == [2, 0, 2, 2]
         assert list(two.dependencies.relations) == ["VMOD", "ROOT", "OBJ", "P"]
+
+
+# Copies that lie otherwise than the manifest says -------------------------------------------------
+
+
+def renamed(root: Path, new: str) -> Path:
+    """The release of the root under another path; the root."""
+    (root / new).parent.mkdir(parents=True, exist_ok=True)
+    (root / "GERMAN_SPMRL").rename(root / new)
+    return root
+
+
+def lower_case_within(root: Path) -> Path:
+    for path in sorted(root.rglob("*"), reverse=True):
+        path.rename(path.with_name(path.name.lower()))
+    return root
+
+
+def packed(root: Path, pattern: str) -> Path:
+    for path in root.rglob(pattern):
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    return root
+
+
+def nested(root: Path) -> Path:
+    renamed(root, "outer/GERMAN_SPMRL")
+    (root / "outer").rename(root / "GERMAN_SPMRL")
+    return root
+
+
+def linked(root: Path) -> Path:
+    renamed(root, "store/data")
+    (root / "german_spmrl").symlink_to(root / "store" / "data")
+    return root
+
+
+LAYOUTS: dict[str, Callable[[Path], Path]] = {
+    "lower case": lambda root: renamed(root, "german_spmrl"),
+    "with a year": lambda root: renamed(root, "GERMAN_SPMRL_2014"),
+    "with a year, in lower case": lambda root: renamed(root, "german_spmrl-2014"),
+    "one deeper": lambda root: renamed(root, "spmrl2014/GERMAN_SPMRL"),
+    "one deeper, in lower case": lambda root: renamed(root, "data/german_spmrl"),
+    "in a folder of its own name": nested,
+    "TREEBANKS names it": lambda root: root / "GERMAN_SPMRL",
+    "TREEBANKS names it, in lower case": lambda root: (
+        renamed(root, "german_spmrl") / "german_spmrl"
+    ),
+    "lower case within": lower_case_within,
+    "all packed": lambda root: packed(root, "*.German.*"),
+    "trees packed": lambda root: packed(root, "train.*.ptb"),
+    "a link in lower case": linked,
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_release_that_lies_otherwise_is_found(tmp_path: Path, use: Use, layout: str) -> None:
+    written("German", tmp_path / "as_it_is", use)
+    written("German", tmp_path / "other", use)
+    usual = open_treebank("german-spmrl", tmp_path / "as_it_is")
+    other = open_treebank("german-spmrl", LAYOUTS[layout](tmp_path / "other"))
+    assert other.layers == usual.layers == ("constituents", "dependencies")
+    for layer in usual.layers:
+        assert other.fingerprint_of(layer) == usual.fingerprint_of(layer)
+        assert other.examples("train", [layer]) == usual.examples("train", [layer])
+
+
+def test_what_is_found_elsewhere_is_complete_and_alone(tmp_path: Path, use: Use) -> None:
+    written("German", tmp_path, use)
+    (tmp_path / "german_spmrl_old").mkdir()
+    (tmp_path / "GERMAN_SPMRL").rename(tmp_path / "German_SPMRL")
+    assert len(open_treebank("german-spmrl", tmp_path).split("dev")) == 2
+    written("German", tmp_path / "spare", use)
+    with pytest.raises(TreebankError, match=r"German_SPMRL, .*GERMAN_SPMRL may each be it: rename"):
+        open_treebank("german-spmrl", tmp_path)
+
+
+def test_gold_tags_alone_are_an_edition_that_one_asks_for(tmp_path: Path, use: Use) -> None:
+    written("German", tmp_path, use)
+    shutil.rmtree(tmp_path / "GERMAN_SPMRL" / "pred")
+    with pytest.raises(
+        TreebankError, match=r"(?s)missing: pred/ptb.*present for german: german-spmrl-g"
+    ):
+        open_treebank("german-spmrl", tmp_path)
+    assert len(open_treebank("german-spmrl-gold", tmp_path).split("train")) == 3
+
+
+def test_a_broken_packed_file_is_named(tmp_path: Path, use: Use) -> None:
+    written("German", tmp_path, use)
+    packed(tmp_path, "train.*.ptb")
+    path = tmp_path / "GERMAN_SPMRL/pred/ptb/train/train.German.pred.ptb.gz"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ReadError, match=r"ptb\.gz: cannot be read: no sound gzip file"):
+        open_treebank("german-spmrl", tmp_path)
+
+
+def test_a_manifest_of_the_users_stands_in_front(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "home" / "treebanks" / "german-spmrl.toml"
+    own.parent.mkdir(parents=True)
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    shipped = manifest_origin("german-spmrl")
+    own.write_text(
+        'base = "german-spmrl"\npath = "tiger"\n'
+        + "".join(f"splits.{split}.sentences = {SIZES[split]}\n" for split in SPLITS)
+    )
+    write_spmrl(tmp_path, "German", path="tiger")
+    bank = open_treebank("german-spmrl", tmp_path)
+    assert len(bank.split("dev")) == 2
+    assert len(open_treebank("german-spmrl-gold", tmp_path).split("dev")) == 2
+    assert shipped[0] is None
+    assert manifest_origin("german-spmrl")[0] == own
+    assert manifest_origin("german-spmrl")[1] != shipped[1]
+    own.write_text('title = "Mine"\n')
+    with pytest.raises(TreebankError, match=r"home/treebanks/german-spmrl.toml"):
+        open_treebank("german-spmrl", tmp_path)

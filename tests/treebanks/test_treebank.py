@@ -6,6 +6,7 @@ import hashlib
 import logging
 import multiprocessing
 import re
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -16,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError, TreebankError
+from spmrl_bench.storage.digests import digest
 from spmrl_bench.treebanks import cache
-from spmrl_bench.treebanks.cache import cached, digest, from_bytes, to_bytes
+from spmrl_bench.treebanks.cache import cached, from_bytes, to_bytes
 from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
 from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.patterns import check_range, find_files
@@ -411,23 +413,39 @@ def test_ranges_that_meet_share_nothing(manifests: WriteManifest, bank: Path) ->
 
 def test_a_dev_set_that_stands_in_train_is_a_mistake(manifests: WriteManifest, bank: Path) -> None:
     folder = bank / "tiny_data"
-    (folder / "copy.mrg").write_text((folder / "doc2.mrg").read_text())
+    (folder / "copy.mrg").write_text((folder / "doc2.mrg").read_text() + "\n")
     train = 'files = ["doc0.mrg", "doc1.mrg", "doc2.mrg"]'
     divide(manifests, train, 'files = ["copy.mrg"]', 'files = ["doc3.mrg"]')
     (problem,) = validate(load_manifest("tiny"), bank).problems
     assert "of the 10 sentences of dev are in train too, such as dev" in problem
 
 
+COPIES = {"symbolic link": Path.symlink_to, "hard link": Path.hardlink_to, "copy": shutil.copyfile}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_two_splits_of_one_content_are_a_mistake(
+    manifests: WriteManifest, bank: Path, way: str
+) -> None:
+    first, again = bank / "tiny_data" / "doc0.mrg", bank / "tiny_data" / "again.mrg"
+    COPIES[way](*((first, again) if way == "copy" else (again, first)))
+    files = 'files = ["doc0.mrg"]', 'files = ["doc1.mrg"]', 'files = ["again.mrg"]'
+    divide(manifests, *files)
+    message = r"train and test both have doc0.mrg \(in test it is again.mrg\)"
+    with pytest.raises(TreebankError, match=message):
+        open_treebank("tiny", bank)
+
+
 def test_many_files_are_compared_in_linear_time(manifests: WriteManifest, root: Path) -> None:
     folder = root / "many"
     folder.mkdir()
     for number in range(3_000):
-        (folder / f"{number}").touch()
+        (folder / f"{number}").write_text(str(number))
     half = 'files = ["{0..1499}"]', 'files = ["{1500..2999}"]'
     divide(manifests, *half, 'files = ["0"]')
     files = TreebankFiles(load_manifest("tiny"), folder)
     for split in ("train", "dev", "test"):
-        files.of(split)  # type: ignore[arg-type]
+        files.by_content(split)  # type: ignore[arg-type]
     begun = time.process_time()
     (mistake,) = same_places(files)
     assert "train and test both have 0" in mistake
