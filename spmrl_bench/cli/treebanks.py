@@ -32,7 +32,7 @@ def listing() -> None:
     Example:
         TREEBANKS=~/treebanks spmrl-bench treebanks list
     """
-    from spmrl_bench.treebanks.catalogue import manifest_origin, treebank_statuses
+    from spmrl_bench.treebanks.catalogue import treebank_statuses
     from spmrl_bench.treebanks.manifest import SPLITS
     from spmrl_bench.treebanks.patterns import some
 
@@ -44,7 +44,7 @@ def listing() -> None:
         sizes = " / ".join(f"{count[0]:,}" if count else "?" for count in counts)
         missing = some(status.missing or status.layer_missing, most=3)
         about = manifest.name, manifest.track, sizes, ", ".join(status.layers)
-        own, content = manifest_origin(manifest.name)
+        own, content = manifest.origin
         origin = f"{own} {content[:12]}" if own else f"shipped {content[:12]}"
         rows.append((*about, state, status.where, missing, origin))
     headings = "treebank", "track", "train / dev / test", "layers", "state", "looked in", "missing"

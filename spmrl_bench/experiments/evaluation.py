@@ -22,7 +22,6 @@ from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.scoring.signature import sign
-from spmrl_bench.treebanks.catalogue import manifest_origin
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 
@@ -160,7 +159,7 @@ def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict
 
 def record_of(bank: Treebank, layers: Sequence[Layer], **fields: Any) -> Record:
     """A record of a treebank, made now by this program; ``fields`` say what of."""
-    own, content = manifest_origin(bank.name)
+    own, content = bank.manifest.origin
     treebank = TreebankInfo(
         name=bank.name,
         track=bank.track,

@@ -77,7 +77,9 @@ def load_saved(
         # Before anything is hashed or read that the description names.
         _check_pretrained(path, config, content.get("pretrained", {}))
     with _fitting(weights_path):
-        tensors, notes = read_tensors(weights_path)
+        mapped, notes = read_tensors(weights_path)
+    # Of its own, so that the file may be written over while the parser is used.
+    tensors = {name: tensor.clone() for name, tensor in mapped.items()}
     weights = {current_name(name): tensor for name, tensor in tensors.items()}
     with _reported(path, config_class):
         vocabulary, numbers = content["vocabulary"], sum(map(Tensor.numel, weights.values()))

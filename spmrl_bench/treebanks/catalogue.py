@@ -73,15 +73,10 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
     if isinstance(content.get("name"), str) and content["name"] != name:
         also = [f"name: must be {name!r}, as the file is called; found {content['name']!r}"]
         content["name"] = name  # it is said once
-    return validated(Manifest, content, place, TreebankError, also=also)
-
-
-def manifest_origin(name: str) -> tuple[Path | None, str]:
-    """Return where the user's own manifest of a treebank is, None if it is the program's, and the
-    SHA-256 of all that it declares, in hex."""
-    path, edition = _place_of(name)
-    content = digest(_content(path, edition))
-    return None if path.parent == data_dir("treebanks") else path, content
+    declared = digest(content)
+    manifest = validated(Manifest, content, place, TreebankError, also=also)
+    shipped = path.parent == data_dir("treebanks")
+    return manifest.from_place("" if shipped else str(path), declared)
 
 
 def _written(path: Path) -> dict[str, Any]:

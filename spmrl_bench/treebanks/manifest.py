@@ -9,7 +9,7 @@ file are reported together. What lies on the disk is not known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -20,6 +20,7 @@ from pydantic import (
     Field,
     NonNegativeInt,
     PositiveInt,
+    PrivateAttr,
     ValidationInfo,
     field_validator,
 )
@@ -376,6 +377,18 @@ class Manifest(SourceFormat):
     """The rules of its attachment scores, if not the usual ones."""
     sha256: Mapping[InFolder, Sha256] = {}
     """SHA-256 of files by their path under the folder."""
+    _origin: tuple[str, str] = PrivateAttr(("", ""))
+
+    @property
+    def origin(self) -> tuple[str, str]:
+        """The user's file that it was read from, empty if it is the program's, and the SHA-256 of
+        all that is declared there, in hex."""
+        return self._origin
+
+    def from_place(self, own: str, declared: str) -> Self:
+        """Return it, with this as its origin."""
+        self._origin = own, declared
+        return self
 
     @field_validator("fetch")
     @classmethod

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.treebanks.catalogue import load_manifest, manifest_origin
+from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.treebanks.releases import (
@@ -418,7 +418,7 @@ def test_a_manifest_of_the_users_stands_in_front(
     own = tmp_path / "home" / "treebanks" / "german-spmrl.toml"
     own.parent.mkdir(parents=True)
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
-    shipped = manifest_origin("german-spmrl")
+    shipped = load_manifest("german-spmrl").origin
     own.write_text(
         'base = "german-spmrl"\npath = "tiger"\n'
         + "".join(f"splits.{split}.sentences = {SIZES[split]}\n" for split in SPLITS)
@@ -427,9 +427,9 @@ def test_a_manifest_of_the_users_stands_in_front(
     bank = open_treebank("german-spmrl", tmp_path)
     assert len(bank.split("dev")) == 2
     assert len(open_treebank("german-spmrl-gold", tmp_path).split("dev")) == 2
-    assert shipped[0] is None
-    assert manifest_origin("german-spmrl")[0] == own
-    assert manifest_origin("german-spmrl")[1] != shipped[1]
+    assert shipped[0] == ""
+    assert load_manifest("german-spmrl").origin[0] == str(own)
+    assert load_manifest("german-spmrl").origin[1] != shipped[1]
     own.write_text('title = "Mine"\n')
     with pytest.raises(TreebankError, match=r"home/treebanks/german-spmrl.toml"):
         open_treebank("german-spmrl", tmp_path)
