@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -65,6 +66,7 @@ def parse(
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
     from spmrl_bench.parsing import bulk
+    from spmrl_bench.parsing.models import trained_habits
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
@@ -92,11 +94,8 @@ def parse(
         raise SpmrlError("--on is for folders, which are parsed with '--to FOLDER'")
     check_readable(names)
     folder = located(model)  # once for all processes
-    transforms = None
-    if form == "brackets":
-        from spmrl_bench.parsing.models import trained_transforms
-
-        transforms = trained_transforms(folder)
+    transforms, escapes = trained_habits(folder)
+    options = replace(options, escapes=escapes)
     sentences = read_input(names, form or "tokens", sys.stdin.buffer, tags, transforms)
     if form in (None, "tokens"):
         sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))

@@ -45,6 +45,14 @@ def score(
         "positions (by-gold, the default where a file has no tags). CoNLL: scored (none, the "
         "default), or not with the gold tag . , : `` '' PU (ptb-ctb) or of Unicode's (unicode).",
     ),
+    outer: Literal["keep", "drop"] = Option(
+        "keep",
+        help="Brackets: compare a bracket around the sentence (unlabelled, TOP, ROOT, S1) as EVALB "
+        "does, or drop it on both sides, as before training.",
+    ),
+    escapes: Literal["brackets", "ptb", "none"] = Option(
+        "brackets", help="Brackets: how words are escaped; ptb reads \\/ and / as the same."
+    ),
     tags: Literal["xpos", "upos"] = Option("xpos", help="CoNLL: the column for ptb-ctb."),
     relations: Literal["whole", "universal", "none"] = Option(
         "whole", help="CoNLL: as they are, without subtypes (nsubj:pass is nsubj), or none."
@@ -85,6 +93,7 @@ def score(
     as_json = form == "json"
     if is_conll(gold, encoding):
         of_brackets = {"--by": by, "--official": official, "--format evalb": form == "evalb"}
+        of_brackets |= {"--outer": outer != "keep", "--escapes": escapes != "brackets"}
         of_brackets[f"--punctuation {punctuation}"] = punctuation in ("by-tag", "by-gold")
         for option, value in of_brackets.items():
             if value:
@@ -102,7 +111,7 @@ def score(
     from spmrl_bench.scoring.evalb_format import as_evalb
     from spmrl_bench.scoring.official import check_against_program
     from spmrl_bench.scoring.signature import sign
-    from spmrl_bench.scoring.texts import read_sides
+    from spmrl_bench.scoring.texts import other_root, read_sides, written_otherwise
     from spmrl_bench.trees.tree import NO_TAG
 
     if punctuation not in (None, "by-tag", "by-gold"):
@@ -119,9 +128,19 @@ def score(
         )
     if form == "evalb" and (by is not None or intervals):
         raise SpmrlError("--by and --intervals are for the formats table and json")
-    counts = scoring.score_files(gold, test, parameters, policy, encoding=encoding)
-    sides = cache(partial(read_sides, gold, test, encoding=encoding))
+    read = partial(read_sides, escapes=escapes, encoding=encoding, outer=outer == "keep")
+    sides = cache(partial(read, gold, test))
     ours = official is None and form != "evalb"  # the C programs know tags only
+    if (outer, escapes) == ("keep", "brackets"):
+        counts = scoring.score_files(gold, test, parameters, policy, encoding=encoding)
+        if note := other_root(_beginning(gold, encoding), _beginning(test, encoding), parameters):
+            say_line(note)
+    elif ours:
+        counts = scoring.score_trees(*sides(), parameters, policy)
+    else:
+        raise SpmrlError(
+            "--outer and --escapes are for our own scorer: the C programs know neither"
+        )
     if counts.skipped and punctuation is None and ours:
         for name, trees in zip(("gold", "the file of parses"), sides(), strict=True):
             if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
@@ -143,11 +162,16 @@ def score(
         )  # fmt: skip
         say_line(f"{scorer} and our own scorer agree in every count of {len(counts)} sentences")
     # The first sentence left out because of its words, and because of their number: which word.
+    alike: dict[str, list[int]] = {}
     for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
-        for k in counts.sentences_with(status)[:1].tolist():
+        left_out = counts.sentences_with(status).tolist()
+        for k in left_out:
             one, other = (side[k] for side in sides())
-            difference = first_difference(one, other, parameters, policy)
-            say_line(f"sentence {k + 1}: {difference}")
+            if k == left_out[0]:
+                difference = first_difference(one, other, parameters, policy)
+                say_line(f"sentence {k + 1}: {difference}")
+            if reason := written_otherwise(one, other):
+                alike.setdefault(reason, []).append(k + 1)
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
         signature = sign(brackets.BRACKETS, counts, rules, **also)
@@ -157,16 +181,22 @@ def score(
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
     if not allow_skipped:
         brackets.require_most(counts)
+        if alike and ours:
+            raise SpmrlError("\n".join(brackets.same_words_text(alike)))
 
 
 def is_conll(path: Path, encoding: str = "utf-8") -> bool:
     """Whether a file begins with a comment or a number, as dependency trees do."""
+    start = _beginning(path, encoding).lstrip("\ufeff" + string.whitespace)
+    return start[:1] in tuple("#0123456789")
+
+
+def _beginning(path: Path, encoding: str) -> str:
     try:
         with path.open("rb") as file:
-            start = file.read(_SNIFFED).decode(encoding, errors="replace")
+            return file.read(_SNIFFED).decode(encoding, errors="replace")
     except (OSError, LookupError):
-        return False  # whoever reads it says what is wrong
-    return start.lstrip("\ufeff" + string.whitespace)[:1] in tuple("#0123456789")
+        return ""  # whoever reads it says what is wrong
 
 
 def _print(

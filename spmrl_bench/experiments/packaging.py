@@ -195,6 +195,7 @@ def _description(name: str, licence: str, record: Record, manifest: Manifest) ->
             **{key: getattr(manifest, key) for key in as_declared},
             "fingerprints": record.treebank.fingerprints,
             "transforms": list(manifest.transforms),
+            "escapes": manifest.options.get("escapes") or "brackets",
             "sentences": declared | {split: [one.sentences] for split, one in scored.items()},
             "learnt": record.recipe.get("train", {}).get("sentences"),
         },

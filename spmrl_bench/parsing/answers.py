@@ -22,6 +22,7 @@ from spmrl_bench.readers.text import stream_lines
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.transforms import with_root
 from spmrl_bench.trees.tree import NO_TAG, Tree
 
 Output = Literal["brackets", "conllu", "json"]
@@ -77,24 +78,29 @@ def write_answer(
     output: Output,
     tag_column: TagColumn,
     *,
+    escapes: str = "ptb",
     too_long: bool,
 ) -> str:
     """Return the text that answers a sentence; ``parse`` is None if it was given up.
 
-    One line in brackets, whose words are spelt as in brackets of the input, or JSON. In CoNLL-U the
-    lines of CoNLL-U in the input with other heads and relations, else rows with tags in
-    ``tag_column`` if there are any; none for a sentence without words. Raise a TreeError if the
-    format cannot hold a word, a tag or a relation.
+    One line in brackets, spelt and with a root as brackets of the input, else by these ``escapes``;
+    or JSON. In CoNLL-U the lines of CoNLL-U in the input with other heads and relations, else rows
+    with tags in ``tag_column`` if there are any; a comment for a sentence without words. Raise a
+    TreeError if the format cannot hold a word, a tag or a relation.
     """
     if output == "json":
-        return json.dumps(_line(sentence, parse, too_long), ensure_ascii=False) + "\n"
+        line = _line(sentence, parse, escapes, too_long)
+        return json.dumps(line, ensure_ascii=False) + "\n"
     if output == "brackets":
         if parse is None or parse.tree is None:
             return f"{NO_PARSE}\n"
-        tree = parse.tree
-        return (write_brackets(tree, spelt=sentence.spelt) if len(tree) else "") + "\n"
+        tree, spelt = parse.tree, sentence.spelt
+        if spelt and spelt.root is not None and len(tree):
+            tree = with_root(tree, spelt.root)
+        words = spelt.words if spelt else None
+        return (write_brackets(tree, escapes, spelt=words) if len(tree) else "") + "\n"
     if not sentence.words:
-        return ""
+        return "# text =\n\n"
     heads = relations = [UNSPECIFIED] * len(sentence.words)
     if parse is not None and parse.dependencies is not None:
         heads = [str(head) for head in parse.dependencies.heads.tolist()]
@@ -106,7 +112,7 @@ def write_answer(
     return conll_lines(sentence.words, known, heads, relations, tag_column=tag_column)
 
 
-def _line(sentence: InputSentence, parse: Parse | None, too_long: bool) -> ParseLine:
+def _line(sentence: InputSentence, parse: Parse | None, escapes: str, too_long: bool) -> ParseLine:
     tags = sentence.tags if parse is None else parse.tags
     line: ParseLine = {
         "status": "too long" if too_long else "parsed" if sentence.words else "empty",
@@ -114,7 +120,7 @@ def _line(sentence: InputSentence, parse: Parse | None, too_long: bool) -> Parse
         "tags": None if tags is None else list(tags),
     }
     if parse and parse.tree is not None:
-        line["tree"] = write_brackets(parse.tree)
+        line["tree"] = write_brackets(parse.tree, escapes)
         line["constituents"] = list(parse.tree.constituents())
     if parse and parse.dependencies is not None:
         line["heads"] = parse.dependencies.heads.tolist()

@@ -59,6 +59,7 @@ class ParseOptions:
     output: Output | None = None  # None: what the parser finds
     tag_column: TagColumn = "xpos"
     max_tokens: int = MAX_TOKENS
+    escapes: str = "ptb"  # of words in brackets, where no spelling was given
 
 
 class WindowResult(NamedTuple):
@@ -109,9 +110,11 @@ class Worker:
             if problem and options.on_long == "flat":
                 tags = sentence.tags or [NO_TAG] * len(sentence.words)
                 parse = self._parser.flat(sentence.words, tags)
-            column, too_long = options.tag_column, bool(problem)
             try:
-                text = write_answer(sentence, parse, self._output, column, too_long=too_long)
+                text = write_answer(
+                    sentence, parse, self._output, options.tag_column,
+                    escapes=options.escapes, too_long=bool(problem),
+                )  # fmt: skip
             except TreeError as error:
                 return result._replace(error=TreeError(f"{sentence.place}: {error}"))
             result.texts.append(text)

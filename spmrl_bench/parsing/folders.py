@@ -17,6 +17,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 from spmrl_bench.errors import CheckpointError, ReadError, SpmrlError, remedy
 from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
-from spmrl_bench.parsing.models import identity, trained_transforms
+from spmrl_bench.parsing.models import identity, trained_habits
 from spmrl_bench.parsing.streams import Form, sentences_of
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Unit, run_units
@@ -105,7 +106,8 @@ def parse_folder(
     folders do not fit each other, or which files cannot be parsed; all others are then.
     """
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
-    parser, transforms = identity(model), trained_transforms(model)
+    parser, (transforms, escapes) = identity(model), trained_habits(model)
+    options = replace(options, escapes=escapes)
     files = find_inputs(inputs, outputs, form, log)
     settings = {
         "inputs": os.fsencode(inputs).decode(errors="replace"),

@@ -17,9 +17,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.brackets import one_tree_per_line, read_bracket_stream, read_brackets
+from spmrl_bench.readers.formats import guess_format
 from spmrl_bench.readers.text import stream_lines
 from spmrl_bench.trees.escapes import escapes_named
-from spmrl_bench.trees.transforms import strip_features, transform_named
+from spmrl_bench.trees.transforms import ROOTS, strip_features, transform_named
 from spmrl_bench.trees.tree import Tree
 
 #: What is done where nobody knows what a parser was trained on: traces are words nowhere.
@@ -28,6 +29,7 @@ USUAL = ("drop-traces",)
 #: Bytes at the beginning of a stream that show its layout.
 BLOCK = 1 << 20
 
+_SHOWN = 1 << 16  # bytes that show the format
 _BLANK = Tree.build([], [], [])
 _DECODE = escapes_named("ptb").decode_word
 
@@ -43,6 +45,14 @@ def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
         begin = getattr(stream, "read1", stream.read)(BLOCK)
     except OSError as error:
         raise ReadError(f"cannot be read on: {error.strerror}", path=path) from None
+    found = guess_format(begin[:_SHOWN].decode(errors="replace"))
+    if found is not None and found.name != "brackets":
+        raise ReadError(
+            f"looks like {found.name} ({found.title}), whose brackets hold more than words; "
+            "expected plain brackets. 'treebanks add' makes a treebank of such files, 'systems "
+            "task' writes the words of a treebank's split",
+            path=path,
+        )
     rest: Any = _Rejoined(io.BytesIO(begin), stream)
     line = sentence = 1
     blank = 0  # lines at the beginning, which count as soon as there is a tree
@@ -82,6 +92,13 @@ class _Rejoined(NamedTuple):
         return line if line.endswith(b"\n") else line + self.rest.readline(most - len(line))
 
 
+class Spelling(NamedTuple):
+    """How a tree was written in its file."""
+
+    words: Sequence[str]
+    root: str | None  # the label of a bracket around it that says nothing, if it had one
+
+
 class TreeReader:
     """Takes from trees what a parser reads of them, which was trained on a treebank with these
     transforms, or None if they are not known."""
@@ -93,8 +110,8 @@ class TreeReader:
         self._structural = [each.apply for each in of_trees if not each.word]
         self._features = any(each.apply is strip_features for each in found)
 
-    def read(self, tree: Tree) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-        """Return words and tags of a tree as in its file, and how its words stand there."""
+    def read(self, tree: Tree) -> tuple[Sequence[str], Sequence[str], Spelling]:
+        """Return words and tags of a tree as in its file, and how it was written there."""
         tags = tuple(map(strip_features, tree.tags)) if self._features else tree.tags
         # The places of the words instead of the words themselves say which are left.
         numbers = tuple(map(str, range(len(tree))))
@@ -102,8 +119,9 @@ class TreeReader:
         words = tuple(map(_DECODE, tree.words))
         left = _through(self._steps, replace(tree, words=words, tags=tags))
         if left is None or places is None:
-            return (), (), ()
-        return left.words, left.tags, [tree.words[int(k)] for k in places.words]
+            return (), (), Spelling((), None)
+        root = tree.labels[0] if tree.labels and tree.labels[0] in ROOTS else None
+        return left.words, left.tags, Spelling([tree.words[int(k)] for k in places.words], root)
 
 
 def _through(steps: Sequence[object], tree: Tree | None) -> Tree | None:

@@ -72,22 +72,30 @@ def identity(model: str | Path) -> Identity:
     return read_folder(_folder_of(model), identified)
 
 
-def trained_transforms(folder: Path) -> list[str] | None:
-    """Return the names of the transforms of the treebank that a parser was trained on; None if
-    nothing says so, or the treebank is known here no more.
+class Habits(NamedTuple):
+    """How the treebank of a parser writes its trees."""
+
+    transforms: list[str] | None = None  # by name; None if nobody knows them
+    escapes: str = "ptb"  # of words in brackets
+
+
+def trained_habits(folder: Path) -> Habits:
+    """Return the habits of the treebank that a parser was trained on, the usual ones if nothing
+    says which, or it is known here no more.
 
     ``folder`` is that of a run, of a parser in it, or of a package, of which a PackageError says
     that its description is broken.
     """
     if (package := read_package(folder)) is not None:
-        return list(package.treebank.transforms)
+        return Habits(list(package.treebank.transforms), package.treebank.escapes)
     for place in (folder, folder.parent):
         if (path := place / "run.json").is_file():
             with suppress(SpmrlError, KeyError, TypeError):
-                name = str(read_json(path, CheckpointError)["treebank"])
-                return list(load_manifest(name).transforms)
-            return None
-    return None
+                manifest = load_manifest(str(read_json(path, CheckpointError)["treebank"]))
+                escapes = manifest.options.get("escapes") or "brackets"
+                return Habits(list(manifest.transforms), escapes)
+            break
+    return Habits()
 
 
 def _folder_of(model: str | Path) -> Path:

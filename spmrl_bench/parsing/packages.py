@@ -13,7 +13,7 @@ import importlib
 import os
 import re
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -66,6 +66,7 @@ class StoredFile(_Part):
 
 class _Trained(_Part):
     transforms: list[str] = []
+    escapes: Literal["ptb", "brackets", "none"] = "ptb"
 
 
 class Package(_Part):

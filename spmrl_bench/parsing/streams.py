@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import BinaryIO, Literal, NamedTuple
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsing.given_trees import TreeReader, read_trees
+from spmrl_bench.parsing.given_trees import Spelling, TreeReader, read_trees
 from spmrl_bench.readers.conll import UNSPECIFIED, ConlluSentence, TagColumn, read_conllu_stream
 from spmrl_bench.readers.text import fields, stream_lines
 
@@ -45,7 +45,7 @@ class InputSentence(NamedTuple):
     tags: Sequence[str] | None  # None where the input has no tags
     place: str  # file and line, or file and number of the sentence
     source: ConlluSentence | None = None  # whose lines are written again
-    spelt: Sequence[str] | None = None  # how the words stand in a bracketed file
+    spelt: Spelling | None = None  # how it stands in a bracketed file
 
 
 def check_readable(names: Iterable[str]) -> None:

@@ -13,7 +13,9 @@ file, and both files must hold equally many sentences.
 from __future__ import annotations
 
 import os
+import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Literal
@@ -32,7 +34,12 @@ from spmrl_bench.scoring.prm import (
     load_prm,
 )
 from spmrl_bench.trees.escapes import decode_label, escapes_named
+from spmrl_bench.trees.transforms import ROOTS, strip_root
 from spmrl_bench.trees.tree import Tree, is_nltk
+
+_DECODE = escapes_named("ptb").decode_word
+_WHITE = re.compile(r"\s")
+_ROOT = re.compile(r"^\([ \t]*([^\s()]*)", re.MULTILINE)
 
 FilePath = str | os.PathLike[str]
 #: A tree, its brackets as text, an ``nltk.Tree`` (which is a list), or None for a missing parse.
@@ -136,12 +143,53 @@ def score_texts(
 
 
 def read_sides(
-    gold_path: FilePath, test_path: FilePath, *, escapes: str = "brackets", encoding: str = "utf-8"
+    gold_path: FilePath,
+    test_path: FilePath,
+    *,
+    escapes: str = "brackets",
+    encoding: str = "utf-8",
+    outer: bool = True,
 ) -> tuple[list[Tree], list[Tree]]:
-    """Return the trees of both files, equally many; a missing parse is a tree without words. Raise
-    a SpmrlError as :func:`score_files`."""
+    """Return the trees of both files, equally many, without ``outer`` brackets if they are not
+    wanted; a missing parse is a tree without words. Raise a SpmrlError as :func:`score_files`."""
     texts = read_text(gold_path, encoding), read_text(test_path, encoding)
-    return _sides(texts, (gold_path, test_path), escapes)
+    sides = _sides(texts, (gold_path, test_path), escapes)
+    if outer:
+        return sides
+    gold, test = ([strip_root(tree) if len(tree) else tree for tree in side] for side in sides)
+    return gold, test
+
+
+def written_otherwise(gold: Tree, test: Tree) -> str:
+    """Return what keeps the words of two trees apart that are the same words, and the option that
+    treats them alike; empty if they are other words."""
+    if gold.words == test.words:
+        return "the tags tell other punctuation: --punctuation by-gold"
+    one, other = (tuple(map(_DECODE, tree.words)) for tree in (gold, test))
+    if one == other:
+        return "words are escaped otherwise: --escapes ptb"
+    if tuple(_WHITE.sub("_", word) for word in one) == other:
+        return "'_' stands for white space: parse CoNLL-U, which keeps it, or use 'systems enter'"
+    return ""
+
+
+def other_root(gold: str, test: str, prm: Parameters) -> str:
+    """Return in words how the outer brackets of two texts, which are perhaps cut, differ; empty if
+    they are alike, or do not count."""
+    one, other = (Counter(_ROOT.findall(text)) for text in (gold, test))
+    for label in sorted(ROOTS - prm.delete_labels):
+        shares = [2 * roots[label] > roots.total() > 0 for roots in (one, other)]
+        if any(shares):
+            called = f"an outer bracket {label or 'without label'}"
+            who = (
+                "both sides have"
+                if all(shares)
+                else f"only {'gold' if shares[0] else 'the file of parses'} has"
+            )
+            return (
+                f"{who} {called}, which EVALB compares as a constituent; --outer drop leaves it out"
+            )
+    return ""
 
 
 def _sides(

@@ -19,7 +19,9 @@ white space and ``\0`` for the empty word. With these, reading gives back exactl
 written, for every string. On reading, a backslash before anything else stands for itself.
 
 Labels and tags are not words: the Penn tag ``-LRB-`` is called so. In them only ``\\``,
-``\xHH`` and (for the empty tag) ``\0`` are escapes, which the STTS tag ``$(`` needs.
+``\xHH`` and (for the empty tag) ``\0`` are escapes, which the STTS tag ``$(`` needs. On writing, a
+backslash is doubled only where it would be read as one of these: ``S\NP`` of a categorial grammar
+stays ``S\NP``, as EVALB compares it.
 
 Only ASCII white space separates. A no-break or ideographic space is part of a word.
 """
@@ -108,7 +110,7 @@ def escapes_named(name: str) -> Escapes:
     return ESCAPES[name]
 
 
-_LABEL_NEEDS_ESCAPE = re.compile(rf"[\\(){ASCII_SPACE}]")
+_LABEL_NEEDS_ESCAPE = re.compile(rf"[(){ASCII_SPACE}]|\\(?=x[0-9a-f]{{2}}|[0\\(){ASCII_SPACE}])")
 _LABEL_ESCAPE = re.compile(r"\\(?:x[0-9a-f]{2}|0|\\)")
 
 

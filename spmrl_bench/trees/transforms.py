@@ -166,7 +166,7 @@ def strip_root(tree: Tree) -> Tree:
     labelled root.
     """
     outer = 0
-    while _is_whole(tree, outer + 1) and tree.labels[outer] in _OUTER:
+    while _is_whole(tree, outer + 1) and tree.labels[outer] in ROOTS:
         outer += 1
     if not _is_whole(tree, outer):
         return _under_top(tree, outer)
@@ -176,7 +176,15 @@ def strip_root(tree: Tree) -> Tree:
     return Tree(tree.words, tree.tags, labels, readonly_int32(tree.spans[outer:]))
 
 
-_OUTER = frozenset({"", "TOP", "ROOT", "S1"})
+def with_root(tree: Tree, root: str) -> Tree:
+    """Return a tree whose outer bracket is called so; another one of :data:`ROOTS` is renamed."""
+    rest = 1 if _is_whole(tree, 0) and tree.labels[0] in ROOTS else 0
+    spans = readonly_int32([[0, len(tree)], *tree.spans[rest:].tolist()])
+    return Tree(tree.words, tree.tags, (root, *tree.labels[rest:]), spans)
+
+
+#: Labels of a bracket around a sentence that says nothing of it.
+ROOTS = frozenset({"", "TOP", "ROOT", "S1"})
 
 
 @transform("tree")
@@ -195,7 +203,7 @@ def ensure_top(tree: Tree) -> Tree:
 
 
 #: What releases call the bracket around a sentence.
-OUTER_BRACKETS = _OUTER | {"VROOT"}
+OUTER_BRACKETS = ROOTS | {"VROOT"}
 
 
 @transform("tree")

@@ -62,7 +62,7 @@ def test_rows_of_conllu() -> None:
     universal = write_answer(GIVEN, BOTH, "conllu", "upos", too_long=False)
     assert universal == rows.format("D\t_", "N\t_", "V\t_")
     assert write("conllu", BOTH.with_tags(["XX"] * 3)) == rows.format(*["_\t_"] * 3)
-    assert write("conllu", EMPTY, NO_WORDS) == ""
+    assert write("conllu", EMPTY, NO_WORDS) == "# text =\n\n"
     given_up = write("conllu", None, GIVEN._replace(tags=["A", "B", "C"]), too_long=True)
     assert [line.split("\t")[4:8] for line in given_up.splitlines()[:3]] == [
         [tag, "_", "_", "_"] for tag in "ABC"

@@ -11,6 +11,7 @@ from typing import TypeVar
 import pytest
 
 from spmrl_bench.errors import ReadError
+from spmrl_bench.parsing.given_trees import Spelling
 from spmrl_bench.parsing.streams import (
     LOOKED_AT,
     Form,
@@ -50,11 +51,11 @@ def test_a_line_is_a_sentence_even_without_words() -> None:
 
 
 def test_brackets_give_words_and_tags() -> None:
-    place, spelt = "<standard input>: sentence", ["the", "-LRB-"]
+    place, spelt = "<standard input>: sentence", Spelling(["the", "-LRB-"], "")
     found = read(b"\xef\xbb\xbf( (S (NP (DT the)\n (NN -LRB-))))\n(X (T a))\n", "brackets")
     assert found == [
         InputSentence(("the", "("), ("DT", "NN"), f"{place} 1", spelt=spelt),
-        InputSentence(("a",), ("T",), f"{place} 2", spelt=["a"]),
+        InputSentence(("a",), ("T",), f"{place} 2", spelt=Spelling(["a"], None)),
     ]
 
 
