@@ -154,7 +154,8 @@ def score(
     rules = brackets.BracketRules(parameters, policy)
     if strict:
         brackets.require_all(counts)
-    also = {}
+    changed = (outer != "keep", "outer", outer), (escapes != "brackets", "escapes", escapes)
+    also = {key: value for differs, key, value in changed if differs}
     if official is not None:
         also["scorer"] = scorer = check_against_program(
             official, gold, test, counts, parameters, allow_skipped=allow_skipped,
@@ -180,9 +181,9 @@ def score(
         parts = None if by is None else _parts(by, sides(), counts, rules)
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
     if not allow_skipped:
-        brackets.require_most(counts)
         if alike and ours:
             raise SpmrlError("\n".join(brackets.same_words_text(alike)))
+        brackets.require_most(counts)
 
 
 def is_conll(path: Path, encoding: str = "utf-8") -> bool:

@@ -23,8 +23,8 @@ def task(
     """Write the words of a split for another parser.
 
     No gold structure is written. The words are those that our parsers read: one sentence a line in
-    'TREEBANK.SPLIT.txt' (a space inside a word is _), one word a line in
-    'TREEBANK.SPLIT.conllu'. What the other parser makes of them is entered with 'spmrl-bench
+    'TREEBANK.SPLIT.txt' (white space inside a word is _), one word a line in
+    'TREEBANK.SPLIT.conllu', as it is. What the other parser makes of them is entered with 'spmrl-bench
     systems enter'.
 
     Example:

@@ -27,6 +27,8 @@ KEYS = {
     "prm": "p",
     "punctuation": "punct",
     "missing": "miss",
+    "outer": "outer",
+    "escapes": "esc",
     "relations": "rel",
     "roots": "root",
     "treebank": "tb",

@@ -180,14 +180,12 @@ def other_root(gold: str, test: str, prm: Parameters) -> str:
     for label in sorted(ROOTS - prm.delete_labels):
         shares = [2 * roots[label] > roots.total() > 0 for roots in (one, other)]
         if any(shares):
-            called = f"an outer bracket {label or 'without label'}"
-            who = (
-                "both sides have"
-                if all(shares)
-                else f"only {'gold' if shares[0] else 'the file of parses'} has"
-            )
+            sides = "gold and parses have" if all(shares) else "only gold has"
+            if not shares[0]:
+                sides = "only the parses have"
             return (
-                f"{who} {called}, which EVALB compares as a constituent; --outer drop leaves it out"
+                f"{sides} an outer bracket {label or 'without label'}, which EVALB compares as any "
+                "other; --outer drop leaves it out"
             )
     return ""
 

@@ -47,7 +47,7 @@ def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) 
         raise ScoreError(f"treebank {bank.name} has no tags to give")
     sentences = bank.examples(split, bank.layers[:1])
     paths = [folder / f"{bank.name}.{split}.{ending}" for ending in ("conllu", "txt")]
-    write_text(paths[0], file_text(sentences, "conllu", tags=tags))
+    write_text(paths[0], file_text(sentences, "conllu", tags=tags, spaces=True))
     write_text(paths[1], file_text(sentences, "words"))
     return paths
 

@@ -46,15 +46,17 @@ def file_text(
     *,
     tags: bool = False,
     structure: bool = False,
+    spaces: bool = False,
 ) -> str:
     """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
 
     Without ``tags`` those of the treebank are left out; without ``structure`` trees have their root
-    alone, and words no heads.
+    alone, and words no heads. Only where ``spaces`` are kept a word has white space.
     """
 
     def text(parse: Parse) -> str:
-        words, blank = _given(parse.words), [UNSPECIFIED] * len(parse)
+        words = parse.words if spaces else _given(parse.words)
+        blank = [UNSPECIFIED] * len(parse)
         if form == "words":
             return f"{' '.join(words)}\n"
         if form == "brackets":
