@@ -209,7 +209,7 @@ class RunConfig(BaseModel):
     """The figure of dev, or sum of figures, that says which parser is best."""
     size: Size
     """The size whose settings it has."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)]
+    seed: Annotated[int, Field(ge=0, lt=2**53)]
     """Where all its random numbers come from."""
     model: SerializeAsAny[ParserConfig]
     """All settings of the parser, as the kind has them."""

@@ -7,6 +7,8 @@ the cost.
 
 from __future__ import annotations
 
+import datetime
+import math
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,6 +47,8 @@ SPLITS = ("dev", "test")
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
 MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
+_MATCHES = {"brackets": ("brackets", "labelled", "unlabelled"), "attachment": ("attachment",)}
+_OF_CLOCKS = datetime.timedelta(days=1)  # by which one may be ahead of another
 _MOST_PROBLEMS = 20  # listed for one document
 
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -260,7 +264,7 @@ class Record(StoredModel):
     kind: str = Field("chart", description="Kind of the parser, such as chart.")
     variant: str = Field(description="Variant of the recipe, such as word-charlstm.")
     size: str = Field(description="Size of the model: published or small.")
-    seed: int = Field(description="Seed of all random streams.")
+    seed: Annotated[int, Field(ge=0, lt=2**53, description="Seed of all random streams.")]
     selected: bool = Field(description="Whether dev chose this variant for the test split.")
     select: str = Field("brackets.f1", description="By which figure, or sum of figures, of dev.")
     weights: str = Field(
@@ -299,6 +303,34 @@ class Record(StoredModel):
         for table in ("settings", "files"):
             if not isinstance(self.recipe.get(table) or {}, dict):
                 raise ValueError(f"recipe.{table} is no table of keys and values")
+        if self.finished > datetime.datetime.now(datetime.UTC) + _OF_CLOCKS:
+            raise ValueError(f"finished: {self.finished} is yet to come")
+        for place in (("train", "max_minutes"), ("system", "minutes")):
+            value = self.recipe.get(place[0])
+            value = value.get(place[1]) if isinstance(value, dict) else None
+            if isinstance(value, int | float) and not 0 <= value < math.inf:
+                raise ValueError(f"recipe.{'.'.join(place)} is {value}, no number of minutes")
+        return self
+
+    @model_validator(mode="after")
+    def _signatures_are_of_it(self) -> Self:
+        splits = [("dev", self.dev), ("test", self.test)]
+        splits += [("test", result) for result in self.baselines.values()]
+        for split, result in splits:
+            for name, scored in result.metrics.items() if result else ():
+                parts = signature_parts(scored.signature_long)
+                bank, _, digest = parts.get("treebank", "").removesuffix(")").partition("(")
+                prints = self.treebank.fingerprints.values()
+                wrong = {
+                    "split": parts.get("split", split) != split,
+                    "sentences": parts.get("sentences", str(result.sentences))
+                    != str(result.sentences),
+                    "treebank": bank not in ("", self.treebank.name)
+                    or not any(one.startswith(digest) for one in prints),
+                    "match": name in _MATCHES and parts.get("match", name) not in _MATCHES[name],
+                }
+                if key := next((key for key, is_wrong in wrong.items() if is_wrong), None):
+                    raise ValueError(f"{split}, {name}: the signature is of another {key}")
         return self
 
     @property

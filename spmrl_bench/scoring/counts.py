@@ -141,6 +141,13 @@ class BracketCounts(Counts):
     @classmethod
     def _possible(cls, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         possible: NDArray[np.bool_] = rows[:, Column.STATUS] < len(Status)
+        for part, whole in (
+            (Column.MATCHED, Column.GOLD),
+            (Column.MATCHED, Column.TEST),
+            (Column.CROSSING, Column.TEST),
+            (Column.MATCHED_TAGS, Column.WORDS),
+        ):
+            possible &= rows[:, part] <= rows[:, whole]
         return possible & (rows.min(axis=1) >= 0)
 
     def sentences_with(self, status: Status) -> NDArray[np.int64]:

@@ -193,6 +193,7 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
         "track": "open",
         "language": "elvish",
         "fingerprints": {"constituents": bank.fingerprint},
+        "manifest": f"own {bank.manifest.origin[1]}",
     }
     assert record.weights == hashlib.sha256(weights).hexdigest()
     assert record.recipe == json.loads((folder / "run.json").read_text(encoding="utf-8"))

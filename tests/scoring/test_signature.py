@@ -82,7 +82,7 @@ def test_long_and_short_form() -> None:
         f"|tr:drop-traces|var:charlstm|set:max_epochs=5|ens:2|sz:small|prec:bf16|seed:1|v:{__version__}"
     )
     assert signature.as_dict()["skipped"] == "2"
-    of_others = ("punctuation", "missing", "relations", "roots", "output")
+    of_others = ("punctuation", "missing", "outer", "escapes", "relations", "roots", "output")
     assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
@@ -98,6 +98,8 @@ INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     # LABELED is a line of the parameter set, too.
     "labels": (lambda: brackets(prm=replace(SPMRL, labeled=False)), {"match", "prm"}),
     "punctuation": (lambda: brackets(policy=Policy(MissingParse.COUNT)), {"punctuation"}),
+    "outer brackets": (lambda: brackets(outer="drop"), {"outer"}),
+    "escapes": (lambda: brackets(escapes="ptb"), {"escapes"}),
     "no parse": (lambda: brackets(policy=Policy(punctuation=Punctuation.BY_GOLD)), {"missing"}),
     "the treebank": (lambda: brackets(treebank="german-squoia(abababab)"), {"treebank"}),
     "its files": (lambda: brackets(treebank="german-mini(cdcdcdcd)"), {"treebank"}),

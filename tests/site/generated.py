@@ -34,7 +34,7 @@ def random_counts(quality: float, sentences: int, seed: int, corpus: int = 0) ->
     matched = own.binomial(gold, quality)
     test = matched + own.binomial(gold, 1 - quality)
     valid = np.full(sentences, Status.VALID)
-    rows = [length, valid, matched, gold, test, gold - matched, length, length]
+    rows = [length, valid, matched, gold, test, test - matched, length, length]
     return BracketCounts(np.stack(rows, axis=1))
 
 
