@@ -154,8 +154,8 @@ def score(
     rules = brackets.BracketRules(parameters, policy)
     if strict:
         brackets.require_all(counts)
-    changed = (outer != "keep", "outer", outer), (escapes != "brackets", "escapes", escapes)
-    also = {key: value for differs, key, value in changed if differs}
+    also: dict[str, str] = {} if outer == "keep" else {"outer": outer}
+    also |= {} if escapes == "brackets" else {"escapes": escapes}
     if official is not None:
         also["scorer"] = scorer = check_against_program(
             official, gold, test, counts, parameters, allow_skipped=allow_skipped,

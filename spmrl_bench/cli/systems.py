@@ -24,8 +24,8 @@ def task(
 
     No gold structure is written. The words are those that our parsers read: one sentence a line in
     'TREEBANK.SPLIT.txt' (white space inside a word is _), one word a line in
-    'TREEBANK.SPLIT.conllu', as it is. What the other parser makes of them is entered with 'spmrl-bench
-    systems enter'.
+    'TREEBANK.SPLIT.conllu', as it is. What the other parser makes of them is entered with
+    'spmrl-bench systems enter'.
 
     Example:
         spmrl-bench systems task german-mini --split dev --to outside

@@ -317,14 +317,14 @@ class Record(StoredModel):
         splits = [("dev", self.dev), ("test", self.test)]
         splits += [("test", result) for result in self.baselines.values()]
         for split, result in splits:
-            for name, scored in result.metrics.items() if result else ():
+            for name, scored in result.metrics.items() if result is not None else ():
                 parts = signature_parts(scored.signature_long)
+                number = str(len(next(iter(scored.counts.values()), ())))
                 bank, _, digest = parts.get("treebank", "").removesuffix(")").partition("(")
                 prints = self.treebank.fingerprints.values()
                 wrong = {
                     "split": parts.get("split", split) != split,
-                    "sentences": parts.get("sentences", str(result.sentences))
-                    != str(result.sentences),
+                    "sentences": parts.get("sentences", number) != number,
                     "treebank": bank not in ("", self.treebank.name)
                     or not any(one.startswith(digest) for one in prints),
                     "match": name in _MATCHES and parts.get("match", name) not in _MATCHES[name],
