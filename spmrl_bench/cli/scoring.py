@@ -171,7 +171,8 @@ def score(
             if k == left_out[0]:
                 difference = first_difference(one, other, parameters, policy)
                 say_line(f"sentence {k + 1}: {difference}")
-            if reason := written_otherwise(one, other):
+            reason = written_otherwise(one, other)
+            if reason and not (punctuation and "--punctuation" in reason):
                 alike.setdefault(reason, []).append(k + 1)
     if form == "evalb":
         typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)

@@ -120,6 +120,11 @@ def package_run(
         parser: Any = load_parser(run, "cpu")
         if best_weights(run) != record.weights:
             raise PackageError(f"{run}: is being trained; package it when training has ended")
+        if type(parser).prepare_for_sharing is Parser.prepare_for_sharing:
+            warnings.append(
+                f"the kind {parser.kind} has no prepare_for_sharing: its files may tell of the "
+                "sentences it was trained on, and of this machine. Look at them"
+            )
         files = write_parser(parser, new)
         package = _description(name, licence, record, manifest) | {
             "files": {path: file.model_dump() for path, file in files.items()}

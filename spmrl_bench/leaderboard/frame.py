@@ -18,7 +18,13 @@ from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, signature_parts
+from spmrl_bench.leaderboard.record import (
+    OF_GOLD_TAGS,
+    SPLITS,
+    Record,
+    SplitResult,
+    signature_parts,
+)
 from spmrl_bench.leaderboard.searches import SEARCHES, Search, read_search
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.kinds import KINDS, kind_named
@@ -343,4 +349,5 @@ def _keys(run: Run) -> Iterator[tuple[str, Key]]:
                 yield baseline, (split, "", figure)
             for metric in installed_metrics(result):
                 for figure in {**result.metrics[metric].figures, **metric_named(metric).figures}:
-                    yield baseline, (split, metric, figure)
+                    if figure != OF_GOLD_TAGS:
+                        yield baseline, (split, metric, figure)

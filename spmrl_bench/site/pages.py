@@ -16,7 +16,7 @@ from spmrl_bench import __version__
 from spmrl_bench.leaderboard import tables as board_tables
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.record import SPLITS, Record, signature_parts
+from spmrl_bench.leaderboard.record import OF_GOLD_TAGS, SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.cells import Cell, Table, Value, cell
@@ -332,6 +332,7 @@ def _by_split(name: str, record: Record) -> Table:
     rows = [
         (metric.title(figure), *(one.figure(name, figure) for one in splits.values()))
         for figure in metric.figures
+        if figure != OF_GOLD_TAGS
     ]
     return Table(f"scores-{name}", f"Scores, {name}", ["figure", *splits], rows, fixed=True)
 

@@ -136,15 +136,17 @@ def create(path: Path, data: Data) -> None:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Write to the end of a file; where that fails, nothing of it stays there."""
+    """Write to the end of a file; where that fails, nothing of it stays there, unless another has
+    written behind it."""
     _make_folder(path.parent)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         size = os.fstat(descriptor).st_size
         try:
             _write_all(descriptor, data)
         except BaseException:
-            os.ftruncate(descriptor, size)
+            if data.startswith(os.pread(descriptor, len(data), size)):
+                os.ftruncate(descriptor, size)
             raise
     finally:
         os.close(descriptor)

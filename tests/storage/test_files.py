@@ -158,6 +158,25 @@ def test_what_cannot_be_appended_leaves_no_half_line(tmp_path: Path, tally: Tall
         assert path.read_bytes() == whole, calls[step]
 
 
+def test_a_failed_line_cuts_none_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, write = tmp_path / "log", os.write
+    append(path, b"one\n")
+
+    def beside(descriptor: int, data: bytes) -> int:
+        if len(data) < 4:  # the second call for it
+            with path.open("ab") as other:
+                other.write(b"theirs\n")
+            raise OSError(errno.ENOSPC, "the disk")
+        return write(descriptor, data[:2])
+
+    monkeypatch.setattr(os, "write", beside)
+    with pytest.raises(OSError, match="the disk"):
+        append(path, b"two\n")
+    assert path.read_bytes() == b"one\ntwtheirs\n"
+
+
 def test_the_work_of_a_living_process_and_files_of_others_are_left_alone(tmp_path: Path) -> None:
     mine = files._hidden(tmp_path / "last", "new")
     far = tmp_path / ".last.0badf00d-1-1-00000000.new"
