@@ -16,6 +16,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, StrictBool, StrictInt, StrictStr, ValidationError
 
+from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.conll import UNWRITABLE
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.projective import is_projective
@@ -81,6 +82,12 @@ class Vocabulary:
         trees = [each.tree for each in examples if each.tree is not None]
         words = Counter(chain.from_iterable(each.words for each in examples))
         spans = chain.from_iterable(rows or map(collapsed_spans, trees))
+        labels = tuple(dict.fromkeys(chain([()], (label for _, _, label in spans))))
+        if (longest := max(map(len, labels))) > LONGEST_CHAIN:
+            raise TreeError(
+                f"{longest:,} constituents over the same words, each the only child of the next; "
+                f"{LONGEST_CHAIN:,} can be learnt"
+            )
         roots = Counter(
             tree.labels[0]
             for tree in trees
@@ -95,7 +102,7 @@ class Vocabulary:
         return cls(
             dict(words),
             tuple(dict.fromkeys(chain.from_iterable(words))),
-            tuple(dict.fromkeys([(), *(label for _, _, label in spans)])),
+            labels,
             tuple(dict.fromkeys(chain.from_iterable(each.tags for each in examples))),
             max(roots, key=roots.__getitem__, default=TOP),  # of equals the first
             {name: ((name, True) in arcs, (name, False) in arcs) for name, _ in arcs},

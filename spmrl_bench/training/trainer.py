@@ -26,11 +26,14 @@ from spmrl_bench.nn.device import trim_memory
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.process.signals import Interrupted, on_signals
+from spmrl_bench.storage.tensors import check_finite
 from spmrl_bench.training import schedule
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.report import Report
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
 from spmrl_bench.training.train_config import TrainConfig
+
+_LARGEST_LOSS = 1e9  # of a batch, per sentence; that of the longest sentence has a millionth of it
 
 #: Told of each dev evaluation how far training is (:func:`schedule.evaluation_point`) and the score
 #: in percent, and again where the checkpoint behind it was not written any more; says whether
@@ -246,7 +249,7 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=False)
         random = generator(self.seed, Stream.UNK, *place)
         loss = self.parser.gradients(batch, random, self.config.sub_batch_tokens)
-        if not math.isfinite(loss):
+        if not loss < _LARGEST_LOSS:
             raise self._diverged(f"the loss is {loss}")
         if self.config.gradient_norm is not None:
             norm = limit_gradient(self.parser.parameters(), self.config.gradient_norm)
@@ -314,6 +317,11 @@ class Trainer:
 
     def _save(self) -> None:
         # A resumed run is another process: keep the largest of them all.
+        try:  # a step may spoil the weights, which the next loss would show
+            for name, weights in self.parser.named_parameters():
+                check_finite(name, weights.detach())
+        except ValueError as error:
+            raise self._diverged(str(error)) from None
         state, device = self.progress, self.parser.device
         on_gpu = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
         state.peak_memory_bytes = schedule.largest((state.peak_memory_bytes, peak_memory_bytes()))

@@ -175,7 +175,7 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
             f"{split}: {statistics.several_roots} trees have no single constituent over all words: "
             "add a root transform to the manifest"
         )
-    if wrong := count_mistakes(data, declared):
+    if wrong := count_mistakes(data, split, declared):
         result.problems += [f"{split}: {mistake}" for mistake in wrong]
         result.deviating[split] = "\n".join(
             f"splits.{split}.{key} = {number}"

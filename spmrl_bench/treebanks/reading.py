@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from spmrl_bench.treebanks.split_files import TreebankFiles, common_encoding, de
 from spmrl_bench.trees.dependencies import DependencyTree, merge_words, split_words
 from spmrl_bench.trees.graph import to_tree
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.transforms import Stage, transform_named, word_transforms
+from spmrl_bench.trees.transforms import OUTER_BRACKETS, Stage, transform_named, word_transforms
 from spmrl_bench.trees.tree import Tree
 
 Step = Callable[[Any], Any]
@@ -177,10 +178,14 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
     return SplitData([Parse.of(dependencies=tree) for tree in aligned], dropped, ())
 
 
-def count_mistakes(data: SplitData, split: Split) -> list[str]:
-    """Return in words where a split has other numbers than the manifest declares."""
+def count_mistakes(data: SplitData, name: SplitName, split: Split) -> list[str]:
+    """Return in words where a split has other numbers than the manifest declares, or nothing can be
+    learnt from its trees."""
     declared = (split.sentences, (split.tokens,), (split.skipped,), (split.dropped,))
     what = ("sentences", "tokens", "broken sentences", "sentences without words")
+    trees = [one.tree for one in data.sentences if one.tree is not None]
+    if name == "train" and trees and {*chain(*(tree.labels for tree in trees))} <= OUTER_BRACKETS:
+        return ["no constituent in any tree but the bracket around it"]
     return [
         f"expected {' or '.join(map(str, expected))} {things}, found {found}"
         for things, found, expected in zip(what, data.counts.values(), declared, strict=True)

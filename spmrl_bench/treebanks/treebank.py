@@ -233,7 +233,7 @@ class Treebank:
             )
         else:
             data = cached(f"{self.name}-{name}", key, lambda: split_data(self._first_layer(name)))
-            if wrong := count_mistakes(data, self.manifest.splits[name]):
+            if wrong := count_mistakes(data, name, self.manifest.splits[name]):
                 note = f" ({data.dropped} without words left out)" if data.dropped else ""
                 raise TreebankError(
                     f"{self.name}, split {name} in {self._files.folder}: {'; '.join(wrong)}{note}. "

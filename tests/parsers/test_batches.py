@@ -39,6 +39,14 @@ def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
     return Vocabulary.of(map(Parse.of, trees))
 
 
+def test_a_chain_that_no_saved_parser_may_have_is_not_learnt() -> None:
+    longest = marks.LONGEST_CHAIN
+    rows = [(0, 1, f"L{number}") for number in range(longest + 1)]
+    assert len(vocabulary_of([Tree.build(["a"], ["N"], rows[1:])]).labels[1]) == longest
+    with pytest.raises(TreeError, match="1,001 constituents over the same words"):
+        vocabulary_of([Tree.build(["a"], ["N"], rows)])
+
+
 def test_inventories_are_in_order_of_appearance() -> None:
     vocabulary = vocabulary_of(
         [parse_brackets("(S (NP (D ba)) (V ab))"), parse_brackets("(S (S (D ba) (D cé)))")]

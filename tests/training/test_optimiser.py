@@ -102,23 +102,43 @@ def test_what_is_no_number_stops_before_the_weights_change(
 ) -> None:
     trainer = make_trainer(tmp_path, **SGD, gradient_norm=1.0)
     before = copied(trainer.parser)
-    for number in (math.nan, math.inf):
-        for loss, gradient, what in ((number, 0.0, "loss"), (1.0, number, "norm of the gradient")):
+    norm = "norm of the gradient"
+    for loss, gradient, what in (
+        (math.nan, 0.0, "loss is nan"), (math.inf, 0.0, "loss is inf"), (1e11, 0.0, "loss is 1000"),
+        (1.0, math.nan, f"{norm} is nan"), (1.0, math.inf, f"{norm} is inf"),
+    ):  # fmt: skip
 
-            def spoilt(parser: ChartParser, *_: object, loss=loss, gradient=gradient) -> float:
-                for weight in parser.parameters():
-                    weight.grad.fill_(gradient)
-                return loss
+        def spoilt(parser: ChartParser, *_: object, loss=loss, gradient=gradient) -> float:
+            for weight in parser.parameters():
+                weight.grad.fill_(gradient)
+            return loss
 
-            monkeypatch.setattr(ChartParser, "gradients", spoilt)
-            problem = (
-                f"^tiny: training diverged after 0 of 3 batches of epoch 1: the {what} is {number}"
-                r".*; lower train.learning_rate \(now 0.05\) and start anew with --fresh$"
-            )
-            with pytest.raises(TrainingError, match=problem):
-                trainer.fit()
-            after = copied(trainer.parser)
-            assert all((after[name] == before[name]).all() for name in before)
+        monkeypatch.setattr(ChartParser, "gradients", spoilt)
+        problem = (
+            f"^tiny: training diverged after 0 of 3 batches of epoch 1: the {what}"
+            r".*; lower train.learning_rate \(now 0.05\) and start anew with --fresh$"
+        )
+        with pytest.raises(TrainingError, match=problem):
+            trainer.fit()
+        after = copied(trainer.parser)
+        assert all((after[name] == before[name]).all() for name in before)
+
+
+def test_weights_that_a_step_has_spoilt_are_in_no_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = make_trainer(tmp_path, **SGD, checkpoint_minutes=1e-9)
+
+    def spoilt(parser: ChartParser, *_: object) -> float:
+        for weight in parser.parameters():
+            weight.grad.fill_(math.inf)
+        return 1.0
+
+    monkeypatch.setattr(ChartParser, "gradients", spoilt)
+    problem = "after 1 of 3 batches of epoch 1: tensor .*expected finite numbers. The last"
+    with pytest.raises(TrainingError, match=problem):
+        trainer.fit()
+    assert not (tmp_path / "last").exists()
 
 
 def test_gradient_descent_learns_and_its_checkpoint_is_read(tmp_path: Path) -> None:

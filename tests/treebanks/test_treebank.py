@@ -420,6 +420,17 @@ def test_a_dev_set_that_stands_in_train_is_a_mistake(manifests: WriteManifest, b
     assert "of the 10 sentences of dev are in train too, such as dev" in problem
 
 
+def test_trees_with_nothing_in_them_are_not_sound(manifests: WriteManifest, bank: Path) -> None:
+    for number in range(3):
+        text = "".join(f"( (N a{number}) (N b{line}))\n" for line in range(10))
+        (bank / "tiny_data" / f"doc{number}.mrg").write_text(text)
+    divide(manifests, *(f'files = ["doc{number}.mrg"]' for number in range(3)))
+    problem = "no constituent in any tree but the bracket around it"
+    assert f"train: {problem}" in validate(load_manifest("tiny"), bank).problems
+    with pytest.raises(TreebankError, match=problem):
+        open_treebank("tiny", bank).split("train")
+
+
 COPIES = {"symbolic link": Path.symlink_to, "hard link": Path.hardlink_to, "copy": shutil.copyfile}
 
 
