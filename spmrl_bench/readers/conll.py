@@ -341,6 +341,8 @@ class _Checker:
             self._empty_nodes += 1
             if columns[_ID] != (expected := f"{len(self._rows)}.{self._empty_nodes}"):
                 self._fail(f"empty node '{columns[_ID]}', expected {expected}")
+            if len(self._rows) + 1 in self._ranges:
+                self._fail(f"empty node '{expected}' behind the range that follows it")
         else:
             hint = "; is a blank line missing before it?" if columns[_ID] == "1" else ""
             self._fail(f"word number '{columns[_ID]}', expected {len(self._rows) + 1}{hint}")

@@ -14,13 +14,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.readers.text import LONGEST, FilePath, MistakeError, OnError, fail, read_text
+from spmrl_bench.readers.text import (
+    LONGEST,
+    FilePath,
+    MistakeError,
+    OnError,
+    fail,
+    fields,
+    read_text,
+)
 from spmrl_bench.storage.files import open_unpacked
 from spmrl_bench.trees.dependencies import head_fault
 from spmrl_bench.trees.graph import NO_PARENT, Graph, without_tokens
@@ -301,6 +308,7 @@ def _alpino_graph(sentence: list[_Element], name: str) -> Graph:
 
 
 _COLUMNS = {"3": 5, "4": 6}  # of a version, before the secondary edges
+_COMMENT = re.compile(r"(?:^|(?<=[\t ]))%%.*")
 _NODE = re.compile(r"#([5-9][0-9]{2}|[1-9][0-9]{3,8})")
 _PARENT = re.compile(r"0|[5-9][0-9]{2}|[1-9][0-9]{3,8}")
 _MARKS = ("#FORMAT", "#BOT", "#EOT", "#BOS", "#EOS")
@@ -387,10 +395,11 @@ def looks_like_negra_export(text: str) -> bool:
 
 
 def _columns(text: str) -> list[str]:
-    """The columns of a line, which any number of tabs separates, up to a comment."""
-    columns = text.rstrip("\r").split("\t" if "\t" in text else " ")
-    filled = filter(None, (column.strip(" ") for column in columns))
-    return list(takewhile(lambda column: not column.startswith("%%"), filled))
+    """The columns of a line up to a comment: between tabs, or blanks too where there are some
+    behind the word, which alone may have them."""
+    text = _COMMENT.sub("", text.rstrip("\r"))
+    columns = [column for part in text.split("\t") if (column := part.strip(" "))]
+    return fields(text) if len(columns) < 2 or any(" " in one for one in columns[1:]) else columns
 
 
 def _negra_graph(sentence: _Lines, version: str | None) -> Graph:

@@ -107,8 +107,14 @@ def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tu
                     "or a word on each. Is it another kind of file, or are its line ends missing?"
                 )
                 raise ReadError(problem, path=path, line=line)
-            yield line, (data.removeprefix(codecs.BOM_UTF8) if line == 1 else data).decode()
-            line += 1
+            text = (data.removeprefix(codecs.BOM_UTF8) if line == 1 else data).decode()
+            texts = [text]
+            if line == 1 and "\r" in text and not text.endswith("\n"):
+                # Carriage returns alone end lines, as in `read_text`.
+                texts = [f"{part}\n" for part in text.removesuffix("\r").split("\r")]
+            for text in texts:
+                yield line, text
+                line += 1
     except UnicodeDecodeError as error:
         raise ReadError(f"not UTF-8 text: {error.reason}", path=path, line=line) from None
     except OSError as error:

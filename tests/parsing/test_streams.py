@@ -50,6 +50,14 @@ def test_a_line_is_a_sentence_even_without_words() -> None:
     ]
 
 
+@pytest.mark.parametrize("form", ["tokens", "brackets", "conllu"])
+def test_carriage_returns_alone_end_lines_as_in_treebanks(form: Form) -> None:
+    row = "1\t{}\t_\t_\t_\t_\t0\troot\t_\t_\n\n"
+    text = {"tokens": "{}\n", "brackets": "(S (N {}))\n", "conllu": row}[form]
+    data = (text.format("a") + text.format("b")).replace("\n", "\r").encode()
+    assert [[*sentence.words] for sentence in read(data, form)] == [["a"], ["b"]]
+
+
 def test_brackets_give_words_and_tags() -> None:
     place, spelt = "<standard input>: sentence", Spelling(["the", "-LRB-"], "")
     found = read(b"\xef\xbb\xbf( (S (NP (DT the)\n (NN -LRB-))))\n(X (T a))\n", "brackets")

@@ -97,6 +97,11 @@ MALFORMED = {
     "empty node in the past": (row("1") + row("0.1", "_"), 2, "empty node '0.1', expected 1.1"),
     "empty node of another word": (row("1") + row("2.1", "_"), 2, "empty node '2.1', expected 1.1"),
     "empty node out of order": (row("1") + row("1.2", "_"), 2, "empty node '1.2', expected 1.1"),
+    "empty node behind the next range": (
+        row("1") + row("2-3", "_") + row("1.1", "_") + row("2") + row("3"),
+        3,
+        "empty node '1.1' behind the range that follows it",
+    ),
     "empty node twice": (row("0.1", "_") + row("0.1", "_"), 2, "empty node '0.1', expected 0.2"),
     "other columns": ("# global.columns = ID HEAD\n1\t0\n", 1, "the columns are 'ID HEAD', exp"),
 }

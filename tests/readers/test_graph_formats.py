@@ -234,6 +234,8 @@ NEGRA = SentenceFormat(
                 "version 3 by its columns": LINES,
                 "version 4 by its columns": LEMMAS,
                 "spaces": (TABLES + LINES).replace("\t\t\t", "\t").replace("\t", "   "),
+                "comments behind blanks": re.sub(r"(\t\d+)\n", r"\1 %% R=c.1:502\n", LINES),
+                "tabs and blanks": re.sub(r"\t+--\t+", " \t -- ", LINES),
                 "end without a name": (TABLES + LINES).replace("#EOS 7", "#EOS"),
                 "table without an end": TABLES.replace("#EOT ORIGIN\n", "") + LINES,
             }.items()
