@@ -213,7 +213,8 @@ def add(
     for path in write_new_treebank(found, top, {recipe: text}):
         typer.echo(f"wrote {path}")
     known = top.absolute() in (home(), place_for_new())
-    typer.echo(f"next: spmrl-bench train {recipe.stem if known else recipe}")
+    where = "" if known else f"SPMRL_BENCH_HOME={top.absolute()} "
+    typer.echo(f"next: {where}spmrl-bench train {recipe.stem}")
 
 
 @treebanks.command()

@@ -12,9 +12,9 @@ An empty element is a word with the tag ``-NONE-`` below the node that the relea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Literal
 
 from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.readers.brackets import (
@@ -23,6 +23,7 @@ from spmrl_bench.readers.brackets import (
     ReadLeaf,
     Scanner,
     lines,
+    looks_like_brackets,
     make_tree,
     read_brackets,
 )
@@ -93,6 +94,8 @@ def read_bracket_dialect(
         SpmrlError: an option has a mistake.
     """
     source = prepare(read_text(path, encoding))
+    if leaf.endswith(_SISTERS):
+        source, leaf = without_sisters(source), leaf.removesuffix(_SISTERS)
     if leaf == BRACKET_OPTIONS["leaf"] and not any(options.values()):
         return read_brackets(source, path=path, escapes=escapes, on_error=on_error)
     read = _leaf_of_template(leaf, escapes_named(escapes).decode_word)
@@ -106,11 +109,13 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
     for what changes: ``{tag} {word}``, ``{word} {tag} {lemma}``, ``{tag} {word}/{lemma}``. Of parts
     joined by marks only the word may hold such a mark. ``{word...}`` is a word with spaces, and
     ``...`` stands for any other parts. Where the word has brackets of its own beside the lemma's,
-    ``{tag} (word {word...}) ...`` names its bracket, and the tag is the label around it.
+    ``{tag} (word {word...}) ...`` names its bracket, and the tag is the label around it. Behind
+    ``{tag} {word...} (...)`` stand brackets that say something of the word.
     """
     try:
         escapes_named(options.get("escapes", "none"))
-        _leaf_of_template(options.get("leaf", BRACKET_OPTIONS["leaf"]))
+        leaf = str(options.get("leaf", BRACKET_OPTIONS["leaf"]))
+        _leaf_of_template(leaf.removesuffix(_SISTERS))
     except SpmrlError as error:
         raise ValueError(str(error)) from None
 
@@ -120,6 +125,28 @@ _INNERMOST = re.compile(r"\(([^()]*)\)")
 _NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
 _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
+
+
+_SISTERS = " (...)"  # at the end of a template
+_TEXT = r"(?:[^()\\]|\\.)"  # in which a backslash makes a bracket part of a word
+_WITH_SISTERS = re.compile(rf"(\(\s*[^\s()]+\s+(?!\s){_TEXT}+?\s*)((?:\({_TEXT}*\)\s*)+)(?=\))")
+_BRACKETS = {"\\(": "-LRB-", "\\)": "-RRB-"}
+
+
+def without_sisters(text: str) -> str:
+    """Return a text in which no bracket stands beside a word, as ``(lemma dog)`` in ``(noun dogs
+    (lemma dog))``; lines keep their numbers, and brackets that are words become ``-LRB-``."""
+
+    def leaf(match: re.Match[str]) -> str:
+        return match[1] + re.sub(r"[^\n]", " ", match[2])
+
+    return re.sub(r"\\[()]", lambda match: _BRACKETS[match[0]], _WITH_SISTERS.sub(leaf, text))
+
+
+def looks_like_sisters(text: str) -> bool:
+    """Return whether a text begins with trees whose words have such brackets beside them."""
+    alone = _WITH_SISTERS.sub("(TAG word", text)
+    return alone != text and looks_like_brackets(alone)
 
 
 def _leaf_of_template(template: str, decode: Callable[[str], str] = str) -> ReadLeaf:
@@ -164,14 +191,21 @@ def _pattern(
     return re.compile(pattern, re.DOTALL)
 
 
-def read_psd(path: FilePath, *, lemmas: bool = False, **options: Any) -> Iterator[Tree]:
+def read_psd(
+    path: FilePath,
+    *,
+    lemmas: bool | Literal["punctuation"] = False,
+    drop: Collection[str] = (),
+    **options: Any,
+) -> Iterator[Tree]:
     """Yield the trees of a CorpusSearch file (``.psd``), as IcePaHC and Keyaki have them.
 
     A bracket without a label wraps a tree and ``(ID name)``, which all trees of a file have or
     none; ``(CODE ...)`` holds comments, anywhere. Empty elements stand directly in a node:
     ``(NP-SBJ *pro*)``, ``(C 0)``. With ``lemmas`` leaves are ``(TAG word-lemma)``. The last hyphen
-    separates them; ``---`` is a dash with its lemma, ``-`` a dash without. Other options are those
-    of :func:`read_dialect`.
+    separates them; ``---`` is a dash with its lemma, ``-`` a dash without. Where
+    ``punctuation`` alone has them, they are ``(, ,-,)``. Other options are those of
+    :func:`read_dialect`.
     """
     decode = escapes_named("brackets").decode_word
 
@@ -180,7 +214,9 @@ def read_psd(path: FilePath, *, lemmas: bool = False, **options: Any) -> Iterato
         word, lemma = (parts[0] if len(parts) == 1 else ""), "?"
         if label and word and is_empty_element(word, label):
             return Leaf(word, EMPTY, label)
-        if lemmas and word.strip("-"):
+        if lemmas == "punctuation":
+            word, lemma = label if word == f"{label}-{label}" else word, "?"
+        elif lemmas and word.strip("-"):
             word, _, lemma = word.rpartition("-")
         elif lemmas and len(word) > 2 and len(word) % 2:
             word = word[: len(word) // 2]
@@ -189,7 +225,7 @@ def read_psd(path: FilePath, *, lemmas: bool = False, **options: Any) -> Iterato
         expected = "(TAG word-lemma)" if lemmas else "(TAG word)"
         raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected '{expected}'")
 
-    return read_dialect(path, leaf, drop=["CODE"], id="ID", **options)
+    return read_dialect(path, leaf, drop=["CODE", *drop], id="ID", **options)
 
 
 def read_tbf(path: FilePath, **options: Any) -> Iterator[Tree]:

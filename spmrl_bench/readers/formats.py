@@ -40,7 +40,7 @@ _FORMATS = (
            dialects.read_bracket_dialect, brackets.looks_like_brackets,
            {**_ENCODED, "escapes": ..., **dialects.BRACKET_OPTIONS}),
     Format("psd", "CorpusSearch bracketed trees with ID nodes", "trees",
-           dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False}),
+           dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False, "drop": []}),
     Format("tbf", "bracketed trees with three-part leaves: tag, word, lemma (CESS)", "trees",
            dialects.read_tbf, dialects.looks_like_tbf, _ENCODED),
     Format("visl", "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",

@@ -175,6 +175,10 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
             f"{split}: {statistics.several_roots} trees have no single constituent over all words: "
             "add a root transform to the manifest"
         )
+    names = Counter((place.path, place.name) for place in found.places)
+    if twice := [place for place, count in names.items() if count > 1]:
+        problem = f"{len(twice)} identifiers name several sentences, first {twice[0][1]}"
+        result.problems.append(f"{split}: {problem} in {twice[0][0]}")
     if wrong := count_mistakes(data, split, declared):
         result.problems += [f"{split}: {mistake}" for mistake in wrong]
         result.deviating[split] = "\n".join(

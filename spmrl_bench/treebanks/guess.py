@@ -12,19 +12,21 @@ import codecs
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from spmrl_bench.errors import ReadError, SpmrlError, TreebankError
+from spmrl_bench.readers.dialects import looks_like_sisters
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.readers.text import check_encoding
 from spmrl_bench.storage.files import read_bounded
 from spmrl_bench.treebanks.manifest import SPLITS, SplitName
 from spmrl_bench.treebanks.patterns import some
 from spmrl_bench.trees.graph import Graph
+from spmrl_bench.trees.transforms import strip_markup
 from spmrl_bench.trees.tree import Tree
 
 _BEGINNING = 1 << 16  # characters of a file that are looked at
@@ -63,6 +65,20 @@ class Source:
     form: Format
     paths: tuple[str, ...]
     options: Mapping[str, Any]
+    markup: bool = False  # whether lines of markup stand between its trees
+
+    def read(self, path: Path, on_error: Callable[[ReadError], None]) -> Iterator[Any]:
+        """Yield the sentences of a file."""
+        markup = {"prepare": strip_markup} if self.markup else {}
+        return self.form.read(path, on_error=on_error, **self.options, **markup)
+
+    def fits(self, path: Path) -> bool:
+        """Return whether a file begins with sound sentences of these."""
+        errors: list[SpmrlError] = []
+        try:
+            return bool([*islice(self.read(path, errors.append), _TRIED)]) and not errors
+        except SpmrlError:
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +120,17 @@ def guess_sources(
         if not path.is_file() or any(part.startswith(".") for part in PurePosixPath(name).parts):
             continue
         text = "" if _DOCUMENTATION.search(path.name) else _begin(path, encoding)
-        if format_name is None:
-            form = guess_format(text)
-        else:
-            form = formats[0] if formats[0].looks_like(text) else None
+        guesses = [guess_format(text) or guess_format(strip_markup(text))]
+        guesses += [FORMATS.get("brackets")] if looks_like_sisters(text) else []
+        form = next(filter(None, guesses), None) if format_name is None else formats[0]
+        if form not in guesses:
+            form = None
         if form is None:
             others.append(name)
+            if not path.stat().st_size and _WORDS.keys() & _TOKEN.findall(name.lower()):
+                raise TreebankError(
+                    f"{path}: is empty, but its name says what it is for: remove it"
+                )
         else:
             found[form.name].append(name)
             sizes[form.name] += path.stat().st_size
@@ -124,7 +145,15 @@ def guess_sources(
     if trees and arcs and (alike := _partners(found[trees.name], found[arcs.name])):
         best, beside = trees, Source(arcs, alike, _options(arcs, folder, alike, encoding))
     paths = tuple(found.pop(best.name))
-    source = Source(best, paths, _options(best, folder, paths, encoding))
+    begin = "".join(_begin(folder / path, encoding) for path in paths[:1])
+    markup = best.name == "brackets" and begin.lstrip().startswith("<")
+    source = Source(best, paths, _options(best, folder, paths, encoding), markup)
+    kin = {PurePosixPath(path).suffix for path in paths}
+    more = [one for one in others if PurePosixPath(one).suffix in kin and format_name is None]
+    more = [one for one in more if source.fits(folder / one)]  # though it begins in another way
+    if more:
+        source = replace(source, paths=tuple(sorted({*paths, *more})))
+        others = [one for one in others if one not in more]
     unused = {name for names in found.values() for name in names}
     unused -= set(beside.paths if beside is not None else ())
     return source, beside, tuple(sorted(unused.union(others)))
@@ -180,8 +209,13 @@ def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
 
 
 def _marked(data: bytes) -> str | None:
-    """The encoding that the first bytes of a file name, if it is not UTF-8."""
-    return next((name for mark, name in _MARKS if data.startswith(mark)), None)
+    """The encoding that the first bytes of a file name or, by their zeros, are in, if not UTF-8."""
+    named = next((name for mark, name in _MARKS if data.startswith(mark)), None)
+    halves = [data[half : 2 * _BEGINNING : 2] for half in (0, 1)]
+    zeros = [half.count(0) > len(half) / 5 for half in halves]
+    if named is None and zeros[0] != zeros[1] and min(half.count(0) for half in halves) == 0:
+        return "utf-16-be" if zeros[0] else "utf-16-le"
+    return named
 
 
 def _encoding(folder: Path, paths: Iterable[str]) -> str:
@@ -233,9 +267,15 @@ def _options(
         penn = r"\/" in text or "-LCB-" in text
         if form.options["escapes"] is ... or re.search("-[LR][RSC]B-", text):
             options["escapes"] = "ptb" if penn else "brackets"
+    if "leaf" in form.options and looks_like_sisters(text):
+        options["leaf"] = "{tag} {word...} (...)"
+    if "drop" in form.options and "(META" in text:
+        options["drop"] = [label for label in ("META", "METADATA") if f"({label} " in text]
     if "lemmas" in form.options:
         leaves = re.findall(r"\([^\s()]+ ([^\s()]+)\)", text)
         options["lemmas"] = 2 * sum("-" in leaf[1:] for leaf in leaves) > len(leaves)
+        if not options["lemmas"] and re.search(r"\((\W+) \1-\1\)", text):
+            options["lemmas"] = "punctuation"
     if "tag_column" in form.options:
         rows = [line.split("\t") for line in text.splitlines()]
         xpos = Counter(row[4] for row in rows if len(row) == 10)
@@ -243,13 +283,17 @@ def _options(
     return options
 
 
-def guess_transforms(form: Format, trees: Sequence[Tree | Graph]) -> list[str]:
-    """Return the transforms that make such trees (or graphs) of a format ready to be trained on."""
+def guess_transforms(
+    form: Format, trees: Sequence[Tree | Graph], *, markup: bool = False
+) -> list[str]:
+    """Return the transforms that make such trees (or graphs) of a format ready to be trained on,
+    between which there may be ``markup``."""
     tags = {tag for tree in trees for tag in tree.tags}
     labels = Counter(label for tree in trees for label in tree.labels)
     marked = sum(count for label, count in labels.items() if re.search("[-=]", label[1:-1]))
     graphs = form.yields == "graphs"
     wanted = {
+        "strip-markup": markup,
         "strip-features": form.name == "brackets" and any("##" in tag for tag in tags),
         "add-vroot": graphs,
         "attach-loose-tokens": graphs,

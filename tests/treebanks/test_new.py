@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ from spmrl_bench.readers.text import read_text
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.guess import divide, guess_sources, guess_transforms
+from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.new import inspect_folder, write_new_treebank
 from spmrl_bench.treebanks.treebank import open_treebank
 from tests.conftest import shared_data
@@ -414,3 +417,94 @@ def test_real_folders(
     assert found.source.form.name == form
     assert " ".join(str(one.sentences) for one in found.statistics.values()) == sizes
     assert all(one.several_roots == 0 for one in found.statistics.values())
+
+
+# What is no plain bracket -----------------------------------------------------------------------
+
+NAMES = ("Vladimir Putin", "Jón", "hundurinn", "Vigdís Finnbogadóttir", "(", ")")
+
+
+def greynir(number: int, choose: random.Random) -> tuple[str, list[str]]:
+    """A sentence as GreynirCorpus writes it, and its words."""
+    words = choose.choices(NAMES, k=3)
+    first, verb, last = (re.sub(r"([()])", r"\\\1", word) for word in words)
+    return (
+        f"((META (ID-CORPUS {number}.1) (URL http://x))\n (S0 (S-MAIN (IP\n"
+        f"   (NP-SUBJ (person_nf_kk {first} (lemma {first})))\n"
+        f"   (VP (so_et {verb}{number} (lemma {verb}) (exp_seg a-b))\n"
+        f"    (NP-OBJ (no_et_þf {last} (lemma {last}))))))\n  (grm \\( (lemma \\())))\n\n"
+    ), [words[0], f"{words[1]}{number}", words[2], "("]
+
+
+def test_leaves_with_sisters(tmp_path: Path, home: Path) -> None:
+    choose = random.Random(1)
+    texts, words = zip(*(greynir(number, choose) for number in range(70)), strict=True)
+    (tmp_path / "greynir").mkdir()
+    (tmp_path / "greynir" / "all.psd").write_text("".join(texts), encoding="utf-8")
+    found = inspect_folder(tmp_path / "greynir", allow_shared=True)
+    write_new_treebank(found, home)
+    assert load_manifest("greynir").leaf == "{tag} {word...} (...)"
+    bank = open_treebank("greynir")
+    read = [tree for split in SPLITS for tree in bank.split(split)]
+    assert [list(tree.words) for tree in read] == list(words)
+    assert {tag for tree in read for tag in tree.tags} == {
+        "person_nf_kk", "so_et", "no_et_þf", "grm"
+    }  # fmt: skip
+    assert {label for tree in read for label in tree.labels} == {"S0", "S", "IP", "NP", "VP"}
+
+
+def corpus(sentence: str, words: int) -> tuple[str, int, int]:
+    """A file of sixty sentences, each with its number in it."""
+    return "".join(sentence.replace("#", str(n)) for n in range(60)), 60, 60 * words
+
+
+CORPORA = {
+    "a.psd": corpus(
+        "( (METADATA (AUTHOR JANE) (DATE #)) (IP (NP (PRO I#)) (VBP go) (. .)) (ID P,#.#))\n\n", 3
+    ),
+    "b.psd": corpus("( (IP (NP (N h#)) (V er) (, ,-,) (. .-.)) (ID F,#.#))\n\n", 4),
+    "c.mrg": corpus("<s id=#>\n(S (NP (N ev#)) (VP (V geldi)))\n</s>\n", 2),
+    "d.nw": corpus("<DOC>\n<S ID=#>\n( (IP (NN 朱#) (VV 来)) )\n</S>\n</DOC>\n", 2),
+}
+
+
+@pytest.mark.parametrize("name", CORPORA)
+def test_what_is_around_trees_and_words_is_no_word(name: str, tmp_path: Path, home: Path) -> None:
+    text, sentences, tokens = CORPORA[name]
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my" / name).write_text(text, encoding="utf-8")
+    found = inspect_folder(tmp_path / "my")
+    write_new_treebank(found, home)
+    splits = [open_treebank("my").data(split) for split in SPLITS]
+    counted = [sum(data.counts[what] for data in splits) for what in ("sentences", "tokens")]
+    assert counted == [sentences, tokens]
+    words = {word for data in splits for parse in data.sentences for word in parse.words}
+    assert not {",-,", "JANE", ".-."} & words
+
+
+NO_WORDS = {
+    "bundles": ("(S (N {turkish=ev#}{english=house}) (V {x=gel}))\n", "written otherwise here"),
+    "one tag": ("(S (NP (x ev#)) (VP (x gel) (x #)))\n" * 9, r"with 1 tag\(s\)"),
+}
+
+
+@pytest.mark.parametrize("name", NO_WORDS)
+def test_leaves_that_are_none_are_refused_with_their_shapes(name: str, tmp_path: Path) -> None:
+    sentence, message = NO_WORDS[name]
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my" / "a.mrg").write_text(corpus(sentence, 2)[0])
+    with pytest.raises(TreebankError, match=rf"its leaves are read as \(.*{message}"):
+        inspect_folder(tmp_path / "my")
+
+
+def test_empty_files_odd_files_and_files_without_a_mark(folder: Path, home: Path) -> None:
+    for path in folder.glob("*.mrg"):
+        path.write_bytes(read_text(path).encode("utf-16-le"))
+    assert guess_sources(folder)[0].options["encoding"] == "utf-16-le"
+    for path in folder.glob("*.mrg"):
+        path.write_text(read_text(path, "utf-16-le"))
+    (folder / "extra.mrg").write_text("\n" * 2**17 + "(S (NP (N a)) (V b))\n")
+    assert "extra.mrg" in guess_sources(folder)[0].paths
+    (folder / "dev.mrg").write_text("")
+    with pytest.raises(TreebankError, match=r"dev\.mrg: is empty, but its name says what it is for"):
+        guess_sources(folder)
