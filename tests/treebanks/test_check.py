@@ -119,12 +119,10 @@ def test_every_problem_of_every_split_is_listed(manifests: WriteManifest, root: 
 def test_a_name_of_two_sentences_is_a_problem(manifests: WriteManifest, root: Path) -> None:
     manifests(format='"psd"', escapes=None)
     for path in (root / "tiny_data").glob("*.mrg"):
-        trees = path.read_text().splitlines()
-        path.write_text("".join(f"( {tree} (ID X,{len(tree) // 99}))\n" for tree in trees))
+        path.write_text("( (S (N a) (N b)) (ID X,1))\n" * path.read_text().count("\n"))
     problems = check("tiny", root).problems
-    assert [one for one in problems if "identifiers" in one] == [
-        f"train: 1 identifiers name several sentences, first X,0 in {root}/tiny_data/a_1.mrg"
-    ]
+    name = f"first X,1 in {root}/tiny_data/a_1.mrg"
+    assert f"train: 1 identifiers name several sentences, {name}" in problems
 
 
 LAYER = '{ format = "dp", train = ["a.dp"], dev = ["d.dp"], test = ["t.dp"] }'
