@@ -92,13 +92,16 @@ def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list
                 "first"
             )
         items: list[Any] = list(sentence)
-        pairs = bool(items) and all(isinstance(item, tuple) and len(item) == 2 for item in items)
+        pairs = bool(items) and all(
+            isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+            for item in items
+        )
         for item in () if pairs else items:
             if not isinstance(item, str):
                 raise TokensError(
                     f"expected words, or pairs of word and tag, found {item!r} in {items[:5]!r}"
                 )
-        words = [str(word) for word, _ in items] if pairs else items
+        words = [word for word, _ in items] if pairs else items
         tagged = pairs if tagged is None else tagged
         if items and pairs != tagged:
             first, here = ("some", "none") if tagged else ("none", "some")
@@ -106,7 +109,8 @@ def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list
                 f"expected tags with every sentence or with none: the first has {first}, "
                 f"{words[:5]!r} has {here}"
             )
-        yield words, [str(tag) for _, tag in items] if tagged else None
+        # NLTK's taggers give words that they do not know no tag.
+        yield words, [NO_TAG if tag is None else str(tag) for _, tag in items] if tagged else None
 
 
 def to_graph(tree: DependencyTree | None) -> DependencyGraph:
@@ -122,10 +126,12 @@ def to_graph(tree: DependencyTree | None) -> DependencyGraph:
         return DependencyGraph()
     tags = [UNSPECIFIED if tag == NO_TAG else tag for tag in tree.tags]
     heads = list(map(str, tree.heads.tolist()))
-    rows = list(zip(tree.words, tags, heads, tree.relations, strict=True))
-    for number, row in enumerate(rows, start=1):
+    top, lines = "ROOT", []
+    for number, row in enumerate(zip(tree.words, tags, heads, tree.relations, strict=True), 1):
         for cell in row:
             check_writable(number, cell)
-    top = next((relation for *_, head, relation in rows if head == "0"), "ROOT")
-    text = "\n".join(map("\t".join, rows))
-    return DependencyGraph(text, cell_separator="\t", top_relation_label=top)
+        word, tag, head, relation = row
+        top = relation if head == "0" else top
+        # All ten columns: NLTK would leave those that are missing empty, which no reader takes.
+        lines.append("\t".join((str(number), word, word, tag, tag, "_", head, relation, "_", "_")))
+    return DependencyGraph("\n".join(lines), cell_separator="\t", top_relation_label=top)

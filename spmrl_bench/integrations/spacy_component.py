@@ -33,7 +33,10 @@ try:
     import srsly
     from spacy.language import Language
     from spacy.pipeline import Pipe
+    from spacy.pipeline.dep_parser import parser_score
+    from spacy.scorer import Scorer
     from spacy.tokens import Doc
+    from spacy.training import Example
 except ImportError:
     raise MissingExtraError("spaCy") from None
 
@@ -217,6 +220,22 @@ class ParserComponent(Pipe):
         if self._session is None:
             self._session = self.parser.session()
         return self._session
+
+    def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
+        """UAS and LAS as of spaCy's own parsers, for ``nlp.evaluate``; and precision, recall and F
+        of the constituents, where the references have such spans."""
+        examples, key = list(examples), self.spans_key
+        found: dict[str, Any] = {}
+        layers = kind_named(self.parser.kind).layers
+        if "dependencies" in layers:
+            found |= parser_score(examples)
+        if "constituents" in layers:
+            found |= Scorer.score_spans(
+                examples, f"spans_{key}", allow_overlap=True, labeled=True,
+                getter=lambda doc, _: doc.spans.get(key, []),
+                has_annotation=lambda doc: key in doc.spans,
+            )  # fmt: skip
+        return found
 
     # Saving ---------------------------------------------------------------------------------
 

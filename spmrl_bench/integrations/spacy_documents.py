@@ -35,7 +35,8 @@ NAME = "spmrl_bench"
 #: Where ``doc.spans`` has the constituents unless the pipeline says otherwise.
 SPANS_KEY = "constituents"
 
-# In doc.user_data: of each component the key of the spans, and start, end and status of sentences.
+# In doc.user_data: of each component the key of the spans, empty if it finds no constituents, and
+# start, end and status of sentences.
 _KEPT = "spmrl_bench"
 
 
@@ -101,7 +102,7 @@ def write_parses(
     if "dependencies" in layers and found:
         _write_heads(doc, found, number)
     rows = [[each.sentence.start, each.sentence.end, each.status] for each in found]
-    doc.user_data[_KEPT] = {**_kept(doc), name: [key, rows]}
+    doc.user_data[_KEPT] = {**_kept(doc), name: [key if "constituents" in layers else "", rows]}
 
 
 def _write_heads(doc: Doc, found: Sequence[Annotated], number: Callable[[str], int]) -> None:
@@ -143,8 +144,10 @@ class DocParses:
     end and status of each sentence that was parsed."""
 
     def __init__(self, doc: Doc, key: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._doc, self._spans = doc, doc.spans.get(key, [])
-        self.status = [list(row) for row in rows]  # lists that were saved come back as tuples
+        self._doc, self._spans = doc, doc.spans.get(key, []) if key else []
+        # Lists that were saved come back as tuples; those of `span.as_doc` are of another document.
+        own = sum(end - start for start, end, _ in rows) == len(doc)
+        self.status = [list(row) for row in rows] if own else []
         # A document that was saved without its user data has sentences all the same.
         self._rows = self.status or [[each.start, each.end, ""] for each in sentences_of(doc)]
 
@@ -173,7 +176,7 @@ class DocParses:
         if not words:
             return ""
         inside = self._inside(start, end)
-        if not inside and status != "parsed":
+        if not inside and (status != "parsed" or len(words) > 1):
             return NO_PARSE
         places = [token.i for token in words]
         rows = [
@@ -189,8 +192,9 @@ def _parses(doc: Doc) -> dict[str, DocParses]:
 
 
 def _last(doc: Doc) -> DocParses:
-    """What the last component of the pipeline found."""
-    return DocParses(doc, *list(_kept(doc).values() or [(SPANS_KEY, [])])[-1])
+    """What the last component of the pipeline found that finds constituents, if there is one."""
+    kept = list(_kept(doc).values()) or [(SPANS_KEY, [])]
+    return DocParses(doc, *([one for one in kept if one[0]] or kept)[-1])
 
 
 Doc.set_extension("parses", getter=_parses, force=True)

@@ -177,7 +177,7 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
         )
     names = Counter((place.path, place.name) for place in found.places)
     if twice := [place for place, count in names.items() if count > 1]:
-        problem = f"{len(twice)} identifiers name several sentences, first {twice[0][1]}"
+        problem = f"{len(twice)} identifier(s) name several sentences, first {twice[0][1]}"
         result.problems.append(f"{split}: {problem} in {twice[0][0]}")
     if wrong := count_mistakes(data, split, declared):
         result.problems += [f"{split}: {mistake}" for mistake in wrong]

@@ -13,6 +13,7 @@ from nltk.grammar import Nonterminal, induce_pcfg
 from nltk.parse import DependencyEvaluator, DependencyGraph, ViterbiParser
 from nltk.parse.api import ParserI
 from nltk.sem.glue import Glue
+from nltk.tag import DefaultTagger
 from nltk.tree import ParentedTree
 from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 
@@ -20,11 +21,14 @@ from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.readers.conll import read_conll
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.builders import tiny
 from tests.laboratory import make_trees
+from tests.reliability.kinds import KINDS
 
 EXAMPLES = [Parse.of(tree) for tree in make_trees(10, 1)]
 PARSER = tiny("chart", EXAMPLES)
@@ -95,7 +99,9 @@ def test_tags_come_as_pairs() -> None:
             list(NltkParser(PARSER).parse_sents(sentences))
 
 
-@pytest.mark.parametrize("wrong", ["the dog", b"the dog", ["the", 3], [("the", "DT"), "dog"]])
+@pytest.mark.parametrize(
+    "wrong", ["the dog", b"the dog", ["the", 3], [("the", "DT"), "dog"], [(1, 2)]]
+)
 def test_what_is_no_sentence(wrong: Any) -> None:
     with pytest.raises(TokensError, match="found"):
         NltkParser(PARSER).parse(wrong)
@@ -139,6 +145,29 @@ def test_a_parser_of_dependencies_gives_graphs() -> None:
     assert len(empty.nodes) == len(DependencyGraph().nodes)
     with pytest.raises(SpmrlError, match="finds dependencies, not constituents"):
         NltkParser(baseline, layer="constituents")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_and_layer(kind: str) -> None:
+    parser, sentences = tiny(kind, seed=1, layers=1), [SENTENCES[k] for k in (0, 2, 3)]
+    for layer in kind_named(kind).layers:
+        found = [next(one) for one in NltkParser(parser, layer=layer).parse_sents(sentences)]
+        for parse, expected in zip(found, parser.parse(sentences), strict=True):
+            if layer == "constituents":
+                assert parse == expected.tree.to_nltk()
+                continue
+            (read,) = read_conll(parse.to_conll(10), path="t")
+            assert read.tree.words == expected.words
+            assert read.tree.heads.tolist() == expected.dependencies.heads.tolist()
+            assert read.tree.relations == expected.dependencies.relations
+
+
+def test_words_without_a_tag_from_a_tagger_of_nltk() -> None:
+    reading = tiny("chart", EXAMPLES, inputs=("word", "tag"))
+    tagged = DefaultTagger(None).tag(["the", "dog"])
+    (unknown,) = NltkParser(reading).parse(tagged)
+    (other,) = NltkParser(reading).parse([("the", "XX"), ("dog", "XX")])
+    assert unknown == other
 
 
 def test_glue_semantics_takes_a_parser_of_dependencies() -> None:

@@ -21,6 +21,7 @@ import torch
 from spacy import displacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 from spacy.util import filter_spans
 
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
@@ -33,11 +34,14 @@ from spmrl_bench.integrations.spacy_documents import (
     write_parses,
 )
 from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.escapes import write_brackets
 from tests.builders import tiny
 from tests.conftest import PATIENCE
+from tests.reliability.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 8
@@ -426,3 +430,46 @@ def test_displacy_shows_both_layers(joint: Path) -> None:
         assert label in spans
     arcs = displacy.render(doc, style="dep", options={"collapse_punct": False})
     assert arcs.count('class="displacy-arrow"') == sum(token.head != token for token in doc)
+
+
+# Every kind, alone and two in a pipeline ------------------------------------------------------
+
+SHOWN = ("parses", "parse_status", "parse_constituents", "parse_trees")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A parser of each kind."""
+    return {kind: saved(tiny(kind, seed=1, layers=1), tmp_path_factory) for kind in KINDS}
+
+
+@pytest.mark.parametrize("second", [None, *KINDS])
+@pytest.mark.parametrize("first", KINDS)
+def test_kinds_in_a_pipeline(models: dict[str, Path], first: str, second: str | None) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    parts = {f"my-{kind}-{place}": kind for place, kind in enumerate((first, second)) if kind}
+    for name, kind in parts.items():
+        settings = {"model": str(models[kind]), "device": "cpu", "spans_key": f"spans of {name}"}
+        nlp.add_pipe(NAME, name=name, config=settings)
+    words = [Doc(nlp.vocab, TEXT.split())]
+    doc = nlp(words[0])
+    sentences = [sent.text for sent in doc.sents]
+    finding = [name for name, kind in parts.items() if "constituents" in kind_named(kind).layers]
+    trees = {
+        name: [write_brackets(one.with_tags(["XX"] * len(one)).tree) for one in found]
+        for name in finding
+        for found in [parses(models[parts[name]], *sentences)]
+    }
+    expected = trees[finding[-1]] if finding else ["(())"] * len(sentences)
+    assert doc._.parse_trees == [sent._.parse_tree for sent in doc.sents] == expected
+    assert {name: one.trees for name, one in doc._.parses.items()} == {
+        name: trees.get(name, ["(())"] * len(sentences)) for name in parts
+    }
+    doc.to_json(underscore=list(SHOWN[1:]))
+    for copy in (doc.copy(), *(sent.as_doc(copy_user_data=True) for sent in doc.sents)):
+        assert all(getattr(copy._, name) is not None for name in SHOWN)
+    figures = nlp.evaluate([Example(doc, doc.copy())])
+    arcs = any("dependencies" in kind_named(kind).layers for kind in parts.values())
+    assert (figures.get("dep_las") == 1.0) == arcs
+    assert [figures[f"spans_spans of {name}_f"] for name in finding] == [1.0] * len(finding)

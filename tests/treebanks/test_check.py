@@ -117,12 +117,12 @@ def test_every_problem_of_every_split_is_listed(manifests: WriteManifest, root: 
 
 
 def test_a_name_of_two_sentences_is_a_problem(manifests: WriteManifest, root: Path) -> None:
-    manifests(format='"psd"', escapes=None)
+    manifests(format='"conll"', escapes=None, transforms="[]", prm=None)
     for path in (root / "tiny_data").glob("*.mrg"):
-        path.write_text("( (S (N a) (N b)) (ID X,1))\n" * path.read_text().count("\n"))
-    problems = check("tiny", root).problems
-    name = f"first X,1 in {root}/tiny_data/a_1.mrg"
-    assert f"train: 1 identifiers name several sentences, {name}" in problems
+        sentence = f"# sent_id = X\n1\t{path.stem}\t_\tN\tN\t_\t0\troot\t_\t_\n\n"
+        path.write_text(sentence * (3 if path.stem == "a_1" else 1))
+    name = f"first X in {root}/tiny_data/a_1.mrg"
+    assert f"train: 1 identifier(s) name several sentences, {name}" in check("tiny", root).problems
 
 
 LAYER = '{ format = "dp", train = ["a.dp"], dev = ["d.dp"], test = ["t.dp"] }'
