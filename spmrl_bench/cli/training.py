@@ -51,11 +51,14 @@ class Selection:
     def plan(self, runs_dir: Path) -> tuple[Sequence[AnyRun], dict[str, str]]:
         """The runs, and of each recipe without treebank the places that were looked in."""
         from spmrl_bench.experiments.plan import make_runs, plan_board, plan_track
+        from spmrl_bench.experiments.recipe import recipe_of
         from spmrl_bench.systems.description import load_system, system_paths
         from spmrl_bench.systems.install import is_installed, version_of
         from spmrl_bench.systems.run import system_runs
 
         lang, system = self.lang, self.system or []
+        if lang is None and self.treebank is not None and not system:
+            lang = recipe_of(self.treebank)
         if self.track is None:
             options.required_lang(lang)
         if self.seed is not None and self.seeds is not None:
@@ -63,8 +66,6 @@ class Selection:
         names = [name.strip() for name in (self.languages or "").split(",") if name.strip()]
         if lang is not None and names:
             raise SpmrlError(f"{lang} and --languages: give one of the two")
-        if lang is None and self.treebank is not None and not system:
-            raise SpmrlError(f"--treebank {self.treebank}: name its language too")
         ours = not system or "all" in system
         if self.variant and not ours:
             raise SpmrlError("--variant: not for external parsers (--system)")

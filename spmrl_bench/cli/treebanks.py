@@ -147,6 +147,9 @@ def add(
         False, "--allow-shared", help="Allow splits to have the same sentences."
     ),
     yes: bool = Option(False, "--yes", "-y", help="Write the files without asking."),
+    redistributable: bool = Option(
+        False, "--redistributable", help="Its licence lets anybody show its sentences, as pages do."
+    ),
     on_error: Literal["fail", "skip"] = Option(
         "fail", help="Write nothing if a sentence breaks the format, or leave such sentences out."
     ),
@@ -208,6 +211,9 @@ def add(
     if not (yes or (sys.stdin.isatty() and typer.confirm(question))):
         typer.echo("nothing was written; the same command with --yes writes it")
         return
+    public = "Does its licence let anybody show its sentences?"
+    if redistributable or (not yes and typer.confirm(public, default=False)):
+        found.manifest = f"redistributable = true\n{found.manifest}"
     top = into or place_for_new()
     recipe, text = new_recipe(found.language, found.name, found.longest, top)
     for path in write_new_treebank(found, top, {recipe: text}):

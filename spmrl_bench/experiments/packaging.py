@@ -135,7 +135,7 @@ def package_run(
         weights = record.training.parameters if record.training is not None else None
         write_new(new / CARD, [write_card(package, parser, weights).encode()])
         write_new(new / _ATTRIBUTES[0], [_ATTRIBUTES[1]])
-        if manifest.track in LICENSED:
+        if manifest.track != "mini" and not manifest.redistributable:
             words = len(parser.vocabulary.words)
             warnings.append(
                 f"{manifest.name} is licensed ({manifest.licence}). The package has no sentence of "

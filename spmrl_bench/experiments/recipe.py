@@ -9,6 +9,7 @@ they are a :class:`RunConfig`, which is stored with the run and decides alone wh
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -382,12 +383,17 @@ def _recipe_paths() -> dict[str, Path]:
 
 
 def load_recipe(name: str, *, light: bool = False) -> Recipe:
-    """A shipped recipe by language, or a user's by the path of its TOML file.
+    """A shipped recipe by language, or a user's by the path of its TOML file; by the name of a
+    treebank, the base recipe for it.
 
     A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
     all mistakes of a file, one per line; ``light`` leaves unchecked what needs torch.
     """
     path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
+    content: dict[str, Any] | None = None
+    if path is None and is_known(name):
+        path = data_dir("recipes") / "base.toml"
+        content = {"base": "base", "treebanks": [name], "language": language_of(name)}
     if path is None:
         raise RecipeError(unknown_name("language", name, list_recipes()))
     if not path.is_file():
@@ -395,10 +401,24 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
     beside = path.with_name("base.toml")
     base_path = beside if beside.is_file() else data_dir("recipes") / "base.toml"
     base, language = (
-        validated(model, read_toml(at, RecipeError), at, RecipeError, context={"light": light})
-        for model, at in ((BaseRecipe, base_path), (LanguageRecipe, path))
+        validated(model, table, at, RecipeError, context={"light": light})
+        for model, at, table in (
+            (BaseRecipe, base_path, read_toml(base_path, RecipeError)),
+            (LanguageRecipe, path, content or read_toml(path, RecipeError)),
+        )
     )
-    return Recipe(name=path.stem, path=path, base=base, language=language)
+    return Recipe(name=name if content else path.stem, path=path, base=base, language=language)
+
+
+def recipe_of(treebank: str) -> str:
+    """The name of the first recipe that names a treebank; its own name if there is none."""
+    if not is_known(treebank):
+        raise RecipeError(unknown_name("treebank", treebank, manifest_names()))
+    for name in list_recipes():
+        with suppress(RecipeError):
+            if treebank in load_recipe(name, light=True).language.treebanks:
+                return name
+    return treebank
 
 
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:

@@ -109,7 +109,9 @@ class TreebankResults:
     @property
     def shows_sentences(self) -> bool:
         """Whether its sentences may stand on a page; only a manifest can say so, no record."""
-        return self.manifest is not None and self.manifest.track in ("open", "mini")
+        return self.manifest is not None and (
+            self.manifest.redistributable or self.manifest.track == "mini"
+        )
 
     @cached_property
     def rankings(self) -> Mapping[tuple[Group, View], Ranking]:

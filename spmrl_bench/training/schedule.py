@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from spmrl_bench.errors import CheckpointError, remedy
+from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.files import read_folder, read_regular
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.toml import describe_mistake
@@ -23,6 +24,8 @@ Amount = Annotated[float, Field(ge=0)]
 
 #: The file of a checkpoint that has the schedule.
 PROGRESS = "progress.json"
+#: Its key with the digest of all else there, which versions before did not write.
+DIGEST = "content"
 #: The stopping rule after which training goes on where it is given more time.
 OUT_OF_TIME = "max_minutes"
 #: Not a rule, but the judgement of a search that compares a run with others.
@@ -80,7 +83,11 @@ def read_progress(folder: Path) -> Progress | None:
             return None
         path = place / PROGRESS
         try:
-            return Progress.model_validate(parse_json(read_regular(path)))
+            content = parse_json(read_regular(path))
+            said = content.pop(DIGEST, None) if isinstance(content, dict) else None
+            if said not in (None, digest(content)):
+                raise ValueError("it has been changed since it was saved")
+            return Progress.model_validate(content)
         except ValidationError as error:
             raise incomplete(path, describe_mistake(Progress, error.errors()[0])) from None
         except (OSError, ValueError) as error:
@@ -175,12 +182,14 @@ def stopping_rule(config: TrainConfig, progress: Progress) -> str | None:
 
 
 def out_of_time(config: TrainConfig, progress: Progress) -> bool:
-    """Return whether the time left is at most what a dev evaluation has taken so far on average."""
+    """Return whether another batch and a dev evaluation would end too late, if they take what they
+    took so far on average."""
     if config.max_minutes is None:
         return False
+    batch = progress.train_seconds / max(1, progress.steps)
     evaluation = progress.dev_seconds / max(1, len(progress.curve))
     used = progress.train_seconds + progress.dev_seconds
-    return used + evaluation >= 60 * config.max_minutes
+    return used + batch + evaluation > 60 * config.max_minutes
 
 
 def evaluation_point(config: TrainConfig, progress: Progress, batches: int) -> int:

@@ -348,6 +348,8 @@ class Manifest(SourceFormat):
     """Where the part-of-speech tags come from."""
     licence: Text
     """Under which licence it is, in words."""
+    redistributable: bool = False
+    """Whether its licence lets anybody show its sentences; else pages have its scores alone."""
     citation: Text
     """The publication to cite with it."""
     source: Text

@@ -106,7 +106,7 @@ def test_mistakes_that_commands_find_themselves(
         "train": "name a language (with make: lang=german). Known: arabic, basque, ",
         "train germam": "unknown language 'germam'. Did you mean german?",
         "train german --languages french": "german and --languages: give one of the two",
-        "train --track mini --treebank x": "--treebank x: name its language too",
+        "train --track mini --treebank x": "unknown treebank 'x'",
         "train german --system supar --variant bilstm": "--variant: not for external parsers",
         "train german --set x": "--set x: expected KEY=VALUE",
         "train german --seed 3 --seeds 5": "--seed 3 and --seeds 5: give one of the two",

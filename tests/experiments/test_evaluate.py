@@ -26,7 +26,7 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from tests.damage import WEIGHTS
 from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, score, train
-from tests.laboratory import SIZES, Laboratory
+from tests.laboratory import SIZES, Laboratory, change_progress
 
 
 def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:
@@ -66,13 +66,6 @@ def long_signature(result: SplitResult) -> str:
     return result.metrics["brackets"].signature_long
 
 
-def pretend_dev_score(folder: Path, f1: float) -> None:
-    """Let a finished run have had another best dev score."""
-    path = folder / "last" / "progress.json"
-    progress = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(progress | {"best_score": f1}), encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("f1", "selected"),  # a tie goes to the first
     [((50.0, 60.0), "word-charlstm"), ((60.0, 50.0), "charlstm"), ((50.0, 50.0), "charlstm")],
@@ -81,7 +74,7 @@ def test_dev_selects_and_only_the_selected_variant_sees_test(
     trained: Laboratory, splits_parsed: list[int], f1: tuple[float, float], selected: str
 ) -> None:
     for folder, value in zip(FOLDERS, f1, strict=True):
-        pretend_dev_score(folder, value)
+        change_progress(folder, best_score=value)
     records = evaluate(trained)
     assert [record.variant for record in records] == ["charlstm", "word-charlstm"]
     for record in records:
@@ -108,7 +101,7 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     # The single best run is of the other variant.
     f1 = {("charlstm", 1): 70, ("charlstm", 2): 40, ("word-charlstm", 1): 55}
     for run_of, value in (f1 | {("word-charlstm", 2): 56}).items():
-        pretend_dev_score(folders[run_of], value)
+        change_progress(folders[run_of], best_score=value)
     records = evaluate(laboratory, seeds=[1, 2])
     assert [(record.variant, record.seed) for record in records] == list(folders)
     for record in records:
@@ -164,9 +157,7 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
         evaluate(trained, ensemble=True)
     with pytest.raises(CheckpointError, match=r"small-charlstm-seed2: not trained yet; run 'spm"):
         evaluate(trained, ensemble=True, seeds=[1, 2])
-    path = FOLDERS[1] / "last" / "progress.json"
-    progress = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(progress | {"stopped_by": None}), encoding="utf-8")
+    change_progress(FOLDERS[1], stopped_by=None)
     with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
         evaluate(trained)
     (FIRST / "best" / "weights.safetensors").unlink()

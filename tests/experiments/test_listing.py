@@ -17,7 +17,7 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.living import this_machine
 from tests.builders import cli, cli_process
 from tests.experiments.running import FIRST, FOLDERS, RUNS, evaluate, train
-from tests.laboratory import Laboratory
+from tests.laboratory import Laboratory, change_progress
 
 RUN = Path("runs/bank/small-charlstm-seed1")
 
@@ -169,11 +169,6 @@ def files() -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in RUNS.rglob("*") if path.is_file()}
 
 
-def change(folder: Path, **values: object) -> None:
-    path = folder / "last" / "progress.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
 def test_only_checkpoints_go_and_the_runs_are_finished_and_scored_as_before(
     trained: Laboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -218,9 +213,9 @@ def test_what_can_go_on_is_broken_or_in_use_is_kept(trained: Laboratory) -> None
     kept(theirs, "somebody else")
     with run_lock(FIRST):
         kept(FIRST, "has been training here since")
-    change(FIRST, stopped_by=None)
+    change_progress(FIRST, stopped_by=None)
     kept(FIRST, "training has not ended")
-    change(FIRST, stopped_by="max_minutes")
+    change_progress(FIRST, stopped_by="max_minutes")
     kept(FIRST, "its time was over; with more --minutes it goes on")
     (FIRST / "last" / "progress.json").write_text("{")
     kept(FIRST, "incomplete checkpoint")

@@ -15,7 +15,7 @@ from spmrl_bench.experiments import evaluation, plan, score, train
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.treebanks import cache, treebank
 from spmrl_bench.trees.escapes import write_brackets
-from tests.experiments.running import FIRST, RUNS, evaluate
+from tests.experiments.running import FIRST, RESULTS, RUNS, evaluate
 from tests.experiments.running import train as train_first
 from tests.laboratory import Laboratory, build_laboratory, make_trees
 
@@ -76,9 +76,9 @@ class World:
             kept.replace(path)
 
 
-def what_counts(record: Record) -> dict[str, Any]:
+def what_counts(record: Record, *, timed: bool = False) -> dict[str, Any]:
     """But for the manifest, which names a title that is read at the first step."""
-    left_out: Any = {"finished": True, "training": True, "hardware": True}
+    left_out: Any = {"finished": True, "hardware": True} | ({} if timed else {"training": True})
     found = record.model_dump(exclude=left_out | {"treebank": {"manifest"}})
     for split in ("dev", "test"):
         found[split].pop("tokens_per_second")
@@ -148,6 +148,40 @@ def test_eval(
     world.restore()
     (record,) = evaluate(world.laboratory, variants=["charlstm"])
     assert what_counts(record) == what_counts(reference[1])
+
+
+MUTATIONS: dict[str, Callable[[bytes], bytes | None]] = {
+    **{
+        f"a bit at {share:.0%}": lambda data, share=share: flipped(data, int(share * len(data)))
+        for share in (0.001, 0.2, 0.5, 0.8, 0.999)
+    },
+    "half of it": lambda data: data[: len(data) // 2],
+    "nothing in it": lambda _: b"",
+    "more": lambda data: data + b"{}",
+    "gone": lambda _: None,
+}
+
+
+def flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_each_saved_file(world: World, reference: tuple[Path, Record], mutation: str) -> None:
+    names = [path.relative_to(FIRST) for path in sorted(FIRST.rglob("*")) if path.is_file()]
+    assert len(names) >= 7
+    for name in names:
+        path = FIRST / name
+        whole = path.read_bytes()
+        if (data := MUTATIONS[mutation](whole)) is None:
+            path.unlink()
+        else:
+            path.write_bytes(data)
+        with suppress(SpmrlError):
+            (record,) = evaluate(world.laboratory, variants=["charlstm"])
+            assert what_counts(record, timed=True) == what_counts(reference[1], timed=True), name
+        path.write_bytes(whole)
+        shutil.rmtree(RESULTS, ignore_errors=True)
 
 
 @pytest.mark.parametrize("step", TRAIN_STEPS)

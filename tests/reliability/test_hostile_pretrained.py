@@ -111,7 +111,7 @@ def test_language_models(tmp_path: Path, tally: Tally) -> None:
 
 
 def _config(**changes: Any) -> Damage:
-    return edited("config.json", lambda content: content.update(changes))
+    return edited("config.json", lambda content: content.update(changes, content=None))
 
 
 def _poison(found: dict[str, torch.Tensor]) -> None:

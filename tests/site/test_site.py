@@ -15,6 +15,8 @@ from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.record import write_record
 from spmrl_bench.site.build import build_site
+from spmrl_bench.site.standings import TreebankResults
+from spmrl_bench.treebanks.catalogue import load_manifest
 from tests.builders import cli, refused, works
 from tests.documents.command_line import parsed
 from tests.site.generated import NASTY, Structure, run_record, run_with_parses, system_record
@@ -148,6 +150,13 @@ def test_licensed_sentences_are_absent_though_their_parses_are_at_hand(
     told = pages["compare/german-spmrl~2/charlstm_small.html"]
     assert "errors against" in told.text()
     assert told.of("details") == []
+
+
+def test_a_licence_has_to_allow_that_sentences_are_shown() -> None:
+    """Not the track: an open treebank may be bound to somebody's permission."""
+    names = ("german-mini", "german-squoia", "english-wsj-sample", "english-ptb")
+    banks = [TreebankResults("open", name, name, (), load_manifest(name)) for name in names]
+    assert [bank.shows_sentences for bank in banks] == [True, True, False, False]
 
 
 def test_sentences_are_drawn_beside_those_of_the_best(pages: dict[str, Structure]) -> None:

@@ -112,7 +112,11 @@ def test_stopping_rules_by_name() -> None:
     minute: dict[str, Any] = {"train_seconds": 45, "dev_seconds": 9}
     cases: list[tuple[dict[str, Any], str | None]] = [
         ({}, None),
-        ({"epoch": 9, "epochs_since_best": 3, **minute, "curve": [(1, 1.0)] * 3}, None),
+        (
+            {"epoch": 9, "epochs_since_best": 3, **minute, "curve": [(1, 1.0)] * 3, "steps": 20},
+            None,
+        ),
+        ({**minute, "curve": [(1, 1.0)] * 3, "steps": 10}, "max_minutes"),  # another batch
         ({"epoch": 10}, "max_epochs"),
         ({"epochs_since_best": 4}, "stop_patience"),
         ({**minute, "curve": [(1, 1.0)]}, "max_minutes"),
