@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.server
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -234,6 +235,17 @@ HALF = (4, Status.VALID, 1, 2, 2, 1, 4, 4)
 ATTACHED = (4, 4, 4, 4, 4, 4, 4, 4)
 LOOSE = (4, 2, 3, 1, 4, 2, 3, 1)
 SKIPPED = (5, Status.WORDS_UNMATCH, 0, 0, 0, 0, 0, 0)
+
+
+def noisy(errors: float, seed: int, sentences: int) -> list[tuple[int, ...]]:
+    """Counts of sentences of the same lengths, with about this share of wrong brackets."""
+    lengths, chance = random.Random(0), random.Random(seed)
+    made = []
+    for _ in range(sentences):
+        size = lengths.randint(2, 9)
+        right = sum(chance.random() > errors for _ in range(size))
+        made.append((size + 1, Status.VALID, right, size, size, size - right, size + 1, size + 1))
+    return made
 
 
 def make_result(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
+from spmrl_bench.parsers.baselines import AttachNeighbour
 from tests.laboratory import Laboratory, build_laboratory
 
 pytest_plugins = ["tests.reliability.tally"]
@@ -37,6 +39,14 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PATIENCE = 600.0
 """Seconds that a test waits for another process: only one that hangs can need as many."""
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Wait for something."""
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def shared_data(relative: str) -> Path:
@@ -72,6 +82,25 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.delenv("SPMRL_BENCH_CACHE", raising=False)
         patch.delenv("TREEBANKS", raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved parser of dependencies without weights: every word hangs from the next."""
+    path = tmp_path_factory.mktemp("neighbours")
+    counted = {"side": "right", "root": "root", "any": "dep", "by_tag": {"D": "det"}}
+    AttachNeighbour(counted).save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved parser of trees that takes eight words."""
+    from tests.builders import tiny  # which imports this module
+
+    path = tmp_path_factory.mktemp("parser")
+    tiny(seed=3, max_positions=10).save(path)
+    return path
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ beside it, as a user's would; only the folder of manifests has to be pointed to.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -54,7 +53,7 @@ QUICK = {"batch_size": 20, "evaluations_per_epoch": 1, "max_epochs": 1}
 MANIFEST = """\
 name = "{name}"
 title = "Forty sentences"
-language = "elvish"
+language = "{language}"
 track = "{track}"
 format = "brackets"
 path = "{path}"
@@ -63,6 +62,7 @@ transforms = []
 tags = "gold"
 prm = "spmrl"
 licence = "MIT"
+redistributable = true
 citation = "none"
 source = "none"
 obtain = "Ask the elves."
@@ -123,9 +123,17 @@ class Laboratory:
         patch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [self.manifests])
         patch.setenv("TREEBANKS", str(self.treebanks))
 
-    def write_treebank(self, name: str, track: str) -> None:
+    def in_use_by_processes(self, patch: pytest.MonkeyPatch) -> None:
+        """Have processes that begin elsewhere find the program and the treebanks."""
+        home = self.folder / "home"
+        home.mkdir()
+        (home / "treebanks").symlink_to(self.manifests)
+        patch.setenv("SPMRL_BENCH_HOME", str(home))
+        patch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[1]))
+
+    def write_treebank(self, name: str, track: str, language: str = "elvish") -> None:
         """Make a treebank present, with trees of its own."""
-        self.write_manifest(name, track)
+        self.write_manifest(name, track, language)
         folder = self.treebanks / name
         folder.mkdir(parents=True)
         for seed, (split, size) in enumerate(SIZES.items()):
@@ -133,19 +141,30 @@ class Laboratory:
             text = "".join(f"{write_brackets(tree)}\n" for tree in trees)
             (folder / f"{split}.mrg").write_text(text, encoding="utf-8")
 
-    def write_manifest(self, name: str, track: str) -> None:
+    def lengthen(self, name: str, split: str = "train") -> None:
+        """End a split of a treebank with a sentence that no model here can take."""
+        path = self.treebanks / name / f"{split}.mrg"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        lines[-1] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def write_manifest(self, name: str, track: str, language: str = "elvish") -> None:
         """Make a treebank known."""
-        text = MANIFEST.format(name=name, track=track, path=name)
+        text = MANIFEST.format(name=name, track=track, path=name, language=language)
         for split, size in SIZES.items():
             text += f'[splits.{split}]\nfiles = ["{split}.mrg"]\nsentences = {size}\n'
         (self.manifests / f"{name}.toml").write_text(text, encoding="utf-8")
 
-    def write_recipe(self, treebanks: Iterable[str], **sections: Mapping[str, object]) -> None:
+    def write_recipe(
+        self, treebanks: Iterable[str], language: str = "elvish", **sections: Mapping[str, object]
+    ) -> None:
         """The language's recipe; keywords are its ``model`` and ``train`` sections."""
-        lines = ['base = "base"', 'language = "elvish"', f"treebanks = {toml(list(treebanks))}"]
+        lines = ['base = "base"', f'language = "{language}"']
+        lines.append(f"treebanks = {toml(list(treebanks))}")
         for section, values in sections.items():
             lines += [f"[{section}]", *table(values)]
-        self.recipe.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path = self.recipe.with_name(f"{language}.toml")
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def write_base(self, **sections: Mapping[str, object]) -> None:
         """The base recipe; keywords replace or add sections (dots written as ``__``)."""
@@ -162,14 +181,6 @@ class Laboratory:
         lines = [line for name, values in tables.items() for line in [f"[{name}]", *table(values)]]
         path = self.recipe.with_name("base.toml")
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def change_progress(folder: Path, **values: object) -> None:
-    """Let a run's last checkpoint have come to something else, as if a version before had written
-    it, which noted no digest."""
-    path = folder / "last" / "progress.json"
-    progress = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(progress | values | {"content": None}), encoding="utf-8")
 
 
 def toml(value: object) -> str:

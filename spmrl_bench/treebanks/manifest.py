@@ -156,7 +156,7 @@ class SourceFormat(StrictModel):
     """One text encoding, or several to try in turn: ``"utf-8 | gb18030"``."""
     escapes: str | None = Field(None, validate_default=True)
     """What undoes the escapes of words: ``ptb``, ``brackets`` or ``none``."""
-    lemmas: bool | Literal["punctuation"] | None = None
+    lemmas: Literal[True, False, "punctuation"] | None = None
     """Whether leaves are ``word-lemma``, or those of punctuation alone (``,-,``)."""
     tag_column: Literal["upos", "xpos"] | None = None
     """Which column of a CoNLL file has the tags."""

@@ -22,8 +22,7 @@ from spmrl_bench.analysis.study_table import Findings, write_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.training.schedule import Progress
-from tests.analysis.examples import measured, planned, study_of
-from tests.analysis.test_studies import found_in
+from tests.analysis.test_studies import found_in, measured, planned, study_of
 from tests.laboratory import Laboratory
 from tests.parsers.test_transition_parser import crossing, parser_of
 
@@ -91,10 +90,8 @@ def test_minutes_are_curves_of_the_best_score_known_by_then(laboratory: Laborato
         "quick": ([(30, 80.0), (60, 79.0)], [(30, 60.0), (90, 81.0)]),
         "old": ([(30, 60.0)], []),
     }
-    known = [
-        replace(one, ended=tuple(Progress(curve=curve) for curve in curves[one.name]))
-        for one in measured(work, dict.fromkeys(rows, (70.0, 71.0)))
-    ]
+    ended = {name: [Progress(curve=one) for one in own] for name, own in curves.items()}
+    known = measured(work, dict.fromkeys(rows, (70.0, 71.0)), ended)
     figure = draw_study(Findings(work, known))
     (axes,) = figure.figure.axes
     steps = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]

@@ -1,19 +1,23 @@
-"""Heads of label attention: contributions by category, and labels that are traced back."""
+"""Attention: weights of every encoder; heads of label attention, by category and traced back."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from spmrl_bench.analysis.heads import (
     MEASURES,
     Example,
     HeadContributions,
     Measure,
+    SpansByHead,
     head_contributions,
     shares,
     span_features,
@@ -23,25 +27,83 @@ from spmrl_bench.analysis.heads import (
     trace_text,
 )
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError, UnsupportedError
+from spmrl_bench.nn.encoders import PARTS
+from spmrl_bench.nn.encoders.label_attention import LabelAttention
+from spmrl_bench.nn.encoders.self_attention import AttentionMask, SelfAttention
 from spmrl_bench.nn.scorers.span_scores import fenceposts
+from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.baselines import RightBranching
+from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.head_driven import TO_HEAD
 from spmrl_bench.trees.tree import collapsed_spans
-from tests.analysis.constructed import (
-    D_PROJ,
-    HEADS,
-    ON,
-    random_parser,
-    seen_in,
-    two_headed_parser,
-    with_gains,
-)
 from tests.builders import TREES, chained, tiny
 from tests.laboratory import make_trees
+from tests.nn.plain import randomise
 from tests.parsers.test_joint_parser import joint
+
+# Parsers with label attention whose heads do what a test says ---------------------------------
+
+HEADS, D_PROJ = 5, 4
+ON: dict[str, Any] = {
+    "label_attention": True, "label_heads": HEADS, "label_d_kv": 8, "label_d_proj": D_PROJ,
+    "label_feed_forward": "none",
+}  # fmt: skip
+
+
+def label_layer_of(parser: ChartParser) -> LabelAttention:
+    layer = parser.encoder.label_attention
+    assert isinstance(layer, LabelAttention)
+    return layer
+
+
+def seen_in(parser: ChartParser, words: Sequence[str]) -> SpansByHead:
+    """What the parser finds in one sentence and its heads give."""
+    (seen,) = spans_by_head(parser, [Example(words)])
+    return seen
+
+
+def random_parser(**choices: Any) -> ChartParser:
+    """With large random weights, so that its heads differ."""
+    made = tiny(**{**ON, **choices})
+    randomise(label_layer_of(made), seed=5)
+    randomise(made.scorer, seed=6)
+    with torch.no_grad():
+        made.scorer.second.bias.sub_(1)  # some cells are empty
+    return made.eval()
+
+
+def two_headed_parser(np_head: int, vp_head: int) -> ChartParser:
+    """One whose score of NP comes from one head alone, that of VP from another; no other label.
+
+    The hidden units come in pairs of opposite sign, so that their mean is zero and the layer norm
+    only divides; the sum of the ReLUs of a pair is the size of what it reads.
+    """
+    made = random_parser()
+    scorer, labels = made.scorer, made.vocabulary.labels
+    hidden = scorer.first.out_features
+    generator = torch.Generator().manual_seed(3)
+    with torch.no_grad():
+        read = torch.zeros(hidden // 2, 2, HEADS, D_PROJ // 2)
+        for units, head in ((slice(0, 4), np_head), (slice(4, 8), vp_head)):
+            read[units, :, head] = torch.randn(4, 2, D_PROJ // 2, generator=generator)
+        scorer.first.weight.copy_(torch.cat((read, -read)).flatten(1))
+        scorer.first.bias.zero_()
+        scorer.norm.weight.fill_(1)
+        scorer.norm.bias.zero_()
+        scorer.second.weight.zero_()
+        scorer.second.bias.fill_(-50)
+        for label, units in ((("NP",), range(4)), (("VP",), range(4, 8))):
+            row = labels.index(label) - 1
+            scorer.second.bias[row] = -3
+            for unit in units:
+                scorer.second.weight[row, [unit, unit + hidden // 2]] = 1
+    return made
+
+
+# Heads by category ----------------------------------------------------------------------------
 
 EXAMPLES = [Example(tree.words, tree.tags, tree) for tree in (*TREES, *make_trees(20, seed=3))]
 
@@ -120,16 +182,6 @@ def test_the_head_that_makes_noun_phrases_is_found() -> None:
         assert found.means[k, other] < 0.1
     # By their sizes nothing of it is seen.
     assert head_contributions(made, EXAMPLES).means[:2].min() > 0.05
-
-
-def test_a_head_without_features_contributes_nothing() -> None:
-    made = with_gains(random_parser(), [1.0, 1.0, 0.0, 5.0, 1.0])
-    norm, lead = head_contributions(made, EXAMPLES), head_contributions(made, EXAMPLES, "lead")
-    for found, atol in ((norm, 0), (lead, 1e-6)):
-        means = found.means[found.spans > 0]
-        np.testing.assert_allclose(means[:, 2], 0, atol=atol)
-        assert (means[:, [0, 1, 3, 4]] != 0).all()
-    assert (norm.means[norm.spans > 0].argmax(axis=1) == 3).all()
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -266,3 +318,111 @@ def test_the_text_says_it_all() -> None:
     (row,) = [line for line in lines[:7] if line.startswith(f"  {head:4d} ")]
     assert f"{100 * first.shares[head]:.1f} %  " in row
     assert f"{first.parts[head]:+.3f}  {token} {100 * first.weights[head, strongest]:.0f} %" in row
+
+
+# Weights of attention: they are what the parser's layers use, in every encoder ---------------
+
+TOKENS = len(WORDS) + 2
+ENCODERS: dict[str, dict[str, Any]] = {
+    "factored": {},
+    "unfactored": {"position": "added", "matrices": "full"},
+    "concatenated": {"matrices": "full"},
+    "sparse": {"position": "added"},
+    "position-only": {"position": "added", "matrices": "full", "position_only_layers": (0, 1)},
+    "scaled": {"attention_scale": "d_model", "layer_norm": "released", "input_norm": False},
+    "window": {"attention_window": 2},
+    "relaxed": {"attention_window": 1, "relaxed_window": True},
+}
+
+
+def attention_maps(parser: Parser, words: list[str], part: Any = "combined") -> Tensor:
+    return torch.from_numpy(parser.attention(words, None, part).weights)
+
+
+def parser(**choices: Any) -> ChartParser:
+    made = tiny(**choices)
+    # Larger weights than a new parser's, so that its attention is far from uniform.
+    randomise(made.encoder, seed=5)
+    return made.eval()
+
+
+@contextlib.contextmanager
+def watched(found: ChartParser) -> Iterator[list[tuple[SelfAttention, Tensor, Tensor]]]:
+    """Each attention with the rows that it read and what it gave."""
+    seen: list[tuple[SelfAttention, Tensor, Tensor]] = []
+
+    def note(module: nn.Module, given: Any, result: Tensor) -> None:
+        assert isinstance(module, SelfAttention)
+        seen.append((module, given[0], result))
+
+    modules = [module for module in found.modules() if isinstance(module, SelfAttention)]
+    handles = [module.register_forward_hook(note) for module in modules]
+    yield seen
+    for handle in handles:
+        handle.remove()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_weights_times_values_are_what_the_attention_gives(name: str) -> None:
+    made = parser(**ENCODERS[name])
+    before = list(made.parse([WORDS]))
+    with watched(made) as seen:
+        maps = attention_maps(made, WORDS)
+    assert maps.shape == (2, 2, TOKENS, TOKENS)
+    for weights, (module, rows, given) in zip(maps, seen[-2:], strict=True):
+        values = module.project.to_heads(rows, 3 * module.heads)[:, 2 * module.heads :]
+        context = torch.einsum("hij,jhd->ihd", weights, values)
+        torch.testing.assert_close(module.output.from_heads(context), given, atol=1e-5, rtol=1e-4)
+    # The test would tell nothing if all weights were alike.
+    assert maps.std() > 0.02
+    for part in made.attention(WORDS).parts:
+        sums = attention_maps(made, WORDS, part=part).sum(-1)
+        torch.testing.assert_close(sums, torch.ones_like(sums))
+    # Looking changes nothing.
+    assert not any(module._forward_pre_hooks for module in made.modules())
+    assert list(made.parse([WORDS])) == before
+
+
+@pytest.mark.parametrize("name", ["factored", "scaled", "window"])
+def test_the_parts_multiply_to_the_whole(name: str) -> None:
+    """The softmax of a sum is the product of the softmaxes, normalised."""
+    made = parser(**ENCODERS[name])
+    content, position, combined = (attention_maps(made, WORDS, part=part) for part in PARTS)
+    product = content * position
+    torch.testing.assert_close(product / product.sum(-1, keepdim=True), combined)
+    assert not torch.allclose(content, position, atol=0.02)
+
+
+def test_masks_of_a_trained_parser_are_seen() -> None:
+    made = parser()
+    with made.limited({0: AttentionMask(content=False), 1: AttentionMask(window=0)}):
+        combined = attention_maps(made, WORDS)
+        position = attention_maps(made, WORDS, part="position")
+    torch.testing.assert_close(combined[0], position[0])
+    torch.testing.assert_close(combined[1], torch.eye(TOKENS).expand(2, -1, -1))
+
+
+def test_a_parser_without_attention_can_only_be_left_as_it_is() -> None:
+    for other in (tiny(encoder="lstm"), tiny("right-branching")):
+        with other.limited({}):
+            assert len(list(other.parse([WORDS]))) == 1
+        with pytest.raises(UnsupportedError):
+            other.limited({0: AttentionMask(window=0)}).__enter__()
+
+
+def test_what_has_no_attention_to_show_is_refused() -> None:
+    made = parser()
+    refused: list[tuple[Any, str]] = [
+        (tiny(encoder="lstm"), "no attention .* class LSTMEncoder"),
+        (RightBranching({"S": 1}), "kind right-branching has no attention: .* chart or biaffine"),
+        (Ensemble([made, made]), "an ensemble of 2 parsers has no .attention. of its own"),
+    ]
+    for other, words in refused:
+        with pytest.raises(UnsupportedError, match=words):
+            other.attention(WORDS)
+    with pytest.raises(UnsupportedError, match="content and to position can be told apart only"):
+        attention_maps(parser(matrices="full"), WORDS, part="content")
+    with pytest.raises(TreeError, match="a sentence without words has no attention"):
+        attention_maps(made, [])
+    with pytest.raises(SentenceTooLongError):
+        attention_maps(made, ["dog"] * 19)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import pytest
 import torch
 
 from spmrl_bench.analysis import study_run as module
-from spmrl_bench.analysis.study import load_study, study_names
-from spmrl_bench.analysis.study_plan import StudyPlan
+from spmrl_bench.analysis.study import Study, load_study, study_names
+from spmrl_bench.analysis.study_plan import StudyPlan, plan_study
 from spmrl_bench.analysis.study_run import (
     ScoreKey,
     StudyResult,
@@ -26,7 +27,7 @@ from spmrl_bench.analysis.study_run import (
 from spmrl_bench.analysis.study_table import Findings, study_document, to_frame
 from spmrl_bench.errors import CheckpointError, RecordError
 from spmrl_bench.experiments.score import score_split
-from spmrl_bench.leaderboard.record import SplitResult
+from spmrl_bench.leaderboard.record import MetricResult, SplitResult
 from spmrl_bench.leaderboard.writing import to_markdown
 from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.parsing.models import load_parser
@@ -34,9 +35,54 @@ from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.schedule import Progress, read_progress
 from spmrl_bench.treebanks.treebank import open_treebank
-from tests.analysis.examples import measured, planned, result, study_of
 from tests.builders import tiny
 from tests.laboratory import Laboratory
+
+
+def study_of(rows: Mapping[str, Mapping[str, Any]], **changes: Any) -> Study:
+    """A study of these rows; the first is the reference."""
+    content = {
+        "name": "some",
+        "title": "Some parsers",
+        "source": "A paper, table 1",
+        "measured": "another treebank",
+        "metric": "brackets.f1",
+        "reference": next(iter(rows)),
+        "rows": [{"name": name, **row} for name, row in rows.items()],
+    }
+    return Study.model_validate(content | changes)
+
+
+def planned(laboratory: Laboratory, study: Study, **options: Any) -> StudyPlan:
+    return plan_study(study, lang=str(laboratory.recipe), **options)
+
+
+def measured(
+    work: StudyPlan,
+    scores: Mapping[str, Sequence[float]],
+    ended: Mapping[str, Sequence[Progress]] | None = None,
+) -> list[StudyResult]:
+    """The rows with these figures, a number for each seed, and these ends of their trainings."""
+    usual = [Progress(epoch=epoch, stopped_by="max_epochs") for epoch in (3, 4, 5)]
+    return [
+        StudyResult(
+            **vars(each),
+            metric=work.study.metric,
+            results=tuple(map(result, scores[each.row.name], (1, 2, 3))),
+            ended=tuple(ended[each.row.name] if ended else usual[: len(each.configs)]),
+        )
+        for each in work.runs
+    ]
+
+
+def result(f1: float | None, seed: int) -> SplitResult:
+    """Scores of 1,234 sentences, without their counts."""
+    signature = f"scorer:own|treebank:tiny-open(1234)|skipped:0|variant:charlstm|seed:{seed}"
+    brackets = MetricResult(
+        counts={}, figures={"f1": f1}, signature=signature, signature_long=signature
+    )
+    return SplitResult(sentences=1234, metrics={"brackets": brackets})
+
 
 ROWS = {
     "plain": {"published": 90.0},
@@ -129,16 +175,12 @@ def test_scores_by_the_clock_are_the_best_that_were_known_then(laboratory: Labor
     }
     # What a run would have had after the time that ended it is not known.
     ends = {"plain": "max_minutes", "better": "max_epochs"}
-    rows = [
-        replace(
-            one,
-            ended=tuple(
-                Progress(curve=curve, stopped_by=ends[one.name]) for curve in curves[one.name]
-            ),
-        )
-        for one in measured(work, {name: SCORES[name][:2] for name in curves})
-    ]
-    found = Findings(work, rows)
+    ended = {
+        name: [Progress(curve=curve, stopped_by=ends[name]) for curve in curves[name]]
+        for name in curves
+    }
+    scores = {name: SCORES[name][:2] for name in curves}
+    found = Findings(work, measured(work, scores, ended))
     table = study_document(found).tables[0]
     places = [table.headings.index(f"after {minutes:g} min") for minutes in study.minutes]
     assert [[row[place] for row in table.rows] for place in places] == [

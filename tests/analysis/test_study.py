@@ -26,7 +26,7 @@ from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.legacy import dotted, short
-from tests.analysis.examples import planned, study_of
+from tests.analysis.test_studies import planned, study_of
 from tests.builders import config, flat
 from tests.conftest import shared_data
 from tests.laboratory import Laboratory
@@ -63,14 +63,14 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
 # The studies of the program -------------------------------------------------------------
 
 
-def published(pattern: str) -> dict[tuple[str, ...], float]:
-    """Dev F1 of Kitaev & Klein 2018 by the groups of a pattern of its setting."""
+def published(
+    pattern: str, source: str = "Kitaev & Klein 2018", split: str = "dev"
+) -> dict[tuple[str, ...], float]:
+    """F1 of a paper by the groups of a pattern of its setting."""
     path = shared_data("published/constituency.csv")
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [
-            row for row in csv.DictReader(file) if row["source"].startswith("Kitaev & Klein 2018")
-        ]
-    rows = [row for row in rows if (row["split"], row["metric"]) == ("dev", "F1")]
+        rows = [row for row in csv.DictReader(file) if row["source"].startswith(source)]
+    rows = [row for row in rows if (row["split"], row["metric"]) == (split, "F1")]
     matches = [(re.fullmatch(pattern, row["setting"]), row) for row in rows]
     return {
         (row["system"], *match.groups("")): float(row["value"]) for match, row in matches if match
@@ -90,15 +90,12 @@ def test_label_attention_has_the_figures_of_tables_1_and_2() -> None:
     asked = {"yes": {}, "no": {"label_queries": "matrices"}}
     joined = {"yes": {}, "no": {"label_outputs": "projected"}}
     expected = {}
-    with shared_data("published/constituency.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            setting, value = row["setting"], float(row["value"])
-            if row["system"] != "LAL-Parser" or row["metric"] != "F1":
-                continue
-            if one := re.search(r"feed-forward=(\w+); residual dropout in LAL=(\w+)", setting):
-                expected[json.dumps({**drops[one[2]], **forms[one[1]]}, sort_keys=True)] = value
-            if two := re.search(r"query vectors=(\w+); concatenation of heads=(\w+)", setting):
-                expected[json.dumps({**asked[two[1]], **joined[two[2]]}, sort_keys=True)] = value
+    for pattern, first, second in (
+        (r".*feed-forward=(\w+); residual dropout in LAL=(\w+).*", forms, drops),
+        (r".*query vectors=(\w+); concatenation of heads=(\w+).*", asked, joined),
+    ):
+        for (_, one, other), value in published(pattern, "Mrini et al. 2020", "test").items():
+            expected[json.dumps({**first[one], **second[other]}, sort_keys=True)] = value
     study = load_study("label-attention")
     stated = {
         json.dumps(short(dotted(row.model)), sort_keys=True): row.published

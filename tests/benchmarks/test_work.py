@@ -128,14 +128,16 @@ def test_opening_a_treebank(
     cached: bool,
 ) -> None:
     (tmp_path / "lines").mkdir()
-    for split in ("train", "dev", "test"):
-        write(trees, tmp_path / "lines" / f"{split}.mrg")
+    for place, split in enumerate(("train", "dev", "test")):
+        write([*trees[place:], *trees[:place]], tmp_path / "lines" / f"{split}.mrg")
     splits = [
         f'[splits.{split}]\nfiles = ["{split}.mrg"]\nsentences = {len(trees)}\n'
         for split in ("train", "dev", "test")
     ]
     transforms = 'transforms = ["drop-traces", "strip-functions", "strip-root"]'
-    manifest = MANIFEST.format(name="lines", track="open", path="lines") + "".join(splits)
+    manifest = MANIFEST.format(
+        name="lines", track="open", path="lines", language="elvish"
+    ) + "".join(splits)
     manifest = manifest.replace("transforms = []", transforms)
     (tmp_path / "lines.toml").write_text(manifest, encoding="utf-8")
     monkeypatch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [tmp_path])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.treebanks.treebank import Treebank
-from tests.analysis.constructed import two_headed_parser
+from tests.analysis.test_heads import two_headed_parser
 from tests.builders import refused, tiny, works
 from tests.laboratory import Laboratory
 from tests.parsers.test_transition_parser import crossing

@@ -107,7 +107,7 @@ def test_mistakes_that_commands_find_themselves(
         "train germam": "unknown language 'germam'. Did you mean german?",
         "train german --languages french": "german and --languages: give one of the two",
         "train --track mini --treebank x": "unknown treebank 'x'",
-        "train german --system supar --variant bilstm": "--variant: not for external parsers",
+        "train german --system supar --variant bilstm": "--variant: not for external parsers (--s",
         "train german --set x": "--set x: expected KEY=VALUE",
         "train german --seed 3 --seeds 5": "--seed 3 and --seeds 5: give one of the two",
         "eval german --ensemble --system supar": "--ensemble: not for external parsers",
@@ -138,17 +138,20 @@ for line in sys.stdin.read().splitlines():
 def test_commands_that_need_torch_say_so_and_the_others_do_without(tmp_path: Path) -> None:
     (tmp_path / "gold.mrg").write_text(GOLD, encoding="utf-8")
     (tmp_path / "gold.conllu").write_text("1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", encoding="utf-8")
-    (tmp_path / "runs").mkdir()
+    run = tmp_path / "runs" / "some"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}", encoding="utf-8")
     commands = (
         *("score gold.mrg gold.mrg", "score gold.conllu gold.conllu", "runs list"),
         *("compare gold.mrg gold.mrg --gold gold.mrg", "recipes list", "train german"),
     )
     done = cli_process(code=WITHOUT, cwd=tmp_path, input="\n".join(commands))
     assert done.stdout.count("scorer:own") == 4
+    assert "1 run: 1 interrupted" in done.stdout
     assert done.stderr == "spmrl-bench: this needs torch: pip install 'spmrl-bench[train]'\n"
 
 
-def test_the_package_names_what_users_need_and_loads_it_when_it_is_used() -> None:
+def test_the_package_names_what_users_need() -> None:
     assert spmrl_bench.__all__ == [
         *("DependencyTree", "Parse", "Parser", "SpmrlError", "Tree", "evaluate", "load"),
         *("open_treebank", "read_dependencies", "read_trees", "results_frame"),
@@ -157,8 +160,6 @@ def test_the_package_names_what_users_need_and_loads_it_when_it_is_used() -> Non
     assert all(callable(getattr(spmrl_bench, name)) for name in spmrl_bench.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'lode'"):
         spmrl_bench.lode  # noqa: B018
-    code = "import spmrl_bench, sys; sys.exit(bool({'torch', 'numpy'} & set(sys.modules)))"
-    assert cli_process(code=code).returncode == 0
 
 
 @pytest.mark.campaign

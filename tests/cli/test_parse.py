@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,44 +15,28 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.parsing.models import load_parser
-from tests.builders import MAIN, cli, environment, tiny
-from tests.conftest import PATIENCE
+from tests.builders import MAIN, cli, environment
+from tests.conftest import PATIENCE, until
 
 LIMIT = 8
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("parser")
-    tiny(seed=3, max_positions=LIMIT + 2).save(path)
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def neighbours(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A parser of dependencies alone: every word hangs from the next."""
-    path = tmp_path_factory.mktemp("neighbours")
-    counted = {"side": "right", "root": "root", "any": "dep", "by_tag": {"D": "det"}}
-    AttachNeighbour(counted).save(path)
-    return str(path)
-
-
-def parse(model: str, *arguments: object, stdin: bytes | None = None) -> Result:
+def parse(model: Path | str, *arguments: object, stdin: bytes | None = None) -> Result:
     return cli("parse", "--model", model, "--device", "cpu", *arguments, stdin=stdin)
 
 
-def expected(model: str, *sentences: str) -> list[str]:
+def expected(model: Path, *sentences: str) -> list[str]:
     words = [sentence.split() for sentence in sentences]
     return [str(parse) for parse in load_parser(model, "cpu").parse(words)]
 
 
-def test_standard_input_and_files_in_their_order(model: str, tmp_path: Path) -> None:
-    first = tmp_path / "first"
-    first.write_text("the dog barks\n\ncats sleep\n")
+def test_standard_input_and_files_in_their_order(model: Path, tmp_path: Path) -> None:
+    first, empty = tmp_path / "first", tmp_path / "empty"
+    first.write_text("the dog barks\n\ncats sleep")  # the last line need not end
+    empty.touch()
     one, two, three = expected(model, "the dog barks", "cats sleep", "dogs")
-    result = parse(model, first, "-", first, stdin=b"dogs\n")
+    result = parse(model, first, "-", empty, first, stdin=b"dogs\n")
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.split("\n") == [one, "", two, three, one, "", two, ""]
     assert parse(model, stdin=b"dogs\n").stdout == f"{three}\n"
@@ -74,7 +57,7 @@ CONLLU = """# a comment
 """
 
 
-def test_forms_of_input_and_output(model: str, neighbours: str) -> None:
+def test_forms_of_input_and_output(model: Path, neighbours: Path) -> None:
     stdin = CONLLU.encode()
     result = parse(neighbours, "--input", "conllu", "--workers", "2", stdin=stdin)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -95,16 +78,18 @@ def test_forms_of_input_and_output(model: str, neighbours: str) -> None:
     assert result.stderr == f"spmrl-bench: {problem}\n"
 
 
-def test_long_sentences_follow_the_policy_and_are_counted(model: str) -> None:
+def test_long_sentences_follow_the_policy_and_are_counted(model: Path, tmp_path: Path) -> None:
     long = " ".join(["dog"] * (LIMIT + 1))
-    stdin = f"cats\n{long}\ndogs\n{long}\n".encode()
+    path = tmp_path / "some.txt"
+    path.write_text(f"cats\n{long}\n\ndogs\n{long}\n")
     cats, dogs = expected(model, "cats", "dogs")
-    problem = f"<standard input>:2: a sentence of {LIMIT + 1} words, but the parser's position "
+    problem = f"{path}:2: a sentence of {LIMIT + 1} words, but the parser's position "
     flat = f"(S {' '.join(['(XX dog)'] * (LIMIT + 1))})"
     for policy, instead in (("skip", "(())"), ("flat", flat)):
-        result = parse(model, "--on-long", policy, stdin=stdin)
-        assert (result.exit_code, result.stdout.splitlines()) == (0, [cats, instead, dogs, instead])
-        start = "spmrl-bench: 2 of 4 sentences not parsed because of their length, "
+        result = parse(model, "--on-long", policy, path)
+        lines = [cats, instead, "", dogs, instead]
+        assert (result.exit_code, result.stdout.splitlines()) == (0, lines)
+        start = "spmrl-bench: 2 of 5 sentences not parsed because of their length, "
         assert result.stderr.startswith(start)
         assert f"written instead. The first is {problem}" in result.stderr
 
@@ -113,10 +98,14 @@ def test_long_sentences_follow_the_policy_and_are_counted(model: str) -> None:
 
 
 @contextmanager
-def started(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """The command in a process group of its own, of which nothing may be left at the end."""
+def started(model: Path, lines: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The command, which has answered the first line, in a process group of its own.
+
+    Nothing may be left of it at the end.
+    """
+    options = ("--model", str(model), "--device", "cpu", "--workers", "2")
     process = subprocess.Popen(
-        [sys.executable, "-c", MAIN, "parse", "--model", model, "--device", "cpu", *arguments],
+        [sys.executable, "-c", MAIN, "parse", *options],
         env=environment(OMP_NUM_THREADS="2"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -124,22 +113,23 @@ def started(model: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         start_new_session=True,
     )
     try:
+        feed(process, lines)
+        assert process.stdout.readline().startswith(b"(")
         yield process
-        assert gone(process.pid), "processes are left"
+        until(lambda: gone(process.pid))
     finally:
-        if not gone(process.pid, seconds=0):
+        if not gone(process.pid):
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
 
 
-def gone(group: int, seconds: float = PATIENCE) -> bool:
-    """Whether all processes of a group end within some time."""
-    end = time.monotonic() + seconds
-    with suppress(ProcessLookupError):
-        while os.killpg(group, 0) is None and time.monotonic() < end:
-            time.sleep(0.05)
-        return False
-    return True
+def gone(group: int) -> bool:
+    """Whether all processes of a group have ended."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
 
 
 def feed(process: subprocess.Popen[bytes], lines: int) -> None:
@@ -152,11 +142,10 @@ def feed(process: subprocess.Popen[bytes], lines: int) -> None:
     [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143)],  # as a terminal, as a scheduler
 )
 def test_a_signal_ends_all_processes_with_one_message(
-    model: str, number: signal.Signals, group: bool, status: int
+    model: Path, number: signal.Signals, group: bool, status: int
 ) -> None:
-    with started(model, "--workers", "2") as process:
-        feed(process, 4500)  # it waits for more
-        for _ in range(1000):
+    with started(model, 4500) as process:  # it waits for more
+        for _ in range(999):
             assert process.stdout.readline().startswith(b"(")
         (os.killpg if group else os.kill)(process.pid, number)
         rest = process.stdout.read().splitlines()
@@ -169,10 +158,8 @@ def test_a_signal_ends_all_processes_with_one_message(
     assert written - 250 <= int(said[1].replace(",", "")) <= written
 
 
-def test_a_closed_pipe_ends_all_processes_quietly(model: str) -> None:
-    with started(model, "--workers", "2") as process:
-        feed(process, 3000)
-        assert process.stdout.readline().startswith(b"(")
+def test_a_closed_pipe_ends_all_processes_quietly(model: Path) -> None:
+    with started(model, 3000) as process:
         process.stdout.close()
         for act in (lambda: feed(process, 3000), process.stdin.close):
             with suppress(BrokenPipeError):  # it may have ended already
@@ -182,9 +169,7 @@ def test_a_closed_pipe_ends_all_processes_quietly(model: str) -> None:
         process.stdin = process.stdout = None
 
 
-def test_nothing_survives_the_death_of_the_command(model: str) -> None:
-    with started(model, "--workers", "2") as process:
-        feed(process, 2500)
-        assert process.stdout.readline().startswith(b"(")
+def test_nothing_survives_the_death_of_the_command(model: Path) -> None:
+    with started(model, 2500) as process:
         process.kill()
         process.wait()

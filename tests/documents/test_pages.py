@@ -15,6 +15,15 @@ import pytest
 
 from spmrl_bench.analysis.study import load_study
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.systems.description import (
+    COMMON,
+    PARSING,
+    TRAINING,
+    ParseCommand,
+    SystemDescription,
+    TrainCommand,
+    system_paths,
+)
 from tests.builders import cli
 from tests.documents.blocks import PAGES, ROOT, Block, Command, commands_of, documents
 from tests.documents.command_line import check, options_of
@@ -194,3 +203,29 @@ def test_every_page_is_in_the_navigation() -> None:
     pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
     assert pages - listed == set(), "put these pages into the navigation of mkdocs.yml"
     assert listed - pages == {"index.md", "contributing.md", "first_parser.md"}
+
+
+# Pages on the protocol and on systems -------------------------------------------------------
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_the_tests_that_hold_the_protocol_are_there() -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page("protocol"))
+    assert len(named) > 15
+    for path, function in named:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert f"def {function or 'test_'}" in text, (path, function)
+
+
+def test_every_system_and_every_key_is_described() -> None:
+    systems = page("systems")
+    rows = set(re.findall(r"^\| `([\w-]+)` \|", systems, re.MULTILINE))
+    assert rows >= set(system_paths())
+    for model in (SystemDescription, TrainCommand, ParseCommand):
+        for key in model.model_fields:
+            assert re.search(rf"`\[?{key}[.\]`]", systems), key
+    for placeholder in (*COMMON, *TRAINING, *PARSING):
+        assert f"{{{placeholder}}}" in systems, placeholder

@@ -1,4 +1,4 @@
-"""Trained runs, which the tests of this folder share."""
+"""What the tests of this folder do with the laboratory: train and score its recipe."""
 
 from __future__ import annotations
 
@@ -10,9 +10,54 @@ import pytest
 
 from spmrl_bench.experiments import evaluation
 from spmrl_bench.experiments.evaluation import Evaluated, evaluate_parser
+from spmrl_bench.experiments.plan import Run, make_runs
+from spmrl_bench.experiments.score import KnownRecords, evaluate_all
+from spmrl_bench.experiments.train import train_all
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.baselines import Baseline
-from tests.experiments.running import RUNS, train
+from tests.damage import edited
 from tests.laboratory import Laboratory, build_laboratory
+
+RUNS, RESULTS = Path("runs"), Path("results")
+FOLDERS = [RUNS / "tiny-open" / f"small-{name}-seed1" for name in ("charlstm", "word-charlstm")]
+FIRST = FOLDERS[0]
+
+
+def plan(laboratory: Laboratory, **options: Any) -> list[Run]:
+    return make_runs(str(laboratory.recipe), **options)
+
+
+def train(
+    laboratory: Laboratory, *, device: str = "auto", fresh: bool = False, **options: Any
+) -> list[Path]:
+    runs = plan(laboratory, **options)
+    train_all(runs, device=device, fresh=fresh)
+    return [run.folder for run in runs]
+
+
+def evaluate(
+    laboratory: Laboratory, *, ensemble: bool = False, save_parses: bool = False, **options: Any
+) -> list[Record]:
+    runs = plan(laboratory, **options)
+    return score(runs, ensemble=ensemble, save_parses=save_parses)
+
+
+def score(runs: list[Run], results: Path = RESULTS, **options: Any) -> list[Record]:
+    """The records of runs, all of which are scored."""
+    records, errors = evaluate_all(runs, KnownRecords(results), **options)
+    for error in errors:
+        raise error
+    return records
+
+
+def everything(folder: Path = RUNS) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def change(folder: Path, **values: object) -> None:
+    """Let the progress of a run be another, as if a version before had written it, which noted no
+    digest."""
+    edited("last/progress.json", lambda progress: progress.update(values, content=None))(folder)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Scoring runs: what is selected, what is scored when, and what a record says."""
+"""Scoring runs: what is selected, what is scored when, what a record says, and its parses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import CheckpointError, RecipeError
+from spmrl_bench.errors import CheckpointError, RecipeError, TreeError
 from spmrl_bench.experiments.evaluation import (
     baseline_results,
     evaluate_parser,
@@ -19,14 +19,29 @@ from spmrl_bench.experiments.evaluation import (
 )
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
+from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.treebanks.treebank import Treebank, open_treebank
+from spmrl_bench.scoring import load_prm, score_files
+from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees import Parse
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.tree import Tree
 from tests.damage import WEIGHTS
-from tests.experiments.running import FIRST, FOLDERS, RESULTS, RUNS, evaluate, plan, score, train
-from tests.laboratory import SIZES, Laboratory, change_progress
+from tests.experiments.conftest import (
+    FIRST,
+    FOLDERS,
+    RESULTS,
+    RUNS,
+    change,
+    evaluate,
+    plan,
+    score,
+    train,
+)
+from tests.laboratory import SIZES, Laboratory
 
 
 def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) -> None:
@@ -51,11 +66,11 @@ def dump(record: Record) -> dict[str, Any]:
     return content
 
 
-def counts_of(parser: Parser, bank: Treebank, split: str) -> Any:
-    """The counts of a parser, counted once more."""
-    metrics = ["brackets"]
-    gold = gold_parses(bank, split, metrics)
-    return evaluate_parser(parser, gold, rules_of(bank, metrics)).counts["brackets"]
+def assert_counted(result: SplitResult, parser: Parser, split: str) -> None:
+    """The counts of a result are those of the parser, counted once more."""
+    bank, metrics = open_treebank("tiny-open"), ["brackets"]
+    found = evaluate_parser(parser, gold_parses(bank, split, metrics), rules_of(bank, metrics))
+    assert result.counts("brackets").rows.tolist() == found.counts["brackets"].rows.tolist()
 
 
 def dev_f1(record: Record) -> float | int | None:
@@ -74,7 +89,7 @@ def test_dev_selects_and_only_the_selected_variant_sees_test(
     trained: Laboratory, splits_parsed: list[int], f1: tuple[float, float], selected: str
 ) -> None:
     for folder, value in zip(FOLDERS, f1, strict=True):
-        change_progress(folder, best_score=value)
+        change(folder, best_score=value)
     records = evaluate(trained)
     assert [record.variant for record in records] == ["charlstm", "word-charlstm"]
     for record in records:
@@ -93,17 +108,13 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     laboratory: Laboratory, splits_parsed: list[int]
 ) -> None:
     train(laboratory, seeds=[1, 2])
-    folders = {
-        (variant, seed): RUNS / "tiny-open" / f"small-{variant}-seed{seed}"
-        for variant in ("charlstm", "word-charlstm")
-        for seed in (1, 2)
-    }
     # The single best run is of the other variant.
-    f1 = {("charlstm", 1): 70, ("charlstm", 2): 40, ("word-charlstm", 1): 55}
-    for run_of, value in (f1 | {("word-charlstm", 2): 56}).items():
-        change_progress(folders[run_of], best_score=value)
+    f1 = {"charlstm-seed1": 70, "charlstm-seed2": 40, "word-charlstm-seed1": 55}
+    f1["word-charlstm-seed2"] = 56
+    for name, value in f1.items():
+        change(RUNS / "tiny-open" / f"small-{name}", best_score=value)
     records = evaluate(laboratory, seeds=[1, 2])
-    assert [(record.variant, record.seed) for record in records] == list(folders)
+    assert [f"{record.variant}-seed{record.seed}" for record in records] == list(f1)
     for record in records:
         assert record.selected == (record.variant == "word-charlstm")
         assert (record.test is not None) == bool(record.baselines) == record.selected
@@ -137,12 +148,10 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     assert "|ensemble:3|" in long_signature(record.dev)
     assert "|seed:3+1+2|" in long_signature(record.dev)
 
-    bank = open_treebank("tiny-open")
     selected = [folder for folder in folders if folder.name.startswith(f"small-{record.variant}-")]
     parser = Ensemble([load_parser(folder) for folder in selected])
     for split, result in (("dev", record.dev), ("test", record.test)):
-        counts = counts_of(parser, bank, split)
-        assert result.counts("brackets").rows.tolist() == counts.rows.tolist()
+        assert_counted(result, parser, split)
 
     splits_parsed.clear()
     assert evaluate(laboratory, ensemble=True, **options) == [*singles, record]
@@ -157,7 +166,7 @@ def test_what_is_not_trained_to_its_end_is_not_scored(trained: Laboratory) -> No
         evaluate(trained, ensemble=True)
     with pytest.raises(CheckpointError, match=r"small-charlstm-seed2: not trained yet; run 'spm"):
         evaluate(trained, ensemble=True, seeds=[1, 2])
-    change_progress(FOLDERS[1], stopped_by=None)
+    change(FOLDERS[1], stopped_by=None)
     with pytest.raises(CheckpointError, match=r"word-charlstm-seed1: training has not ended"):
         evaluate(trained)
     (FIRST / "best" / "weights.safetensors").unlink()
@@ -187,12 +196,13 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
         "manifest": f"own {bank.manifest.origin[1]}",
     }
     assert record.weights == hashlib.sha256(weights).hexdigest()
-    assert record.recipe == json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    (run,) = plan(laboratory, **options)
+    noted = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert record.recipe == noted == run.config.model_dump(mode="json")
     # The dev score of training and the final one are the same figure.
     assert dev_f1(record) == progress["best_score"]
     assert record.test.sentences == SIZES["test"]
-    counts = counts_of(parser, bank, "test")
-    assert record.test.counts("brackets").rows.tolist() == counts.rows.tolist()
+    assert_counted(record.test, parser, "test")
     for split, result in (("dev", record.dev), ("test", record.test)):
         assert f"|split:{split}|" in long_signature(result)
         assert result.tokens_per_second > 0
@@ -220,8 +230,7 @@ def test_a_record_is_of_the_weights_that_were_scored(
     (record,) = evaluate(trained, variants=["charlstm"])
     assert len(counted) == 2
     assert record.weights == hashlib.sha256((other / WEIGHTS).read_bytes()).hexdigest()
-    counts = counts_of(load_parser(FIRST), open_treebank("tiny-open"), "dev")
-    assert record.dev.counts("brackets").rows.tolist() == counts.rows.tolist()
+    assert_counted(record.dev, load_parser(FIRST), "dev")
 
 
 def test_spoilt_weights_are_not_scored(trained: Laboratory) -> None:
@@ -255,3 +264,64 @@ def test_the_source_and_the_accuracy_of_tags_go_into_record_and_table(
     text = results_markdown([record], [])
     assert "| dev tags |" in " ".join(text.split())
     assert f"{record.dev.tag_accuracy:.2f}" in text
+
+
+# Parses that are kept: the record's figures come out again -----------------------------------
+
+SAVED = RESULTS / "parses" / "tiny-open"
+
+
+def test_the_files_score_as_the_records_say_and_are_kept(
+    laboratory: Laboratory, splits_parsed: list[int]
+) -> None:
+    def scored(**options: Any) -> list[Record]:
+        """Records of two seeds of one variant and their ensemble."""
+        runs = plan(laboratory, variants=["charlstm"], seeds=[1, 2])
+        splits_parsed.clear()
+        return score(runs, ensemble=True, **options)
+
+    train(laboratory, variants=["charlstm"], seeds=[1, 2])
+    scored()
+    assert not SAVED.exists()
+    records = scored(save_parses=True)
+    assert len(splits_parsed) == 6  # the parses of the first time are gone
+    names = [f"small-charlstm-seed{seed}" for seed in (1, 2)]
+    names.append(f"{names[0]}-ensemble-of-2")
+    for name, record in zip(names, records, strict=True):
+        for split, result in (("dev", record.dev), ("test", record.test)):
+            files = (SAVED / f"{side}.{split}.mrg" for side in ("gold", name))
+            counts = score_files(*files, load_prm("spmrl"))
+            assert counts.to_columns() == result.metrics["brackets"].counts
+    assert len(list(SAVED.iterdir())) == 2 * (3 + 1)
+
+    assert (scored(save_parses=True), splits_parsed) == (records, [])
+    # Parses that are gone or of other weights are no parses of this run.
+    (SAVED / "small-charlstm-seed2.dev.mrg").unlink()
+    changed = SAVED / "small-charlstm-seed1.test.mrg"
+    right = changed.read_text(encoding="utf-8")
+    changed.write_text(right.replace("(NP ", "(PP "), encoding="utf-8")
+    scored(save_parses=True)
+    assert len(splits_parsed) == 4
+    assert changed.read_text(encoding="utf-8") == right
+
+
+WORDS = ("-LRB-", "(", "1/2", r"\*", "[x]", "ein Wort", "#", "{")
+
+
+def test_both_layers_come_back_word_for_word(tmp_path: Path) -> None:
+    tree = Tree.build(WORDS, ("X",) * 8, [(0, 8, "S"), (1, 3, "A-B=C")])
+    several = DependencyTree.build(
+        WORDS, tree.tags, [0, 1, 0, 3, 3, 8, 8, 3], ["r(x)"] * 8, roots="several"
+    )
+    gold = [Parse.of(tree, several)]
+    saved = SavedParses(tmp_path / "new", "mine")
+    saved.write("dev", gold, gold)
+    for side in (0, 1):
+        assert saved.read("dev", "constituents")[side][0].tree == tree
+        assert saved.read("dev", "dependencies")[side][0].dependencies == several
+
+
+def test_a_word_that_the_format_has_no_way_to_write_is_an_error(tmp_path: Path) -> None:
+    odd = DependencyTree.build(("a\tb",), ("X",), [0], ["root"])
+    with pytest.raises(TreeError, match="word 1: CoNLL cannot hold"):
+        SavedParses(tmp_path, "mine").write("dev", [Parse.of(dependencies=odd)], [])

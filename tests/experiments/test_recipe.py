@@ -1,35 +1,35 @@
-"""Recipes: the shipped ones resolve, layers override each other, mistakes are all named."""
+"""Recipes: the shipped ones resolve, layers override each other, mistakes are all named.
+
+The reference of settings is complete, and states what the program does.
+"""
 
 from __future__ import annotations
 
 import itertools
 import re
-from typing import get_args
+from typing import Annotated, get_args
 
 import pytest
+from pydantic import BaseModel, Field
+from pydantic_core import PydanticUndefined
 
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import learnable
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, Track, list_recipes, load_recipe
-from spmrl_bench.parsers.kinds import KINDS, Kind, kind_named
+from spmrl_bench.experiments.reference import entries, run_settings, settings_named
+from spmrl_bench.parsers.kinds import KINDS, Kind, kind_named, trained_kinds
+from spmrl_bench.parsers.legacy import leaves
 from spmrl_bench.registry import Registry
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees.parse import Layer
+from tests.builders import cli, flat, refused
 from tests.builders import config as tiny_config
-from tests.builders import flat
 from tests.laboratory import MODEL, TRAIN, Laboratory
-
-FINGERPRINTS = {"constituents": "f"}
 
 
 def resolve(recipe: Recipe, **changes: object) -> RunConfig:
-    arguments = {
-        "treebank": "t",
-        "track": "open",
-        "fingerprints": FINGERPRINTS,
-        "variant": "charlstm",
-    }
-    return recipe.resolve(**arguments | changes)
+    usual: dict[str, object] = {"treebank": "t", "track": "open", "variant": "charlstm"}
+    return recipe.resolve(**usual | {"fingerprints": {"constituents": "f"}} | changes)
 
 
 @pytest.mark.parametrize("name", list_recipes())
@@ -116,27 +116,55 @@ def test_recipes_that_are_not_there() -> None:
             load_recipe(name)
 
 
-def lines_of_error(laboratory: Laboratory) -> list[str]:
-    with pytest.raises(RecipeError) as caught:
-        load_recipe(str(laboratory.recipe))
-    lines, place = str(caught.value).splitlines(), f"{laboratory.recipe}: "
-    assert all(line.startswith(place) for line in lines)
-    return [line.removeprefix(place) for line in lines]
-
-
-def test_all_mistakes_of_a_language_file(laboratory: Laboratory) -> None:
-    text = 'base = "basis"\ntreebanks = []\n[model]\nd_modle = 4\nlexical = ["word"]\n'
-    laboratory.recipe.write_text(text + "[train]\ndecay_factor = 2.0\n", encoding="utf-8")
-    model, lexical, *others, treebanks, language = lines_of_error(laboratory)
-    assert model.startswith("model.d_modle: unknown key. Did you mean d_model")
-    assert lexical.startswith("model.lexical: unknown key")
-    assert "lexical" not in lexical.partition("Known: ")[2]
-    assert others == [
+ALL_WRONG = {
+    """base = "basis"
+treebanks = []
+[model]
+d_modle = 4
+lexical = ["word"]
+[train]
+decay_factor = 2.0
+""": (
+        "model.d_modle: unknown key. Did you mean d_model",
+        "model.lexical: unknown key",
         "train.decay_factor: input should be less than 1; found 2.0",
         "base: input should be 'base'; found 'basis'",
-    ]
-    assert treebanks.startswith("treebanks: list should have at least 1 item")
-    assert language == "language: missing"
+        "treebanks: list should have at least 1 item",
+        "language: missing",
+    ),
+    """base = "base"
+language = "elvish"
+treebanks = ["tiny-open"]
+select = "brackets.las"
+[variants]
+a = { kind = "chrat" }
+b = { kind = "right-branching" }
+c = { inputs = ["word"], model = { laiers = 2, lexical = ["tag"] } }
+d = { inputs = "word" }
+e = { train = { max_epochs = 0 }, knid = 1 }
+f = 3
+""": (
+        "variants.a.kind: unknown parser kind 'chrat'. Did you mean chart?",
+        "variants.b.kind: a baseline, which is scored with every test but not trained",
+        "variants.c.model.laiers: unknown key. Did you mean layers?",
+        "variants.c.model.lexical: unknown key",
+        "variants.d.inputs: ",
+        "variants.e.train.max_epochs: ",
+        "variants.e.knid: unknown key. Did you mean kind?",
+        "variants.f: ",
+        "select: 'brackets.las': metric brackets has no figure 'las'; it has sentences, ",
+    ),
+}
+
+
+def test_all_mistakes_of_a_file_are_named(laboratory: Laboratory) -> None:
+    for text, beginnings in ALL_WRONG.items():
+        laboratory.recipe.write_text(text, encoding="utf-8")
+        with pytest.raises(RecipeError) as caught:
+            load_recipe(str(laboratory.recipe))
+        for line, beginning in zip(str(caught.value).splitlines(), beginnings, strict=True):
+            assert line.startswith(f"{laboratory.recipe}: {beginning}")
+            assert "lexical" not in line.partition("Known: ")[2]
 
 
 def settings_of(laboratory: Laboratory, given: dict[str, str]) -> dict[str, object]:
@@ -340,31 +368,73 @@ def test_a_variant_may_be_like_another_and_differ_by_size(laboratory: Laboratory
         settings("circle", "small")
 
 
-def test_all_mistakes_of_variants(laboratory: Laboratory) -> None:
-    laboratory.write_recipe(["tiny-open"])
-    with laboratory.recipe.open("a", encoding="utf-8") as file:
-        file.write("""select = "brackets.las"
-[variants]
-a = { kind = "chrat" }
-b = { kind = "right-branching" }
-c = { inputs = ["word"], model = { laiers = 2, lexical = ["tag"] } }
-d = { inputs = "word" }
-e = { train = { max_epochs = 0 }, knid = 1 }
-f = 3
-""")
-    for line, beginning in zip(
-        lines_of_error(laboratory),
+# The reference of settings -----------------------------------------------------------------
+
+
+class Inner(BaseModel):
+    names: list[str] = []
+    """Some names."""
+
+
+class Outer(Inner):
+    size: Annotated[int, Field(ge=2, le=8, multiple_of=2)]
+    """How large it is,
+    in ``words`` of :class:`~somewhere.Inner`."""
+    rate: float | None = None
+    names: list[str] = ["a"]
+
+
+def test_entries_say_all_of_a_key() -> None:
+    assert entries(Outer) == [
+        ("names", "list: text", ["a"], "Some names."),  # it is narrowed, and keeps what it says
         (
-            "variants.a.kind: unknown parser kind 'chrat'. Did you mean chart?",
-            "variants.b.kind: a baseline, which is scored with every test but not trained",
-            "variants.c.model.laiers: unknown key. Did you mean layers?",
-            "variants.c.model.lexical: unknown key",
-            "variants.d.inputs: ",
-            "variants.e.train.max_epochs: ",
-            "variants.e.knid: unknown key. Did you mean kind?",
-            "variants.f: ",
-            "select: 'brackets.las': metric brackets has no figure 'las'; it has sentences, ",
+            *("size", "whole number, at least 2, at most 8, a multiple of 2", PydanticUndefined),
+            "How large it is, in `words` of `Inner`.",
         ),
-        strict=True,
-    ):
-        assert line.startswith(beginning)
+        ("rate", "number", None, ""),
+    ]
+
+
+def test_values_are_those_of_runs() -> None:
+    """Without a variant's own settings, what the reference states is what a run gets."""
+    settings = {setting.key: setting for setting in run_settings()}
+    of_run = {"treebank": "any", "track": "spmrl", "fingerprints": {"constituents": ""}}
+    for size in ("published", "small"):
+        # Inputs, not a variant with settings of its own.
+        config = load_recipe("english").resolve(**of_run, variant="charlstm-tag", size=size)
+        model = leaves(config.model.model_dump())
+        resolved = {f"model.{key}": value for key, value in model.items() if key != "inputs"}
+        resolved |= {f"train.{key}": value for key, value in config.train}
+        assert {key: settings[key].values[size] for key in resolved} == resolved
+    assert settings["model.scorer.d_hidden"].kinds == ("chart", "joint")
+    assert settings["train.batch_size"].kinds == settings["model.d_model"].kinds
+    assert settings["model.d_model"].kinds == tuple(trained_kinds())
+
+
+def test_settings_are_found_by_key_name_and_beginning() -> None:
+    def keys(*names: str) -> list[str]:
+        return [setting.key for setting in settings_named(names)]
+
+    assert keys("train.averaging", "heads") == ["train.averaging", "model.attention.heads"]
+    assert keys("model.d_ff") == ["model.attention.d_ff", "model.label_attention.d_ff"]
+    assert keys("model.scorer") == ["model.scorer.d_hidden", "model.scorer.layer_norm"]
+    with pytest.raises(RecipeError, match=r"unknown setting 'model.head_s'. Did you mean model.he"):
+        keys("model.head_s")
+
+
+def test_the_command_tells_values_and_meaning() -> None:
+    assert (
+        cli("recipes", "show", "d_label_hidden").stdout
+        == """\
+model.scorer.d_hidden
+    short: model.d_label_hidden
+    allowed: whole number, at least 1
+    published: 250; small: 128
+    kinds of parsers: chart, joint
+    Width of the hidden layer.
+"""
+    )
+    listed = cli("recipes", "show").stdout.splitlines()
+    assert len(listed) == len(run_settings()) + 2
+    assert any(re.match(r"model\.attention\.heads +8 +4 +chart, ", line) for line in listed)
+    assert "unknown setting 'zzz'" in refused("recipes", "show", "zzz")

@@ -15,8 +15,8 @@ from spmrl_bench.experiments import evaluation, plan, score, train
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.treebanks import cache, treebank
 from spmrl_bench.trees.escapes import write_brackets
-from tests.experiments.running import FIRST, RESULTS, RUNS, evaluate
-from tests.experiments.running import train as train_first
+from tests.experiments.conftest import FIRST, RESULTS, RUNS, evaluate
+from tests.experiments.conftest import train as train_first
 from tests.laboratory import Laboratory, build_laboratory, make_trees
 
 #: Where a program that is attacked stands: just before it calls this.

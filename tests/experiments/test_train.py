@@ -1,4 +1,4 @@
-"""Many runs: side by side they give what they give in turn, and none takes another with it."""
+"""Runs: which treebank is used, how it is trained on and where; many of them side by side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import pickle
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 import torch
+from typer.testing import Result
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -24,22 +24,217 @@ from spmrl_bench.errors import (
     RunOwnedError,
     SentenceTooLongError,
     SpmrlError,
+    TrainingError,
+    TreebankError,
 )
 from spmrl_bench.experiments.plan import Run
 from spmrl_bench.experiments.run_folder import run_lock
-from spmrl_bench.experiments.train import train_all, usual_jobs
-from spmrl_bench.storage.locks import Owner
+from spmrl_bench.experiments.train import chosen_sentences, train_all, usual_jobs
+from spmrl_bench.leaderboard.tables import results_markdown
+from spmrl_bench.storage.locks import Owner, lock_of
 from spmrl_bench.treebanks.catalogue import treebank_status
 from spmrl_bench.treebanks.treebank import Treebank
-from tests.experiments import running
-from tests.laboratory import Laboratory
+from tests.builders import cli
+from tests.experiments.conftest import FIRST, RUNS, evaluate, everything, plan, train
+from tests.laboratory import MODEL, QUICK, TRAIN, Laboratory
 from tests.reliability.tally import Tally
+from tests.twins import torch_threads
 
-RUNS = Path("runs")
+
+def test_the_first_present_treebank_is_used_unless_one_is_named(laboratory: Laboratory) -> None:
+    runs = plan(laboratory)
+    assert {run.treebank.name for run in runs} == {"tiny-open"}
+    assert {run.note for run in runs} == {"using tiny-open, track open (tiny-licensed not present)"}
+    assert [run.variant for run in runs] == ["charlstm", "word-charlstm"]
+    assert all(run.config.fingerprint == run.treebank.fingerprint for run in runs)
+    assert plan(laboratory, track="mini")[0].note == "using tiny-mini, track mini"
+    assert plan(laboratory, treebank="tiny-mini")[0].note == "using tiny-mini, as asked"
+    assert len(plan(laboratory, variants=["charlstm", "charlstm"])) == 1
+    assert [run.config.seed for run in plan(laboratory, seeds=[3, 0, 3])] == [3, 0] * 2
+    laboratory.write_treebank("tiny-licensed", "spmrl")
+    assert plan(laboratory)[0].note == "using tiny-licensed, track spmrl"
 
 
-def plan(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> list[Run]:
-    return running.plan(laboratory, treebank=bank, variants=["charlstm"], **options)
+def test_absent_treebanks_are_named_with_their_places(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TreebankError, match=r"(?s)tiny-licensed is not.*: Ask the elves\."):
+        plan(laboratory, track="spmrl")
+    monkeypatch.delenv("TREEBANKS")
+    with pytest.raises(TreebankError) as caught:
+        plan(laboratory)
+    first, *places, _ = str(caught.value).splitlines()
+    assert first == "no treebank of recipe elvish is present"
+    names = ("tiny-licensed", "tiny-open", "tiny-mini")
+    for name, line in zip(names, places, strict=True):
+        assert line.startswith(f"  {name}: looked in")
+        assert "TREEBANKS is not set" in line
+
+
+def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
+    with pytest.raises(RecipeError, match="no seeds"):
+        plan(laboratory, seeds=[])
+    with pytest.raises(RecipeError, match=r"unknown track 'opne'. Did you mean open\?"):
+        plan(laboratory, track="opne")
+    laboratory.write_recipe(["tiny-opne"])
+    with pytest.raises(RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'"):
+        plan(laboratory)
+
+
+def test_a_finished_run_is_left_alone_and_a_fresh_one_trained_anew(
+    trained: Laboratory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (FIRST / "mine.txt").write_text("mine", encoding="utf-8")
+    before = everything(FIRST)
+    capsys.readouterr()
+    train(trained, variants=["charlstm"])
+    assert everything(FIRST) == before
+    assert "tiny-open charlstm seed 1: already trained, best dev F1 " in capsys.readouterr().err
+
+    train(trained, variants=["charlstm"], fresh=True)
+    after = everything(FIRST)
+    assert before.keys() - after.keys() == {FIRST / "mine.txt"}
+    weights = FIRST / "best" / "weights.safetensors"
+    assert after[weights] == before[weights]
+    assert after[FIRST / "events.jsonl"] != before[FIRST / "events.jsonl"]
+
+
+def test_other_settings_in_the_folder_are_listed(trained: Laboratory) -> None:
+    before = everything(FIRST)
+    trained.write_base(
+        size__small__model=MODEL | {"d_ff": 8}, size__small__train=TRAIN | QUICK | {"max_epochs": 3}
+    )
+    for work in (train, evaluate):
+        with pytest.raises(CheckpointError) as caught:
+            work(trained, variants=["charlstm"])
+        assert str(caught.value) == (
+            f"{FIRST}: holds a run with other settings: model.d_ff is 16 there, 8 now; "
+            "train.max_epochs is 1 there, 3 now. "
+            "Start anew with --fresh, choose another --runs folder, or give the earlier settings"
+        )
+    assert everything(FIRST) == before
+    train(trained, variants=["charlstm"], fresh=True)
+    path = trained.treebanks / "tiny-open" / "dev.mrg"
+    path.write_text(path.read_text().replace("dog", "cat"), encoding="utf-8")
+    with pytest.raises(CheckpointError, match="other settings: fingerprint is"):
+        train(trained, variants=["charlstm"])
+
+
+def test_a_run_of_before_is_the_same_run(trained: Laboratory) -> None:
+    """Its settings and its schedule lack what came in since."""
+    for name, section, keys in (
+        ("run.json", "train", ("optimiser", "gradient_norm", "decay_batches")),
+        ("run.json", "model", ("join", "initialisation")),
+        ("run.json", None, ("settings",)),
+        ("last/progress.json", None, ("decay_step",)),
+    ):
+        noted = json.loads((FIRST / name).read_text(encoding="utf-8"))
+        for key in keys:
+            del (noted[section] if section else noted)[key]
+        noted.pop("content", None)
+        (FIRST / name).write_text(json.dumps(noted), encoding="utf-8")
+    before = everything(FIRST)
+    # How often it is saved makes no other run.
+    often = {"train.checkpoint_minutes": "1"}
+    assert train(trained, variants=["charlstm"], settings=often) == [FIRST]
+    assert everything(FIRST) == before
+    trained.write_recipe(["tiny-open"], train={"optimiser": "sgd"})
+    with pytest.raises(CheckpointError, match=r"train\.optimiser is adam there, sgd now"):
+        train(trained, variants=["charlstm"])
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_sentences_that_are_too_long_or_no_trees_are_found_before_training(
+    laboratory: Laboratory, split: str
+) -> None:
+    too_long = r"of 42 words.*table allows 30.*max_positions"
+    path = laboratory.treebanks / "tiny-open" / f"{split}.mrg"
+    for spoil, error, message in (
+        (lambda: laboratory.lengthen("tiny-open", split), SentenceTooLongError, too_long),
+        (lambda: path.write_text("(S (NP (DT the\n"), ReadError, rf"{split}\.mrg:1"),
+    ):
+        spoil()
+        with pytest.raises(error, match=message):
+            train(laboratory, variants=["charlstm"])
+        assert {each.name for each in everything(RUNS)} == {"failed.json", "log.txt"}
+
+
+def test_settings_name_the_folder_the_signature_and_the_record(laboratory: Laboratory) -> None:
+    settings = {"train.max_epochs": "2", "model.d_ff": "8", "model.heads": str(MODEL["heads"])}
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": settings}
+    (folder,) = train(laboratory, **options)
+    assert folder == RUNS / "tiny-open" / "small-charlstm-d_ff=8,max_epochs=2-seed1"
+    (record,) = evaluate(laboratory, **options)
+    assert record.settings == {"model.d_ff": 8, "train.max_epochs": 2}
+    assert (
+        "|variant:charlstm|settings:d_ff=8,max_epochs=2|size:small|"
+        in record.dev.metrics["brackets"].signature_long
+    )
+    # The same command with the same settings in other words finds the run and its record.
+    settings = {"model.d_ff": "+8", "train.max_epochs": "2"}
+    assert train(laboratory, variants=["charlstm"], settings=settings) == [folder]
+    assert evaluate(laboratory, variants=["charlstm"], settings=settings) == [record]
+    assert len(list(folder.parent.iterdir())) == 1
+
+
+# More time --------------------------------------------------------------------------------
+
+
+def test_the_same_command_with_more_minutes_goes_on(laboratory: Laboratory) -> None:
+    def run(command: str, *options: str) -> Result:
+        return cli(command, str(laboratory.recipe), "--variant", "charlstm", *options)
+
+    def state() -> tuple[Path, dict[str, object]]:
+        (path,) = Path("runs").rglob("last/progress.json")
+        return path.parents[1], json.loads(path.read_text())
+
+    few, more = ("--minutes", "0.00001"), ("--minutes", "5")
+    assert run("train", *few).exit_code == 0
+    folder, progress = state()
+    assert progress["stopped_by"] == "max_minutes"
+    assert "minutes" not in folder.name
+    assert run("train", *few).exit_code == 0
+    assert state()[1]["steps"] == progress["steps"], "it was finished"
+    scored, other = run("eval", *few), run("eval")
+    assert (scored.exit_code, other.exit_code) == (0, 1)
+    assert "charlstm (max_minutes=1e-05)" in scored.stdout
+    assert "train.max_minutes" in other.stderr, "what was cut off is not scored as if it were whole"
+    assert run("train", *more).exit_code == 0
+    assert state()[0] == folder
+    assert state()[1]["stopped_by"] == "max_epochs"
+    assert run("eval", *more).exit_code == 0
+    assert run("eval").exit_code == 0, "a limit that was not reached has decided nothing"
+    assert run("eval", *few).exit_code == 1
+
+
+def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: Laboratory) -> None:
+    """More are the same and others; a row says how many there were."""
+    drawn = {}
+    for seed, number in ((1, 5), (1, 20), (2, 5)):
+        run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
+        drawn[seed, number] = chosen_sentences(run, 40)
+        assert drawn[seed, number] == sorted(drawn[seed, number])
+        assert len(drawn[seed, number]) == number
+    assert set(drawn[1, 5]) < set(drawn[1, 20])
+    assert drawn[1, 5] != drawn[2, 5]
+    assert chosen_sentences(plan(laboratory)[0], 40) == list(range(40))
+    with pytest.raises(TrainingError, match=r"train\.sentences = 5, but tiny-open has 4"):
+        chosen_sentences(run, 4)
+
+    options: dict[str, Any] = {"variants": ["charlstm"], "settings": {"train.sentences": "5"}}
+    (folder,) = train(laboratory, **options)
+    sentences = run.treebank.examples("train", ("constituents",))
+    words = {word for number in drawn[1, 5] for word in sentences[number].words}
+    description = json.loads((folder / "best" / "parser.json").read_text())
+    assert {word for word, _ in description["vocabulary"]["words"]} == words
+    assert "charlstm (sentences=5)" in results_markdown(evaluate(laboratory, **options), [])
+
+
+# Many at once: none takes another with it -------------------------------------------------
+
+
+def of_one(laboratory: Laboratory, bank: str = "tiny-open", **options: Any) -> list[Run]:
+    return plan(laboratory, treebank=bank, variants=["charlstm"], **options)
 
 
 def folders(runs: list[Run]) -> list[Path]:
@@ -55,34 +250,20 @@ def weights(folder: Path) -> bytes:
     return (folder / "best" / "weights.safetensors").read_bytes()
 
 
-def lengthen(laboratory: Laboratory, bank: str) -> None:
-    """Give a treebank a training sentence that no model of the laboratory can take."""
-    path = laboratory.treebanks / bank / "train.mrg"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    lines[-1] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-@pytest.fixture
-def one_thread() -> Iterator[None]:
-    """As many threads in this process as side by side on a machine of two cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OMP_NUM_THREADS", "2")
-        yield
-    torch.set_num_threads(before)
-
-
 def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
-    laboratory: Laboratory, one_thread: None, capfd: pytest.CaptureFixture[str], tally: Tally
+    laboratory: Laboratory,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tally: Tally,
 ) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
     held = tally("R16", "runs in another number of processes")
-    runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
+    runs = [*of_one(laboratory, seeds=[1, 2]), *of_one(laboratory, "tiny-mini")]
     train_all([*runs, runs[0]], jobs=2)  # named twice, it is one run
     lines = capfd.readouterr().err.splitlines()
     others = elsewhere(runs)
-    train_all(others, jobs=1)
+    with torch_threads(1):
+        train_all(others, jobs=1)
     for folder, other in zip(folders(runs), folders(others), strict=True):
         held.add()
         assert weights(folder) == weights(other)
@@ -104,16 +285,16 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
 def test_runs_that_fail_stop_no_other_and_are_told_in_the_end(
     laboratory: Laboratory, jobs: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    lengthen(laboratory, "tiny-open")
-    runs = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
+    laboratory.lengthen("tiny-open")
+    runs = [*of_one(laboratory, seeds=[1, 2]), *of_one(laboratory, "tiny-mini")]
     with pytest.raises(SentenceTooLongError, match=r"^tiny-open, split train, sentence 40: "):
         train_all(runs, jobs=jobs)  # the same message once
     failed, _, done = folders(runs)
     assert weights(done)
     assert sorted(path.name for path in failed.iterdir()) == ["failed.json", "log.txt"]
     assert "tiny-open charlstm seed 1: FAILED, tiny-open, split train" in capfd.readouterr().err
-    lengthen(laboratory, "tiny-mini")
-    again = [*plan(laboratory, seeds=[1, 2]), *plan(laboratory, "tiny-mini")]
+    laboratory.lengthen("tiny-mini")
+    again = [*of_one(laboratory, seeds=[1, 2]), *of_one(laboratory, "tiny-mini")]
     with pytest.raises(SpmrlError, match=r"^3 of 3 runs failed:\ntiny-open, .*\ntiny-mini, "):
         train_all(elsewhere(again), jobs=jobs)
 
@@ -122,9 +303,9 @@ def test_runs_that_fail_stop_no_other_and_are_told_in_the_end(
 def test_a_broken_run_folder_keeps_no_other_run_from_being_trained(
     laboratory: Laboratory, jobs: int, file: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    work = plan(laboratory, seeds=[1, 2])
+    work = of_one(laboratory, seeds=[1, 2])
     broken, other = folders(work)
-    train_all(plan(laboratory))
+    train_all(of_one(laboratory))
     (broken / file).write_text("{", encoding="utf-8")
     with pytest.raises(CheckpointError, match=rf"{file}: .*Start anew with --fresh"):
         train_all(work, jobs=jobs)
@@ -132,13 +313,13 @@ def test_a_broken_run_folder_keeps_no_other_run_from_being_trained(
     assert "tiny-open charlstm seed 1: FAILED, " in capfd.readouterr().err
     with pytest.raises(CheckpointError, match="Start anew with --fresh"):
         train_all(work, jobs=1)  # the other one is trained already
-    train_all(plan(laboratory), jobs=1, fresh=True)
+    train_all(of_one(laboratory), jobs=1, fresh=True)
 
 
 def test_a_folder_that_is_removed_while_it_trains_is_no_finished_run(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run,) = plan(laboratory, settings={"train.max_epochs": "3"})
+    (run,) = of_one(laboratory, settings={"train.max_epochs": "3"})
     scores = iter([50.0, 40.0, 30.0])
 
     def scored(*_: object) -> SimpleNamespace:
@@ -164,7 +345,7 @@ class Odd(Treebank):
 
 
 def test_a_defect_of_the_program_keeps_its_traceback(laboratory: Laboratory) -> None:
-    good, (bad,) = plan(laboratory, "tiny-mini"), plan(laboratory)
+    good, (bad,) = of_one(laboratory, "tiny-mini"), of_one(laboratory)
     status = treebank_status(bad.treebank.manifest)
     with pytest.raises(ZeroDivisionError) as caught:
         train_all([replace(bad, treebank=Odd(status, status.files)), *good], jobs=2)
@@ -176,8 +357,8 @@ def test_what_can_be_known_before_is_said_before_anything_is_trained(
     laboratory: Laboratory,
 ) -> None:
     with pytest.raises(RecipeError, match="unknown device 'gpu'"):
-        train_all(plan(laboratory), device="gpu")
-    first, second = plan(laboratory), plan(laboratory, "tiny-mini")
+        train_all(of_one(laboratory), device="gpu")
+    first, second = of_one(laboratory), of_one(laboratory, "tiny-mini")
     train_all(second)
     laboratory.write_base(size__small__train={"max_epochs": 7})
     laboratory.write_recipe(["tiny-open"], train={"learning_rate": 0.5})
@@ -193,7 +374,7 @@ def test_small_models_share_out_the_threads_and_each_card_gets_a_run(
 ) -> None:
     large = {"d_model": 1024, "encoder": {"lstm": {"layers": 8, "dropout": 0.1}}}
     with_files = {"inputs": {"vectors": {"file": "words.txt", "dropout": 0.1}}}
-    runs = plan(laboratory, seeds=[1, 2, 3])
+    runs = of_one(laboratory, seeds=[1, 2, 3])
     last = runs[-1].config
     for threads, cards, changes, device, expected in (
         (8, 0, {}, "cpu", 3),  # as many as there are runs
@@ -219,7 +400,6 @@ def test_errors_keep_their_class_on_the_way_between_processes() -> None:
 
 
 FOLDER = RUNS / "tiny" / "small-charlstm-seed1"
-LOCK = FOLDER.with_name(f".{FOLDER.name}.lock")
 
 
 def test_who_owns_it_is_told(laboratory: Laboratory) -> None:
@@ -231,13 +411,13 @@ def test_who_owns_it_is_told(laboratory: Laboratory) -> None:
     assert re.search(rf": process {os.getpid()} on .* has been training here since 2", message)
     assert f"end it ('kill {os.getpid()}' lets it save)" in message
     owner = Owner(machine="elsewhere", pid=1, birth="", since=datetime(2026, 1, 1), token="")
-    LOCK.write_text(owner.model_dump_json(), encoding="utf-8")
+    lock_of(FOLDER).write_text(owner.model_dump_json(), encoding="utf-8")
     with pytest.raises(RunOwnedError, match=r"on elsewhere has .* 5 minutes .*delete .*lock"):
         run_lock(FOLDER).__enter__()
 
 
 def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory) -> None:
-    (run,) = plan(laboratory)
+    (run,) = of_one(laboratory)
     places = [FOLDER.with_name("other"), FOLDER]
     for folder in places:
         folder.mkdir(parents=True)
@@ -249,7 +429,7 @@ def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory
 
 def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None:
     """Another process may have trained with others since they were checked first."""
-    (run,) = plan(laboratory)
+    (run,) = of_one(laboratory)
     run.train(None, device="cpu")
     other = replace(run, config=run.config.model_copy(update={"seed": 2}))
     with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):

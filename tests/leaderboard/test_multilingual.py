@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from datetime import UTC, datetime
 from typing import Any
@@ -11,35 +10,18 @@ import pytest
 
 from spmrl_bench.leaderboard.board import Column, SeedMean, average, groups_of
 from spmrl_bench.leaderboard.frame import by_age
-from spmrl_bench.leaderboard.multilingual import (
-    Setup,
-    TreebankRow,
-    setups_of,
-    track_document,
-)
+from spmrl_bench.leaderboard.multilingual import Setup, TreebankRow, setups_of, track_document
 from spmrl_bench.leaderboard.published import load_published
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.writing import Document, to_markdown
 from spmrl_bench.scoring.bracket_metric import BRACKETS
-from spmrl_bench.scoring.counts import Status
 from spmrl_bench.scoring.significance import Ratio, compare
-from tests.builders import SKIPPED, make_record, make_result, make_treebank
+from tests.builders import SKIPPED, make_record, make_result, make_treebank, noisy
 
 PUBLISHED, _ = load_published()
 TEST = Column("", "test", "brackets", "f1")
 ORDER = ("charlstm", "word-charlstm")
 SENTENCES = 60
-
-
-def rows(errors: float, seed: int) -> list[tuple[int, ...]]:
-    """Counts of sentences of the same lengths, with about this share of wrong brackets."""
-    lengths, chance = random.Random(0), random.Random(seed)
-    made = []
-    for _ in range(SENTENCES):
-        size = lengths.randint(2, 9)
-        right = sum(chance.random() > errors for _ in range(size))
-        made.append((size + 1, Status.VALID, right, size, size, size - right, size + 1, size + 1))
-    return made
 
 
 def one_run(
@@ -49,17 +31,16 @@ def one_run(
     *,
     errors: float = 0.2,
     selected: bool = False,
-    bank: str | None = None,
     track: str = "mini",
     prm: str = "spmrl(1234)",
     **changes: Any,
 ) -> Record:
     """A run with scores of its own; a selected one also has test scores."""
-    name = bank or f"{language}-{track}"
+    name = f"{language}-{track}"
     number = seed * 1000 + sum(map(ord, language + variant))
 
     def result(rate: float, split: str, shift: int) -> Any:
-        made = rows(rate, number + shift)
+        made = noisy(rate, number + shift, SENTENCES)
         return make_result(*made, split=split, prm=prm, treebank=name, variant=variant)
 
     fields = {
@@ -111,10 +92,6 @@ def f1(result: Any) -> float:
     return float(result.figure("brackets", "f1"))
 
 
-def ratios(record: Record) -> list[Ratio]:
-    return BRACKETS.ratios(record.dev.counts("brackets"))
-
-
 def dev(variant: str) -> Column:
     return Column("", "dev", "brackets", "f1", variant=variant)
 
@@ -155,7 +132,8 @@ def test_p_and_mark_are_those_of_the_significance_test_on_summed_counts() -> Non
     row = row_of(records)
 
     def summed(variant: str) -> Ratio:
-        one, other = (ratios(each)[0] for each in records if each.variant == variant)
+        counts = [each.dev.counts("brackets") for each in records if each.variant == variant]
+        one, other = (BRACKETS.ratios(own)[0] for own in counts)
         above = one.numerator + other.numerator
         return Ratio.of("f1", above, one.denominator + other.denominator)
 
@@ -186,7 +164,10 @@ def test_variants_that_do_not_compare_are_not_tested() -> None:
     # One sentence is left out of both, but not the same one.
     last, first = (
         make_result(*found, prm="spmrl(1234)", treebank="german-mini")
-        for found in ([*rows(0.3, 5)[:-1], SKIPPED], [SKIPPED, *rows(0.3, 5)[1:]])
+        for found in (
+            [*noisy(0.3, 5, SENTENCES)[:-1], SKIPPED],
+            [SKIPPED, *noisy(0.3, 5, SENTENCES)[1:]],
+        )
     )
     row = row_of(
         [one_run("german", dev=last, selected=True), one_run("german", "word-charlstm", dev=first)]

@@ -16,12 +16,10 @@ from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from tests.reliability.tally import Tally
 
 FIGURES, _ = load_published()
-REFERENCE = [figure for figure in FIGURES if figure.variant]
-PRIOR = [figure for figure in FIGURES if not figure.variant]
 
 
 def test_figures_of_the_reference_are_of_the_published_recipes() -> None:
-    for figure in REFERENCE:
+    for figure in [one for one in FIGURES if one.variant]:
         track = "ptb" if figure.language == "english" else "spmrl"
         config = load_recipe(figure.language).resolve(
             treebank=figure.treebank,
@@ -114,7 +112,7 @@ def test_broken_lines_and_files_are_left_out_and_named(
 def test_prior_work_is_of_known_treebanks_and_its_f1_follows() -> None:
     names = set(manifest_names())
     values: dict[tuple[str, str, str], dict[str, float]] = {}
-    for one in PRIOR:
+    for one in [figure for figure in FIGURES if not figure.variant]:
         assert one.treebank in names
         if one.family != "ctb":  # whose dependencies everybody converts in a way of their own
             assert one.metric in load_manifest(one.treebank).rules

@@ -1,23 +1,49 @@
-"""Records: what may stand in one, and that a file is whole, unchanged and readable or refused."""
+"""Records: what may stand in one, files of them, which compare, and how they are named."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from pydantic import ValidationError
 
-from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench import __version__
+from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
+from spmrl_bench.leaderboard.compare import (
+    common_metric,
+    comparable_counts,
+    find_record,
+    record_differences,
+)
 from spmrl_bench.leaderboard.documents import document_name
-from spmrl_bench.leaderboard.record import SplitResult, read_record, read_records, write_record
+from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
+from spmrl_bench.leaderboard.record import (
+    Output,
+    Record,
+    SplitResult,
+    System,
+    read_record,
+    read_records,
+    write_record,
+)
 from tests.builders import (
     HALF,
+    LOOSE,
     PERFECT,
+    SKIPPED,
+    joined,
     make_record,
     make_result,
+    make_treebank,
 )
 
 
@@ -42,23 +68,30 @@ def changed_result(**changes: Any) -> dict[str, Any]:
     return content
 
 
+def read_result(**changes: Any) -> SplitResult:
+    return SplitResult.model_validate(changed_result(**changes))
+
+
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("make", "changes", "message"),
     [
-        ({"f1": 99.0}, "f1 is 99.0, but the counts give 75.0"),
-        ({"skipped": 1}, "skipped is 1, but the counts give 0"),
-        ({"sentences": 3}, "has 2 entries for 3 sentences"),
-        ({"counts": {"length": [3]}}, "has 1 entries for 2 sentences"),
-        ({"counts": {"status": [0, 9]}}, "holds no bracket counts"),
-        ({"recall": float("nan")}, "finite number"),
-        ({"extra": 1}, "Extra inputs"),
+        (read_result, {"f1": 99.0}, "f1 is 99.0, but the counts give 75.0"),
+        (read_result, {"skipped": 1}, "skipped is 1, but the counts give 0"),
+        (read_result, {"sentences": 3}, "has 2 entries for 3 sentences"),
+        (read_result, {"counts": {"length": [3]}}, "has 1 entries for 2 sentences"),
+        (read_result, {"counts": {"status": [0, 9]}}, "holds no bracket counts"),
+        (read_result, {"recall": float("nan")}, "finite number"),
+        (read_result, {"extra": 1}, "Extra inputs"),
+        (make_record, {"selected": False}, "did not select"),
+        (make_record, {"test": None}, "baselines without test"),
+        (make_record, {"ensemble": ["ab" * 32]}, "an ensemble of one member"),
     ],
 )
-def test_results_that_contradict_themselves_are_refused(
-    changes: dict[str, Any], message: str
+def test_what_contradicts_itself_is_refused(
+    make: Callable[..., object], changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValidationError, match=message):
-        SplitResult.model_validate(changed_result(**changes))
+        make(**changes)
 
 
 def test_a_result_outlives_the_figures_and_columns_of_its_metric() -> None:
@@ -72,33 +105,14 @@ def test_a_result_outlives_the_figures_and_columns_of_its_metric() -> None:
         result.counts("brackets")
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"selected": False}, "did not select"),
-        ({"test": None}, "baselines without test"),
-        ({"ensemble": ["ab" * 32]}, "an ensemble of one member"),
-    ],
-)
-def test_records_that_contradict_themselves_are_refused(
-    changes: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValidationError, match=message):
-        make_record(**changes)
-
-
-def write_content(folder: Path, content: object) -> Path:
-    data = json.dumps(content).encode()
-    path = folder / document_name(data)
-    path.write_bytes(data)
-    return path
-
-
 def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
     content = make_record().model_dump(mode="json") | {"seed": "one", "novelty": 1}
     del content["training"]["epochs"]
+    data = json.dumps(content).encode()
+    path = tmp_path / document_name(data)
+    path.write_bytes(data)
     with pytest.raises(RecordError) as caught:
-        read_record(write_content(tmp_path, content))
+        read_record(path)
     for place in ("seed:", "novelty:", "training.epochs:"):
         assert place in str(caught.value)
 
@@ -114,3 +128,194 @@ def test_folder_reads_oldest_first_and_names_every_wrong_file(tmp_path: Path) ->
         (tmp_path / name).write_bytes(b"{")
     with pytest.raises(RecordError, match=r"(?s)a\.json: .*b\.json: "):
         read_records(tmp_path)
+
+
+# Of the program and the machine --------------------------------------------------------------
+
+
+def test_versions_and_hardware_are_those_in_use() -> None:
+    expected = {"torch": torch.__version__, "numpy": np.__version__, "spmrl_bench": __version__}
+    assert find_versions().items() >= expected.items()
+    hardware = find_hardware(torch.device("cpu"))
+    assert (hardware.device, hardware.threads) == ("cpu", torch.get_num_threads())
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def test_commit_says_whether_files_changed(tmp_path: Path) -> None:
+    assert find_commit(tmp_path) is None
+    git(tmp_path, "init", "-q")
+    (tmp_path / "file").write_text("a", encoding="utf-8")
+    git(tmp_path, "add", "file")
+    git(tmp_path, "commit", "-qm", "first")
+    git(tmp_path, "tag", "-am", "release", "v1")
+    commit = git(tmp_path, "rev-parse", "HEAD").strip()
+    assert find_commit(tmp_path) == commit
+    (tmp_path / "file").write_text("b", encoding="utf-8")
+    assert find_commit(tmp_path) == f"{commit}-dirty"
+
+
+# Which compare, and what differs between two ------------------------------------------------
+
+
+def test_what_the_run_was_is_what_one_compares() -> None:
+    run = {"variant": "word-charlstm", "seed": "2", "settings": "matrices=full", "ensemble": "5"}
+    one, other = make_record(), make_record(dev=make_result(PERFECT, HALF, version="0.2.0", **run))
+    assert list(map(len, comparable_counts(one, other, "dev", "brackets"))) == [2, 2]
+    assert ("dev.settings", "absent", "matrices=full") in record_differences(one, other)
+
+
+NO_TEST = {"test": None, "baselines": {}}
+UNSELECTED = {"selected": False, **NO_TEST}
+
+
+def refusal(other: Record, split: str) -> list[str]:
+    with pytest.raises(ScoreError) as caught:
+        comparable_counts(make_record(), other, split, "brackets")
+    return [line.strip() for line in str(caught.value).splitlines()]
+
+
+def test_what_does_not_compare_is_refused_with_every_key() -> None:
+    dev = make_result(PERFECT, HALF, prm="COLLINS", punctuation="by-gold")
+    other = make_record(treebank=make_treebank(fingerprint="cd" * 32), dev=dev)
+    assert refusal(other, "dev") == [
+        "the scores on dev do not compare:",
+        "prm: spmrl in the first, COLLINS in the second",
+        f"fingerprint: {'ab' * 32} in the first, {'cd' * 32} in the second",
+        "punctuation: absent in the first, by-gold in the second",
+    ]
+    for changes, split, message in (
+        (UNSELECTED, "test", "the second record has no scores on test: test is scored for the var"),
+        ({"dev": make_result(PERFECT, PERFECT)}, "dev", "the scores on dev are not of the same se"),
+    ):
+        assert refusal(make_record(**changes), split)[0].startswith(message)
+
+
+def test_other_sentences_left_out_are_refused_though_equally_many() -> None:
+    left_out = [(row[0], *SKIPPED[1:]) for row in (PERFECT, HALF)]
+    one = make_record(dev=make_result(left_out[0], HALF, HALF))
+    other = make_record(dev=make_result(PERFECT, left_out[1], HALF))
+    with pytest.raises(ScoreError, match="on dev leave out different sentences"):
+        comparable_counts(one, other, "dev", "brackets")
+
+
+def test_differences_are_of_ingredients_and_not_of_results() -> None:
+    one = make_record()
+    other = make_record(
+        dev=make_result(PERFECT, PERFECT, prm="COLLINS"),
+        weights="ef" * 32,
+        recipe={"variant": "charlstm", "learning_rate": 0.002, "model": {"layers": 8}},
+        versions={"spmrl_bench": "0.1.0", "torch": "2.4"},
+    )
+    assert record_differences(one, one) == []
+    assert record_differences(one, make_record(**UNSELECTED)) == [("test", "scored", "absent")]
+    assert record_differences(one, other) == [
+        ("dev.prm", "spmrl", "COLLINS"),
+        ("recipe.learning_rate", "0.0008", "0.002"),
+        ("recipe.model.layers", "absent", "8"),
+        ("versions.torch", "absent", "2.4"),
+    ]
+
+
+def test_metrics_compare_one_by_one() -> None:
+    brackets, attached = make_result(PERFECT, HALF), make_result(LOOSE, LOOSE, metric="attachment")
+    chart = make_record(dev=brackets)
+    whole = make_record(dev=joined(attached, brackets), **NO_TEST)
+    links = make_record(dev=attached, **NO_TEST)
+    assert common_metric(chart, whole) == "brackets"
+    assert common_metric(links, whole) == "attachment"
+    assert len(comparable_counts(links, whole, "dev", "attachment")[0]) == 2
+    with pytest.raises(ScoreError, match=r"no metric in common: .* by brackets, .* by attachment"):
+        common_metric(chart, links)
+    with pytest.raises(ScoreError, match="the first record has no scores by attachment; it has br"):
+        comparable_counts(chart, whole, "dev", "attachment")
+    # The layers that a metric compares are those whose fingerprints count.
+    bank = make_treebank().model_copy(
+        update={"fingerprints": {"constituents": "ab" * 32, "dependencies": "ef" * 32}}
+    )
+    other = make_record(treebank=bank, dev=joined(attached, brackets), **NO_TEST)
+    comparable_counts(whole, other, "dev", "brackets")
+    with pytest.raises(ScoreError, match=r"fingerprint: (ba)+ in .*, (ef)+ in"):
+        comparable_counts(whole, other, "dev", "attachment")
+    assert ("dev.attachment.match", "absent", "attachment") in record_differences(chart, other)
+
+
+# By its file, by the beginning of its name, by its run folder -------------------------------
+
+WEIGHTS = b"weights"
+RECORD = make_record(weights=hashlib.sha256(WEIGHTS).hexdigest())
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of results, with the records of another run in it."""
+    monkeypatch.chdir(tmp_path)
+    for seed in (2, 3):
+        keep(make_record(seed=seed))
+    return Path("results")
+
+
+def keep(record: Record) -> Path:
+    return write_record(record, Path("results/runs"))
+
+
+def make_run(weights: bytes = WEIGHTS) -> Path:
+    best = Path("runs/german-mini/small-charlstm-seed1/best")
+    best.mkdir(parents=True)
+    (best / "weights.safetensors").write_bytes(weights)
+    return best.parent
+
+
+def test_a_record_is_found_by_file_and_name_and_the_newest_of_a_run_by_its_folder(
+    results: Path,
+) -> None:
+    newer = RECORD.model_copy(update={"finished": datetime(2020, 5, 2, tzinfo=UTC)})
+    keep(newer)
+    path = keep(RECORD)
+    for wanted in (path, path.name, path.stem, path.stem[:6]):
+        assert find_record(str(wanted), results) == RECORD
+    assert find_record(str(make_run()), results) == newer
+
+
+def test_what_names_no_record_is_refused(results: Path) -> None:
+    for wanted, error, message in (
+        (make_run(b"other"), RecordError, "seed1: no record of its best parser in results.runs"),
+        ("results", CheckpointError, "results/best: no weights"),
+        *(
+            (name, RecordError, f"^{name}: no record; expected the file of a record")
+            for name in (".json", "zzz", "runs/0", "gone/0123456789abcdef.json")
+        ),
+    ):
+        with pytest.raises(error, match=message):
+            find_record(str(wanted), results)
+
+
+def test_an_ambiguous_beginning_is_refused(results: Path) -> None:
+    for seed in range(4, 24):  # more records than hexadecimal digits
+        keep(make_record(seed=seed))
+    names = sorted(path.stem for path in (results / "runs").glob("*.json"))
+    digit = next(one[0] for one, other in pairwise(names) if one[0] == other[0])
+    with pytest.raises(RecordError, match=f"^{digit}: begins the names of several records in"):
+        find_record(digit, results)
+
+
+def test_the_folder_of_a_system_stands_for_the_record_of_its_parses(results: Path) -> None:
+    run = Path("runs/german-mini/udpipe-small-seed1")
+    run.mkdir(parents=True)
+    outputs = {}
+    for split in ("dev", "test"):
+        (run / f"{split}.parses").write_text(split)
+        digest = hashlib.sha256(split.encode()).hexdigest()
+        outputs[split] = Output(sha256={"constituents": digest}, policy="missing")
+    settings = {"system": "udpipe", "treebank": "german-mini", "size": "small", "seed": 1}
+    (run / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RecordError, match="no record of its parses in results/runs"):
+        find_record(str(run), results)
+    system = System(name="UDPipe", outputs=outputs)
+    records = [make_record(seed=seed, system=system, baselines={}) for seed in (1, 2)]
+    for record in records:
+        keep(record)
+    assert find_record(str(run), results) == records[0]

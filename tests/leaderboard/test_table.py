@@ -1,17 +1,21 @@
-"""Tables: what they show, and that they never put side by side what does not compare."""
+"""Tables: what they show and never put side by side; as Markdown and LaTeX nothing breaks them."""
 
 from __future__ import annotations
 
 import io
+import re
+import subprocess
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from spmrl_bench.leaderboard.board import groups_of
-from spmrl_bench.leaderboard.frame import by_age
+from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
-from spmrl_bench.leaderboard.record import Record, SplitResult, System, SystemTraining
+from spmrl_bench.leaderboard.record import Record, SplitResult, System, SystemTraining, read_records
 from spmrl_bench.leaderboard.tables import (
     ours_and_others,
     ours_and_others_table,
@@ -19,11 +23,13 @@ from spmrl_bench.leaderboard.tables import (
     results_frame,
     results_markdown,
 )
+from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown
 from tests.builders import (
     ATTACHED,
     HALF,
     LOOSE,
     PERFECT,
+    ROOT,
     SKIPPED,
     joined,
     make_record,
@@ -52,13 +58,10 @@ def names(text: str) -> list[str]:
     return [name for name in rows if name != "variant"]
 
 
-def loser() -> Record:
-    fields = {"selected": False, "test": None, "baselines": {}}
-    return make_record(variant="word-charlstm", dev=make_result(HALF, HALF), **fields)
-
-
 def test_one_run_with_its_baseline_and_the_published_figure() -> None:
-    text = text_of([loser(), make_record()])
+    unselected = {"selected": False, "test": None, "baselines": {}}
+    loser = make_record(variant="word-charlstm", dev=make_result(HALF, HALF), **unselected)
+    text = text_of([loser, make_record()])
     assert titles(text) == ["german-mini (mini track, generated sentences)"]
     assert [cells(text, name) for name in ("charlstm", "word-charlstm", "right-branching")] == [
         ["charlstm", "small", "1", "75.00", "83.33", "83.33", "83.33", "66.67", "3", "1234", "[1]",
@@ -294,3 +297,126 @@ def test_a_round_counts_only_who_had_its_time() -> None:
     )
     (row,), left_out = ours_and_others(groups)
     assert (row.ours, row.others, left_out) == ("charlstm (max_minutes=600)", "Slow", [])
+
+
+# Records of version 2 as they were written once, and the figures of tables then -------------
+
+GOLDEN = read_records(Path(__file__).parent / "golden")
+SHIPPED = ROOT / "results" / "shipped"
+
+
+def test_old_records_are_read_as_they_would_be_written_today_with_their_numbers() -> None:
+    first, _, word = GOLDEN
+    assert [(one.variant, one.seed) for one in GOLDEN[1:]] == [
+        ("charlstm", 2),
+        ("word-charlstm", 1),
+    ]
+    assert (first.schema_version, first.kind, first.select) == (5, "chart", "brackets.f1")
+    assert first.metrics == ["brackets"]
+    assert list(first.baselines) == ["right-branching"]
+    assert (word.test, word.baselines) == (None, {})
+    counts = first.dev.counts("brackets")
+    assert len(counts) == first.dev.sentences == 300
+    # A figure that was not stored then follows from the counts that were.
+    assert "average_crossing" not in first.dev.metrics["brackets"].figures
+    frame = records_frame(by_age([first]))
+    crossing = frame[(frame["figure"] == "average_crossing") & (frame["split"] == "dev")]
+    (total,) = crossing["value"] * 300
+    assert total == pytest.approx(sum(first.dev.metrics["brackets"].counts["crossing"]))
+    # The numbers are those of then.
+    rows = results_frame(groups_of(by_age(GOLDEN)), PUBLISHED)
+    mean, first, second, word, baseline = (rows.loc[number] for number in range(5))
+    assert (first["dev_f1"], second["dev_f1"]) == (85.29784537389101, 85.732606604681)
+    assert (mean["dev_f1"], mean["dev_f1_sd"]) == (85.515225989286, 0.3074226144886101)
+    assert (mean["test_f1"], mean["test_f1_sd"]) == (85.5629516742758, 0.3060598859585239)
+    assert (first["test_recall"], first["test_precision"]) == (84.21725239616613, 87.40053050397879)
+    assert (mean["test_complete_match"], mean["test_sentences"]) == (48.66666666666667, 300)
+    assert (word["dev_f1"], word["published_test_f1"]) == (82.61964735516372, 87.69)
+    assert (baseline["test_recall"], baseline["test_f1"]) == (
+        20.447284345047922,
+        13.325005205080158,
+    )
+
+
+def test_shipped_tables_are_those_of_the_shipped_records() -> None:
+    if not (SHIPPED / "runs").is_dir():
+        pytest.skip("no results beside the tests")
+    asked = ["git", "status", "--porcelain", "--untracked-files=all", "--", str(SHIPPED)]
+    changed = subprocess.run(asked, cwd=SHIPPED, capture_output=True, text=True, check=False)
+    if changed.returncode or changed.stdout:
+        pytest.skip("the results beside the tests are not only those that are shipped")
+    records = read_records(SHIPPED / "runs")
+    rows = results_csv(groups_of(by_age(records)), PUBLISHED)
+    assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
+    assert text_of(records) == (SHIPPED / "table.md").read_text(encoding="utf-8")
+
+
+# As Markdown and LaTeX: the structure of each, and no character that breaks it --------------
+
+NASTY = r"50 % of a_b & {c} \d #1 $2 ~x ^y <i>|</i>"
+TABLE = Table(
+    title="Scores of <both> & more",
+    headings=["system", "dev F1 charlstm", "difference"],
+    rows=[
+        ["Björkelund", "82.53 ± 0.31", "-1.20"],
+        [NASTY, "", "+2.00"],
+        ["[average]", "84.00", ""],
+    ],
+    numeric=frozenset({"dev F1 charlstm", "difference"}),
+    breaks=frozenset({2}),
+    strong=frozenset({(0, 1), (1, 1)}),
+    notes=(
+        "`*`: p < 0.05 & not corrected.",
+        ("german-mini: `sc:own|m:labelled|tr:a+b_c`",),
+        "Second note.",
+    ),
+)
+DOCUMENT = Document("Title & <more>", ("An introduction with ± and `code`.",), (TABLE,))
+
+
+def test_markdown_of_a_table_without_rows() -> None:
+    empty = Document("T", (), (Table("Nothing", ["a"], [], notes=("Why.",)),))
+    assert to_markdown(empty) == "# T\n\n## Nothing\n\nWhy.\n"
+    assert "begin" not in to_latex(empty)
+
+
+def check_latex(text: str) -> None:
+    """Environments and braces are balanced and no special character is left bare."""
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    environments: list[str] = []
+    for kind, name in re.findall(r"\\(begin|end)\{([a-z*]+)\}", body):
+        if kind == "begin":
+            environments.append(name)
+        else:
+            assert environments.pop() == name
+    assert environments == []
+    bare = re.sub(r"\\[\\{}&%$#_]", "", body)
+    depth = 0
+    for character in bare:
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    assert bare.count("$") % 2 == 0
+    assert not re.search(r"[#%]", bare)
+    outside = re.sub(r"\$[^$]*\$|\\[\^~_]\{", "", bare)
+    assert not re.search(r"[_^]", outside)
+
+
+def test_latex_is_well_formed() -> None:
+    text = to_latex(DOCUMENT)
+    check_latex(text)
+    rules = {"toprule": 1, "midrule": 2, "bottomrule": 1}
+    assert {rule: text.count(rf"\{rule}") for rule in rules} == rules
+    assert r"\begin{tabular}{lrr}" in text
+    assert r"\caption{Scores of \textless{}both\textgreater{} \& more}" in text
+    assert r"Björkelund & \textbf{82.53 $\pm$ 0.31} & $-$1.20 \\" in text
+    assert "{}[average] & 84.00 &  \\\\" in text  # else the row end would take [average]
+    assert r"\textbf{}" not in text
+
+
+def test_markdown() -> None:
+    text = re.sub("-{2,}", "-", re.sub(" +", " ", to_markdown(DOCUMENT)))
+    rows = "|:-|-:|-:|\n| Björkelund | 82.53 ± 0.31 | -1.20 |\n| " + NASTY.replace("|", r"\|")
+    assert text.startswith("# Title & <more>\n\nAn introduction with ± and `code`.\n\n## Scores of")
+    assert f"\n\n| system | dev F1 charlstm | difference |\n{rows} | | +2.00 |\n" in text
+    assert text.endswith("\n\n- german-mini: `sc:own|m:labelled|tr:a+b_c`\n\nSecond note.\n")

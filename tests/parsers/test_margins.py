@@ -23,7 +23,7 @@ from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.head_driven import SUB_HEAD, TO_HEAD
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree
-from tests.analysis.constructed import HEADS, label_layer_of, random_parser, seen_in
+from tests.analysis.test_heads import HEADS, label_layer_of, random_parser, seen_in
 from tests.builders import TREES, tiny
 from tests.chart.enumeration import spans, trees
 from tests.nn.plain import layer_norm

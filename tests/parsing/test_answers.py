@@ -25,7 +25,7 @@ from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree
-from tests.builders import TREES
+from tests.builders import ROOT, TREES, chained, of_layers
 
 TREE = parse_brackets("(S (NP (D the) (N d-LRB-g)) (VP (V barks)))")
 HEADS = DependencyTree.build(TREE.words, TREE.tags, [2, 3, 0], ["det", "nsubj", "root"])
@@ -109,20 +109,14 @@ def test_what_is_not_there_cannot_be_asked_for() -> None:
 
 # Lines of JSON ------------------------------------------------------------------------------------
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "parses.md"
 SCHEMA = PARSE_LINE.json_schema()
 ODD = Tree.build(["(", "a b", 'é"'], ["X"] * 3, [(0, 3, ""), (0, 3, "S"), (1, 3, "A-B")])
 
 
-def both(tree: Tree) -> Parse:
-    relations = ["root", *["dep"] * (len(tree) - 1)]
-    return Parse.of(tree, DependencyTree.build(tree.words, tree.tags, range(len(tree)), relations))
-
-
 PARSES: list[Parse | None] = [
     *map(Parse.of, TREES),
-    *map(both, [*TREES, ODD]),
-    *(Parse.of(None, both(tree).dependencies) for tree in TREES),
+    *chained([*TREES, ODD]),
+    *of_layers(chained(), ["dependencies"]),
     EMPTY,
     None,
 ]
@@ -157,7 +151,7 @@ def test_lines_are_as_declared_and_give_the_parses_back(tmp_path: Path) -> None:
 
 
 def test_the_page_shows_a_line_and_its_keys() -> None:
-    page = PAGE.read_text("utf-8")
+    page = (ROOT / "docs" / "parses.md").read_text("utf-8")
     (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.M | re.S)
     assert to_parse(PARSE_LINE.validate_json(shown))
     assert re.findall(r"^\| `([a-z]+)` \|", page, re.M)[:7] == list(SCHEMA["properties"])

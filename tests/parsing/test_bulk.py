@@ -1,4 +1,4 @@
-"""Bulk parsing: windows, batches and processes change no tree, and what is long is declared."""
+"""Models are found, and parse in bulk: windows, batches and processes change no tree."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spmrl_bench.errors import ReadError, SentenceTooLongError, SpmrlError
+from spmrl_bench.errors import (
+    CheckpointError,
+    PackageError,
+    ReadError,
+    RecipeError,
+    SentenceTooLongError,
+    SpmrlError,
+)
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsing.bulk import (
     Counts,
@@ -28,11 +36,11 @@ from spmrl_bench.parsing.bulk import (
     open_workers,
     parse_input,
 )
-from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.parsing.models import identity, load_parser
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
-from tests.builders import TREES, tiny
+from tests.builders import LEXICAL, TREES, tiny
 
 LIMIT = 18
 LONG = f"a sentence of {LIMIT + 1} words, but the parser's"
@@ -128,17 +136,6 @@ def test_windows_batches_and_processes_change_no_tree(
         assert counts.long == sum(length > LIMIT for length in lengths)
 
 
-def test_long_sentences_keep_their_lines(parser: Parser) -> None:
-    sentences = make([3, LIMIT + 1, 0, LIMIT, LIMIT + 9])
-    lines, counts, _ = run(sentences, here(parser, "skip"), window=2)
-    expected = one_by_one(parser, sentences)
-    assert lines == [expected[0], "(())", "", expected[3], "(())"]
-    assert (counts.sentences, counts.long) == (5, 2)
-    assert counts.first_long.startswith(f"x:2: {LONG}")
-    long = InputSentence(["a("] * (LIMIT + 1), ["D"] * (LIMIT + 1), "x:1")
-    assert run([long], here(parser))[0] == [f"(S {' '.join(['(D a-LRB-)'] * (LIMIT + 1))})"]
-
-
 def test_a_long_sentence_is_an_error_behind_all_answers(parser: Parser) -> None:
     sentences = make([3, 4, LIMIT + 1, 5, LIMIT + 2])
     for window in (1, 3, 9):
@@ -209,3 +206,72 @@ def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: 
     assert len(lines) % 4 == 0
     assert 12 <= len(lines) < 32
     assert {*active_children()} == before, "no process is left"
+
+
+# What is saved is what is loaded, and harm is named ----------------------------------------
+
+SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    tiny().save(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("variant", LEXICAL)
+def test_a_loaded_parser_is_the_saved_one(variant: str, tmp_path: Path) -> None:
+    parser = tiny(lexical=LEXICAL[variant], seed=5)
+    parser.save(tmp_path)
+    before = torch.get_rng_state()
+    again = load_parser(tmp_path, "cpu")
+    assert torch.equal(torch.get_rng_state(), before), "loading draws no random numbers"
+    assert (again.config, again.vocabulary) == (parser.config, parser.vocabulary)
+    weights, expected = again.state_dict(), parser.state_dict()
+    assert weights.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert weights[name].dtype == tensor.dtype
+        assert torch.equal(weights[name], tensor), name
+    assert not again.training
+    sentences = [*SENTENCES, *(list(tree.words) for tree in TREES)]
+    assert list(again.parse(sentences)) == list(parser.parse(sentences))
+
+
+def test_saving_again_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
+    other = tmp_path / "again"
+    other.mkdir()
+    load_parser(str(saved), "cpu").save(other)
+    for name in ("parser.json", "weights.safetensors"):
+        assert (other / name).read_bytes() == (saved / name).read_bytes()
+    assert identity(other) == identity(saved)
+    another = tmp_path / "another"
+    another.mkdir()
+    tiny(seed=2).save(another)
+    assert identity(another) != identity(saved)
+
+
+def test_a_run_folder_stands_for_its_best_parser(tmp_path: Path) -> None:
+    for name, seed in (("best", 1), ("last", 2)):
+        (tmp_path / name).mkdir()
+        tiny(seed=seed).save(tmp_path / name)
+    found = load_parser(tmp_path, "cpu").encoder.positions.weight
+    assert torch.equal(found, tiny(seed=1).encoder.positions.weight)
+    assert identity(tmp_path) == identity(tmp_path / "best")
+
+
+def test_what_is_no_parser_is_named(saved: Path) -> None:
+    empty = saved / "empty"
+    empty.mkdir()
+    for place in (saved / "none", empty, saved / "weights.safetensors"):
+        for read in (load_parser, identity):
+            with pytest.raises(CheckpointError, match=f"{place}: no trained parser here"):
+                read(place)
+    with pytest.raises(RecipeError, match="unknown device 'gpu'"):
+        load_parser(saved, "gpu")
+    for text, message in (('{"kind": "chrat"}', "unknown parser kind 'chrat'"), ("{}", "no kind")):
+        (saved / "parser.json").write_text(text)
+        with pytest.raises(CheckpointError, match=rf"parser\.json: .*{message}"):
+            load_parser(saved)
+    (saved / "package.json").write_text("{}")
+    with pytest.raises(PackageError, match=r"package\.json"):
+        load_parser(saved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +23,79 @@ import pytest
 from typer.testing import Result
 
 from spmrl_bench.errors import CheckpointError, SpmrlError
-from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.parsing import folders
-from spmrl_bench.parsing.bulk import ParseOptions
+from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, parse_input
+from spmrl_bench.parsing.folders import SETTINGS, Job, find_inputs, parse_files
+from spmrl_bench.parsing.models import identity, load_parser
+from spmrl_bench.parsing.streams import Form, sentences_of
 from spmrl_bench.process.executors import local
 from spmrl_bench.storage.locks import SILENCE, locked
-from tests.builders import cli, tiny
-from tests.conftest import PATIENCE
-from tests.parsing.text_folders import (
-    conllu,
-    do,
-    job_of,
-    left_over,
-    packed,
-    results,
-    streamed,
-    tokens,
-    trees,
-    write,
-)
+from tests.builders import cli, environment
+from tests.conftest import PATIENCE, until
 from tests.reliability.faults import calls_under, counted, fail_at, killed
+
+
+def packed(data: bytes, name: str) -> bytes:
+    """Bytes as a file of that name has them, compressed in two pieces one after the other."""
+    half = len(data) // 2 if name.endswith(".gz") else 0
+    return gzip.compress(data[:half]) + gzip.compress(data[half:]) if half else data
+
+
+def write(folder: Path, files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(packed(data, name))
+
+
+def streamed(model: Path, data: bytes, form: Form, options: ParseOptions) -> bytes:
+    """What ``parse`` writes to standard output."""
+    answers = Worker(load_parser(model, "cpu"), options)
+    given = sentences_of(BytesIO(data), "-", form, options.tag_column, ())
+    texts = parse_input(given, lambda windows: map(answers, windows), Counts())
+    return "".join("".join(some) for some in texts).encode()
+
+
+def job_of(model: Path, inputs: Path, outputs: Path, options: ParseOptions | None = None) -> Job:
+    files = find_inputs(inputs, outputs, None, print)
+    return Job(model, identity(model).sha256, files, options or ParseOptions(), ())
+
+
+def do(job: Job) -> None:
+    parse_files(job, 0, 1, device="cpu")
+
+
+def results(outputs: Path) -> dict[str, bytes]:
+    """The outputs by name, unpacked."""
+    found = {}
+    for place, _, names in os.walk(outputs):  # ``rglob`` fails if a folder goes meanwhile
+        for path in (Path(place, name) for name in sorted(names)):
+            if path.name[0] != "." and path.name != SETTINGS:
+                data = path.read_bytes()
+                unpacked = gzip.decompress(data) if path.suffix == ".gz" else data
+                found[path.relative_to(outputs).as_posix()] = unpacked
+    return found
+
+
+def left_over(outputs: Path) -> list[str]:
+    return sorted(path.name for path in outputs.rglob(".*"))
+
+
+def tokens(count: int, first: int = 0) -> bytes:
+    """So many sentences, each with a word of its own."""
+    lines = (f"the dog w{k} barks{' .' * (k % 3)}" for k in range(first, first + count))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def conllu(count: int) -> bytes:
+    rows = (
+        "# sent_id = s{0}\n1\tthe\tthe\tDET\tD\t_\t_\t_\t_\t_\n2\tw{0}\t_\tN\tN\tA=\t_\t_\t_\t_\n\n"
+    )
+    return "".join(rows.format(k) + "\n" * (k % 4 == 1) for k in range(count)).encode()
+
+
+def trees(count: int) -> bytes:
+    return "".join(f"(S (D the) (N w{k}))\n" + "\n" * (k % 5 == 2) for k in range(count)).encode()
+
 
 TEXTS = {
     "a.txt": tokens(35),
@@ -50,23 +105,6 @@ TEXTS = {
     "empty.txt": b"",
     "no-end.txt": b"cats sleep",
 }
-
-
-@pytest.fixture(scope="module")
-def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A parser without weights: every word hangs from the next."""
-    path = tmp_path_factory.mktemp("neighbours")
-    counted = {"side": "right", "root": "root", "any": "dep", "by_tag": {"D": "det"}}
-    AttachNeighbour(counted).save(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A parser of trees that takes eight words."""
-    path = tmp_path_factory.mktemp("parser")
-    tiny(seed=3, max_positions=10).save(path)
-    return path
 
 
 @pytest.fixture
@@ -261,10 +299,7 @@ def test_what_another_has_in_work_is_left_to_it(
     other = threading.Thread(target=do, args=(job,))
     with locked(job.files[0].lock):
         other.start()
-        until = time.monotonic() + PATIENCE
-        while len(results(outputs)) < len(wanted) - 1:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+        until(lambda: len(results(outputs)) >= len(wanted) - 1)
         time.sleep(0.05)
         assert other.is_alive()
         assert job.files[0].shown not in results(outputs)
@@ -292,14 +327,11 @@ def test_an_input_or_a_parser_that_changes_under_work_fails(
     assert job.files[0].failed.read_text() == "a.txt: has changed while it was parsed"
 
 
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-
-
 def start(model: Path, inputs: Path, outputs: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-P", "-m", "spmrl_bench", "parse", "--model", str(model)]
     return subprocess.Popen(
         [*command, "--device", "cpu", "--workers", "2", "--to", str(outputs), str(inputs)],
-        env=ENVIRONMENT,
+        env=environment(),
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -1,17 +1,18 @@
-"""Sentences out of files and pipes, each with its place, and nothing lost before a mistake."""
+"""Sentences and trees out of files and pipes, with their places, as they went in."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
-from spmrl_bench.parsing.given_trees import Spelling
+from spmrl_bench.parsing.answers import write_answer
+from spmrl_bench.parsing.given_trees import Spelling, TreeReader, read_trees
 from spmrl_bench.parsing.streams import (
     LOOKED_AT,
     Form,
@@ -21,23 +22,16 @@ from spmrl_bench.parsing.streams import (
     text_problem,
     watched,
 )
-
-T = TypeVar("T")
-
-
-def read(data: bytes, form: Form) -> list[InputSentence]:
-    return list(read_input([], form, io.BytesIO(data)))
+from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.trees import Tree
+from spmrl_bench.trees.parse import Parse
 
 
-def until_error(source: Iterator[T]) -> tuple[list[T], str]:
-    """What is yielded in front of an error, and its message."""
-    found: list[T] = []
-    try:
-        for one in source:
-            found.append(one)
-    except ReadError as error:
-        return found, str(error)
-    pytest.fail("no error")
+def read(
+    data: str | bytes, form: Form = "brackets", transforms: list[str] | None = None
+) -> list[InputSentence]:
+    stream = io.BytesIO(data.encode() if isinstance(data, str) else data)
+    return list(read_input([], form, stream, transforms=transforms))
 
 
 def test_a_line_is_a_sentence_even_without_words() -> None:
@@ -84,17 +78,6 @@ def test_conllu_gives_words_and_the_tags_of_a_column() -> None:
     assert [sentence.tags for sentence in universal] == [["ADP", "_"], ["NOUN"]]
 
 
-def test_files_and_standard_input_follow_each_other(tmp_path: Path) -> None:
-    first, second = tmp_path / "first", tmp_path / "second"
-    first.write_text("one two\nthree")  # the last line need not end
-    second.write_text("")
-    names = [str(first), "-", str(second), str(first)]
-    found = list(read_input(names, "tokens", io.BytesIO(b"four\n")))
-    expected = [["one", "two"], ["three"], ["four"], ["one", "two"], ["three"]]
-    assert [sentence.words for sentence in found] == expected
-    assert found[4].place == f"{first}:2"
-
-
 def test_empty_input_is_an_error(tmp_path: Path) -> None:
     cases: list[tuple[bytes, Form, str]] = [
         (b"", "tokens", "one sentence per"),
@@ -126,9 +109,10 @@ def test_mistakes_have_a_place_and_lose_nothing_before_them() -> None:
         (Broken(b"a\nb\n"), "tokens", 2, "3: cannot be read on: Input/output error"),
     ]
     for stream, form, before, problem in cases:
-        found, message = until_error(read_input([], form, stream))
+        found: list[InputSentence] = []
+        with pytest.raises(ReadError, match=f"^<standard input>:{problem}"):
+            found.extend(read_input([], form, stream))
         assert len(found) == before
-        assert message.startswith(f"<standard input>:{problem}")
 
 
 def test_missing_files_are_found_before_anything_is_read(tmp_path: Path) -> None:
@@ -186,3 +170,97 @@ def test_it_is_told_once_as_soon_as_it_is_known_and_nothing_is_lost() -> None:
         assert told == []
         assert list(stream) == some[LOOKED_AT:]
         assert len(told) == 1
+
+
+# Trees as input: words come out as they went in, and lines stay lines -------------------------
+
+# What treebanks and parsers write, with and without escapes.
+SPELLINGS = [
+    "1/2", "1\\/2", "[", "]", "-LSB-", "-RSB-", "*", "\\*", "-LRB-", "-RRB-", "{", "-LCB-", "``",
+    "\\-LRB-", "\\", "\\\\", "a\\x20b", "\\0", "größe", "a\u00a0b", "-", "--", "*T*-1", "$", "U/C",
+]  # fmt: skip
+ANY = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="() "), min_size=1)
+
+
+def parsed(sentence: InputSentence) -> str:
+    """What is written of a flat parse of a sentence."""
+    n = len(sentence.words)
+    tree = Tree.build(sentence.words, sentence.tags or (), [(0, n, "X")] if n else [])
+    return write_answer(sentence, Parse.of(tree), "brackets", "xpos", too_long=False)
+
+
+def leaves(line: str) -> list[str]:
+    """The words of a line as they stand in it."""
+    return list(parse_brackets(line, escapes="none", blank="tree").words)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(st.sampled_from(SPELLINGS), ANY), min_size=1, max_size=8))
+def test_words_come_out_as_they_went_in(words: list[str]) -> None:
+    text = "(S " + " ".join(f"(N {word})" for word in words) + ")\n"
+    (sentence,) = read(text)
+    assert leaves(parsed(sentence)) == words
+    assert list(sentence.words) == list(parse_brackets(text).words), "the parser reads real words"
+
+
+def test_lines_stay_lines() -> None:
+    assert list(read_trees(io.BytesIO(b"\n()\n"), "t")) == []
+    assert [len(each.words) for each in read("\n\n(S (N a))\n")] == [0, 0, 1]
+    trees = ["(S (N a))", "", "(())", "( (S (N b) (N c)))", "()", ""]
+    found = read("\n".join(trees) + "\n")
+    assert [len(each.words) for each in found] == [1, 0, 0, 2, 0, 0]
+    assert [len(leaves(parsed(each))) for each in found] == [1, 0, 0, 2, 0, 0]
+    assert [each.words for each in read("(S (N a)) (S (N b))\n")] == [("a",), ("b",)]
+
+
+def test_in_indented_files_blank_lines_mean_nothing() -> None:
+    text = "\n(S\n  (N a)\n\n  (N b))\n\n(S (N c))\n"
+    assert [len(each.words) for each in read(text)] == [2, 1]
+    # The first tree of a file may well stand on one line.
+    text = "(S (N a))\n\n(S\n (N b)\n (N c))\n"
+    assert [len(each.words) for each in read(text)] == [1, 2]
+    with pytest.raises(ReadError, match=r">:4:.*sentence 3"):
+        read("(S (N a))\n(S\n (N b))\n(S (N c) d)\n")
+    with pytest.raises(ReadError, match=r">:2:.*sentence 2"):
+        read("(S (N a))\n(S (N c) d)\n")
+
+
+def test_a_layout_that_changes_far_into_a_file_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spmrl_bench.parsing.given_trees.BLOCK", 1000)
+    lines = "(S (N a))\n\n" * 200
+    found = [len(each.words) for each in read(f"{lines}(S\n (N b)\n (N c))\n\n(S (N d))\n")]
+    assert found == [1, 0] * 200 + [2, 1]
+    with pytest.raises(ReadError, match=r">:402:.*sentence 401"):
+        read(f"{lines}(S (N b)\n d)\n")
+
+
+def test_answers_do_not_wait_for_the_end_of_a_pipe() -> None:
+    class Pipe(io.BytesIO):
+        """Has a line at a time."""
+
+        def read1(self, size: int | None = -1, /) -> bytes:
+            return self.readline()
+
+    pipe = Pipe(b"(S (N a))\n(S (N b))\n(S (N c))\n")
+    assert next(read_trees(pipe, "t")).words == ("a",)
+    assert pipe.tell() <= 20
+
+
+def test_traces_and_functions_are_what_the_treebank_makes_of_them() -> None:
+    tree = "(S (NP-SBJ (-NONE- *T*-1)) (VP (V-X##k=v## 1\\/2)) (P .))\n"
+    (sentence,) = read(tree)
+    assert (sentence.words, sentence.tags) == (("1/2", "."), ("V-X##k=v##", "P"))
+    assert leaves(parsed(sentence)) == ["1\\/2", "."]
+    (kept,) = read(tree, transforms=[])
+    assert kept.words == ("*T*-1", "1/2", ".")
+    transforms = ["strip-features", "drop-traces", "strip-tag-functions", "strip-root"]
+    (changed,) = read(tree, transforms=transforms)
+    assert changed.tags == ("V", "P")
+    (nothing,) = read("(S (-NONE- *))\n")
+    assert parsed(nothing) == "\n"
+
+
+def test_a_transliteration_is_for_the_parser_alone() -> None:
+    reader = TreeReader(["arabic-script"])
+    words, _, spelt = reader.read(parse_brackets("(S (N ktAb) (P -LRB-))", escapes="none"))
+    assert (words, spelt.words) == (("كتاب", "("), ["ktAb", "-LRB-"])

@@ -1,21 +1,21 @@
-"""A signal ends what goes on, but lets modules be imported to their end."""
+"""Signals let imports end; processes that share a machine end, whatever looks after them does."""
 
 from __future__ import annotations
 
 import importlib
-import os
 import signal
-import subprocess
 import sys
 import time
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
 
+from spmrl_bench.process.pools import end_pool, worker_pool
 from spmrl_bench.process.signals import INTERRUPTED, Interrupted, exit_status, interrupt, on_signals
+from tests.builders import cli_process
 from tests.conftest import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[2]
 MODULE = """
 import os, signal, time
 os.kill(os.getpid(), signal.SIGTERM)
@@ -41,13 +41,7 @@ def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def python(code: str) -> tuple[int, str]:
     """How a program ends, and what it says."""
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    ended = cli_process(code=code)
     return ended.returncode, ended.stdout + ended.stderr
 
 
@@ -85,3 +79,40 @@ def test_a_signal_when_a_command_has_ended_is_told() -> None:
     status, said = python(code)
     assert status == 143
     assert said.endswith(f"{INTERRUPTED}\n")
+
+
+@pytest.mark.parametrize("stumbles", [False, True])
+def test_no_process_of_a_pool_is_left(stumbles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = active_children()
+    pool = worker_pool(2, 1)
+    assert pool.submit(abs, -1).result() == 1
+    pool.submit(time.sleep, 600)
+    started = set(active_children()) - set(before)
+    assert len(started) == 2
+    if stumbles:
+        monkeypatch.setattr(type(pool), "shutdown", lambda self, **options: None)
+    end_pool(pool, before)
+    assert not started & set(active_children())
+    assert not any(process.is_alive() for process in started)
+
+
+def test_names_that_were_not_cleaned_up_in_time_are_no_users_business() -> None:
+    """As after an interrupt between the removal of a name and the note of it."""
+    code = (
+        "from spmrl_bench.process.pools import worker_pool\n"
+        "from joblib.externals.loky.backend import resource_tracker\n"
+        "pool = worker_pool(1, 1)\n"
+        "assert pool.submit(abs, -3).result() == 3\n"
+        "resource_tracker.register('/loky-0-removed', 'semlock')\n"
+        "pool.shutdown(kill_workers=True)\n"
+    )
+    assert python(code) == (0, "")
+
+
+def test_peak_memory_is_that_of_the_process_in_bytes() -> None:
+    """Not that of the process which started it."""
+    held = bytearray(1 << 28)  # a quarter of a gigabyte
+    code = "from spmrl_bench.process.pools import peak_memory_bytes\nprint(peak_memory_bytes())"
+    small, large = (int(python(extra + code)[1]) for extra in ("", "held = bytearray(1 << 28)\n"))
+    del held
+    assert large - small == pytest.approx(1 << 28, rel=0.1)

@@ -18,8 +18,7 @@ import pytest
 from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
 from spmrl_bench.storage import locks
 from spmrl_bench.storage.locks import SILENCE, LockedError, holder, lock_of, locked
-from tests.conftest import PATIENCE
-from tests.process.executors.observing import until
+from tests.conftest import PATIENCE, until
 
 LOCK = lock_of(Path("run"))
 OWNER = """

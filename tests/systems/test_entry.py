@@ -1,13 +1,14 @@
-"""Systems of others: what they are given, and their parses beside those of our own runs."""
+"""Systems of others: what they are given; their parses, damaged or beside those of our runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import ScoreError
+from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
@@ -17,19 +18,22 @@ from spmrl_bench.leaderboard.record import Record, System, read_record, read_rec
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
+from spmrl_bench.scoring import load_prm
+from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
+from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.build import site_files
 from spmrl_bench.systems.enter import enter, write_task
-from spmrl_bench.systems.predictions import file_text
+from spmrl_bench.systems.predictions import POLICIES, Policy, file_text, read_predictions
 from spmrl_bench.treebanks.treebank import open_treebank
+from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
-from spmrl_bench.trees.parse import Layer
+from spmrl_bench.trees.parse import Layer, Parse
 from tests.builders import cli, works
-from tests.experiments.running import evaluate, train
-from tests.laboratory import Laboratory
+from tests.experiments.conftest import evaluate, train
+from tests.laboratory import Laboratory, make_trees
 
 RESULTS = Path("results")
-PARSES = RESULTS / "parses"
 
 
 def right_branching() -> Any:
@@ -116,7 +120,7 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     assert tables[0] == tables[1]
     # Pages show trees of both, those that were scored and no others.
     assert "<details>" in page_beside_the_best("Branch")
-    (path,) = PARSES.glob("tiny-open/system-*.test.mrg")
+    (path,) = RESULTS.glob("parses/tiny-open/system-*.test.mrg")
     path.write_text(path.read_text().replace("(S ", "(Q "))
     assert "<details>" not in page_beside_the_best("Branch")
 
@@ -180,3 +184,115 @@ def test_both_layers_come_together_and_are_kept_as_they_were_scored(
     # What a record of somebody else says leads to no other folder.
     with pytest.raises(ScoreError, match="no parses can be kept"):
         SavedParses.of_record(RESULTS, record.model_copy(update={"weights": "../../secret"}))
+
+
+# Answers: each damage is refused or counted, and none raises a score ----------------------
+
+GOLD = [Parse.of(tree) for tree in make_trees(12, 5)]
+RIGHT = [write_brackets(parse.tree) for parse in GOLD if parse.tree]
+
+
+def read(
+    path: Path, lines: list[str], policy: Policy = "refuse", **options: Any
+) -> tuple[float, dict[str, int]]:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    found = read_predictions(path, GOLD, policy=policy, **options)
+    counts = BRACKETS.count(GOLD, found.parses, BracketRules(load_prm("spmrl")))
+    assert counts.skipped == 0  # nothing is left out, whatever the answers are
+    return float(BRACKETS.values(counts)["f1"] or 0), found.handled
+
+
+#: Damage to an answer, what refuses it, and as what `missing` and `repair` count it.
+DAMAGED: dict[str, tuple[Callable[[str], str], str, str, str]] = {
+    "unclosed": (lambda s: s[:-2], "closed before|lacks", "malformed", "repaired"),
+    "closed too often": (lambda s: s + ")", "no bracket is open", "malformed", "repaired"),
+    "text around a tree": (lambda s: f"Sure! {s} More?", "outside|Sure", "malformed", "repaired"),
+    "two trees in a line": (lambda s: f"{s} {s}", "found 2 trees", "malformed", "repaired"),
+    "no brackets": (lambda _: "I cannot", "I", "malformed", ""),
+    "empty line": (lambda _: "", "no parse", "no parse", ""),
+    "empty brackets": (lambda _: "(())", "no parse", "no parse", ""),
+    "words cut off": (lambda _: "(S (NP (DT the)))", "in gold", "other words", ""),
+    "words split": (lambda s: s.replace("(NN ", "(NN x) (NN ", 1), "in gold", "other words", ""),
+    "other order": (lambda s: RIGHT[-1 - RIGHT.index(s)], "word 1 is", "other words", ""),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage_is_refused_or_counted(tmp_path: Path, name: str) -> None:
+    damage, refused, missing, repaired = DAMAGED[name]
+    harmed = range(12) if name == "other order" else [3]
+    lines = [damage(line) if k in harmed else line for k, line in enumerate(RIGHT)]
+    path = tmp_path / "parses.mrg"
+    with pytest.raises(ScoreError, match=refused) as caught:
+        read(path, lines)
+    assert f"{path}:" in str(caught.value)
+    assert "--faults missing" in str(caught.value)
+    invalid = sum(one != other for one, other in zip(lines, RIGHT, strict=True))
+    scores = []
+    for policy, kind in (("missing", missing), ("repair", repaired or missing)):
+        found, handled = read(path, lines, policy)
+        assert handled == {kind: invalid}
+        scores.append(found)
+    assert scores[0] <= scores[1] <= 100
+    if repaired:
+        assert scores[0] < scores[1] == 100  # only brackets were wrong
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_right_parses_are_taken_as_they_are(tmp_path: Path, policy: Policy) -> None:
+    assert read(tmp_path / "parses.mrg", RIGHT, policy) == (100, {})
+    wrapped = [f"(TOP {line})" for line in RIGHT]
+    assert read(tmp_path / "parses.mrg", wrapped, policy, transforms=["strip-root"]) == (100, {})
+    # One blank line at the end is the editor's; trees may be laid out over lines.
+    assert read(tmp_path / "parses.mrg", [*RIGHT, "", ""], policy) == (100, {})
+    laid_out = [line.replace("(VP", "\n  (VP") for line in RIGHT]
+    assert read(tmp_path / "parses.mrg", laid_out, policy) == (100, {})
+    laid_out[4] = laid_out[4][:-1]
+    with pytest.raises(ReadError, match=r"parses\.mrg:9:1: "):  # over lines, they must be whole
+        read(tmp_path / "parses.mrg", laid_out, policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_another_number_of_answers_is_never_guessed_at(tmp_path: Path, policy: Policy) -> None:
+    for lines in (RIGHT[:-1], [*RIGHT, RIGHT[0]], [RIGHT[0], *RIGHT], [""]):
+        with pytest.raises(ScoreError, match=r"has \d+ sentences, the split has 12"):
+            read(tmp_path / "parses.mrg", lines, policy)
+
+
+def test_tags_are_those_of_the_treebank(tmp_path: Path) -> None:
+    path = tmp_path / "parses.mrg"
+    lines = [line.replace("(NN ", "(XX ").replace("(IN ", "(. ") for line in RIGHT]
+    assert read(path, lines) == (100, {})
+    found = read_predictions(path, GOLD)
+    assert [parse.tags for parse in found.parses] == [parse.tags for parse in GOLD]
+
+
+# Dependencies ---------------------------------------------------------------------------
+
+ARCS = [
+    Parse.of(None, DependencyTree.build(("a", "b", "c"), ("X", "Y", "Z"), heads, ("r", "s", "t")))
+    for heads in ((2, 0, 2), (0, 1, 2), (3, 3, 0))
+]
+ROWS = [file_text([parse], "conllu", tags=True, structure=True) for parse in ARCS]
+
+
+def dependency_score(path: Path, text: str, policy: Policy) -> tuple[float, dict[str, int]]:
+    path.write_text(text, encoding="utf-8")
+    found = read_predictions(path, ARCS, policy=policy)
+    counts = ATTACHMENT.count(ARCS, found.parses, AttachmentRules())
+    return float(ATTACHMENT.values(counts)["las"] or 0), found.handled
+
+
+def test_dependencies_that_are_no_tree_count_as_missing(tmp_path: Path) -> None:
+    path = tmp_path / "parses.conllu"
+    assert dependency_score(path, "".join(ROWS), "refuse") == (100, {})
+    cyclic = ROWS[1].replace("\t0\tr", "\t3\tr")
+    with pytest.raises(ScoreError, match=r"parses\.conllu:\d+: sentence 2: .*cycle"):
+        dependency_score(path, ROWS[0] + cyclic + ROWS[2], "refuse")
+    for wrong, kind in ((cyclic, "malformed"), (ROWS[1].replace("b", "bb"), "other words")):
+        found = dependency_score(path, ROWS[0] + wrong + ROWS[2], "missing")
+        assert found == (pytest.approx(200 / 3), {kind: 1})
+    with pytest.raises(ScoreError, match="has 2 sentences, the split has 3"):
+        dependency_score(path, ROWS[0] + ROWS[1], "missing")
+    with pytest.raises(ScoreError, match="has dependencies, but the treebank has constituents"):
+        read_predictions(path, GOLD)

@@ -20,11 +20,11 @@ from spmrl_bench.process.executors.dask import DaskExecutor
 from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.storage.living import process_start_time
 from tests.builders import cli
-from tests.conftest import PATIENCE
+from tests.conftest import PATIENCE, until
 from tests.laboratory import Laboratory
-from tests.parsing.text_folders import left_over, results, streamed, tokens, write
-from tests.process.executors.observing import all_of, until, ways
-from tests.process.executors.work import diverge, fail_below, note, refuse, steps, wait
+from tests.parsing.test_folders import left_over, results, streamed, tokens, write
+from tests.process.executors.test_local import ENDS, all_of, of_all_ends, ways
+from tests.process.executors.work import fail_below, steps, wait
 
 distributed = pytest.importorskip("distributed")
 
@@ -64,21 +64,13 @@ def executor(cluster: str, tmp_path: Path) -> Iterator[DaskExecutor]:
 
 def test_units_end_in_their_own_ways(executor: DaskExecutor, tmp_path: Path) -> None:
     assert executor.capacity == 2
-    units = [
-        Unit("note", note, (str(tmp_path / "noted"),)),
-        Unit("diverge", diverge, ()),
-        Unit("refuse", refuse, ()),
-    ]
+    units = of_all_ends(tmp_path / "noted")
     places = [executor.start(unit) for unit in units[:2]]
     assert len(set(places)) == 2
     assert all(place.startswith("on worker 127.0.0.1:") for place in places)
     found = all_of(executor, 2)
     executor.start(units[2])
-    assert ways(found | all_of(executor, 1)) == {
-        "note": ("done", "None"),
-        "diverge": ("failed", "diverged"),
-        "refuse": ("locked", "process 7 trains here"),
-    }
+    assert ways(found | all_of(executor, 1)) == ENDS
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 1"
 
 

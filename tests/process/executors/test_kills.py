@@ -20,16 +20,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
 
 from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.train import train_all
-from tests.conftest import PATIENCE
+from tests.conftest import PATIENCE, until
 from tests.laboratory import Laboratory
-from tests.process.executors.observing import until
 from tests.reliability.tally import Tally
+from tests.twins import torch_threads
 
-ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {
     "train.max_epochs": "30",
     "train.stop_patience": "100",
@@ -51,23 +49,17 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def work(laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
+def work(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> list[Run]:
     """Two runs of some seconds, and their weights in the folder ``undisturbed``."""
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "treebanks").symlink_to(laboratory.manifests)
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    laboratory.in_use_by_processes(monkeypatch)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")  # one for each of two runs
     runs = make_runs(
         str(laboratory.recipe), treebank="tiny-open", variants=["charlstm"], seeds=[1, 2],
         settings=SETTINGS,
     )  # fmt: skip
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
     others = [replace(run, folder="undisturbed" / run.folder.relative_to(RUNS)) for run in runs]
-    train_all(others, device="cpu", jobs=1)
-    torch.set_num_threads(before)
+    with torch_threads(1):
+        train_all(others, device="cpu", jobs=1)
     return runs
 
 

@@ -1,46 +1,73 @@
-"""Processes of this machine: how each unit ends, and what is left of them."""
+"""What becomes of units, whatever happens to those that do them; processes of this machine."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spmrl_bench.process.executors import local
+from spmrl_bench.errors import RecipeError, RunOwnedError, TrainingError
+from spmrl_bench.process.executors import local, units
+from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for, parse_backend
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
-from spmrl_bench.process.executors.units import Outcome, Unit, run_units
+from spmrl_bench.process.executors.units import (
+    RESTARTS,
+    Executor,
+    Outcome,
+    Status,
+    Unit,
+    run_units,
+)
 from spmrl_bench.process.signals import Interrupted
-from tests.process.executors.observing import all_of, until, ways
+from tests.conftest import until
 from tests.process.executors.work import die, diverge, note, refuse, wait
+
+
+def all_of(executor: Executor, units: int) -> dict[str, Outcome]:
+    """How so many units have ended, by their titles."""
+    found: dict[str, Outcome] = {}
+
+    def are_found() -> bool:
+        found.update({each.unit.title: each for each in executor.outcomes(1.0)})
+        return len(found) >= units
+
+    until(are_found)
+    return found
+
+
+def ways(outcomes: dict[str, Outcome]) -> dict[str, tuple[str, str]]:
+    """The statuses of units, and what is said of them."""
+    return {title: (each.status, str(each.error)) for title, each in outcomes.items()}
+
+
+def of_all_ends(path: Path) -> list[Unit]:
+    units = [Unit("diverge", diverge, ()), Unit("refuse", refuse, ())]
+    return [Unit("note", note, (str(path),)), *units]
+
+
+ENDS = {
+    "note": ("done", "None"),
+    "diverge": ("failed", "diverged"),
+    "refuse": ("locked", "process 7 trains here"),
+}
 
 
 def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "9")
     executor = LocalExecutor(4, "cpu")
-    units = [
-        Unit("note", note, (str(tmp_path / "noted"),)),
-        Unit("diverge", diverge, ()),
-        Unit("refuse", refuse, ()),
-        Unit("die", die, ()),
-    ]
+    units = [*of_all_ends(tmp_path / "noted"), Unit("die", die, ())]
     assert [executor.start(unit) for unit in units] == [""] * 4
     found = all_of(executor, 4)
     executor.close()
-    assert ways(found) == {
-        "note": ("done", "None"),
-        "diverge": ("failed", "diverged"),
-        "refuse": ("locked", "process 7 trains here"),
-        "die": (
-            "lost",
-            "its process was killed by SIGKILL "
-            "(is there enough memory? Fewer --jobs or --workers need less)",
-        ),
-    }
+    killed = "its process was killed by SIGKILL (is there enough memory? Fewer --jobs or --workers "
+    assert ways(found) == ENDS | {"die": ("lost", f"{killed}need less)")}
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 2"
     assert active_children() == []
 
@@ -114,3 +141,219 @@ def test_units_in_this_process_come_one_after_the_other(tmp_path: Path) -> None:
         run_units(units[2:], InProcess("cpu"), log=log.append)
     assert caught.value.number == signal.SIGTERM
     assert path.read_text(encoding="utf-8") == f"{os.getpid()} cpu None\n" * 3
+
+
+# The executor that --on names --------------------------------------------------------------
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
+    return tmp_path / "config.toml"
+
+
+def test_where_units_are_done(config: Path) -> None:
+    assert parse_backend(None) == parse_backend("local") == LOCAL
+    assert parse_backend("dask://host:8786") == Backend("dask", "tcp://host:8786")
+    assert parse_backend("tls://host:1") == Backend("dask", "tls://host:1")
+    assert parse_backend("slurm") == Backend("slurm")
+    config.write_text('[slurm]\npartition = "gpu"\ncpus = 4\n', encoding="utf-8")
+    expected = {"partition": "cpu", "cpus": 4, "minutes": "9"}
+    assert parse_backend("slurm:partition=cpu, minutes = 9") == Backend("slurm", settings=expected)
+    executors = [executor_for(LOCAL, jobs, device="cpu", shared=config, log=str) for jobs in (1, 2)]
+    assert [type(each) for each in executors] == [InProcess, LocalExecutor]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("dask", "dask://HOST:PORT"),
+        ("dask://", "unknown place to work"),
+        ("slrum", "Did you mean slurm"),
+        ("slurm:gpu", "'gpu' is not KEY=VALUE"),
+    ],
+)
+def test_what_is_no_place(config: Path, text: str, problem: str) -> None:
+    with pytest.raises(RecipeError, match=problem):
+        parse_backend(text)
+    config.write_text("slurm = 3", encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"config\.toml: slurm is 3; expected a section"):
+        parse_backend("slurm")
+    on = Backend("slurm", settings={"cluster": "local"})
+    with pytest.raises(RecipeError, match=r"the settings of SLURM.*cluster"):
+        executor_for(on, 1, device="cpu", shared=config, log=str)
+
+
+# What becomes of units -----------------------------------------------------------------------
+
+LOST, OWNED = TrainingError("its process was killed"), RunOwnedError("process 7 trains here")
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Never called."""
+
+
+def unit(name: str, cost: float = 1.0) -> Unit:
+    return Unit(name, nothing, (), cost=cost, folder=Path(name))
+
+
+class Scripted:
+    """Ends units one at a time, as its script has it for each name; done where that is over."""
+
+    def __init__(
+        self, script: dict[str, list[Status]], room: Sequence[int] = (), preemptible: bool = False
+    ) -> None:
+        self.script, self.room, self.preemptible = script, iter(room), preemptible
+        self.in_work: list[Unit] = []
+        self.begun: list[str] = []
+        self.most = 0
+        self.stopping = self.closed = False
+        self.when_started: Callable[[], None] = lambda: None
+        self.when_asked: Callable[[], None] = lambda: None
+
+    @property
+    def capacity(self) -> int:
+        return next(self.room, 2)
+
+    def start(self, unit: Unit) -> str:
+        assert not self.stopping
+        self.in_work.append(unit)
+        self.begun.append(unit.title)
+        self.most = max(self.most, len(self.in_work))
+        self.when_started()
+        return "here"
+
+    def outcomes(self, seconds: float) -> list[Outcome]:
+        self.when_asked()
+        if not self.in_work:
+            return []
+        unit = self.in_work.pop(0)
+        ends = self.script.get(unit.title, [])
+        how: Status = "stopped" if self.stopping else ends.pop(0) if ends else "done"
+        errors = {"done": None, "locked": OWNED, "failed": TrainingError("diverged")}
+        return [Outcome(unit, how, errors.get(how, LOST))]
+
+    def ask_to_stop(self) -> None:
+        self.stopping = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture(autouse=True)
+def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(units, "AGAIN", 0.0)
+    monkeypatch.setattr(units, "_GLANCE", 0.0)
+
+
+def done(executor: Scripted, *units: Unit) -> tuple[list[str], list[str]]:
+    """What failed and why, and what was said."""
+    said: list[str] = []
+    failures = run_units(units, executor, log=said.append)
+    assert executor.closed
+    return [f"{each.unit.title}: {each.error}" for each in failures], said
+
+
+def test_the_longest_begins_first_and_no_more_at_once_than_there_is_room_for() -> None:
+    executor = Scripted({})
+    failures, said = done(executor, unit("b", 2), unit("a", 3), unit("d", 0), unit("c", 1))
+    assert not failures
+    assert executor.begun == ["a", "b", "c", "d"]
+    assert executor.most == 2
+    begun = [line for line in said if "started" in line]
+    assert begun == [f"{name}: started here ({k} of 4)" for k, name in enumerate("abcd", start=1)]
+    assert [line for line in said if "done" in line] == [f"{k} of 4 done" for k in (1, 2, 3)]
+
+
+def test_what_is_lost_is_started_again_but_not_for_ever() -> None:
+    tries = RESTARTS["lost"]
+    executor = Scripted({"a": ["lost"] * tries, "b": ["lost"] * (tries + 1)})
+    failures, said = done(executor, unit("a"), unit("b"), unit("c"))
+    assert executor.begun.count("a") == executor.begun.count("b") == tries + 1
+    assert failures == [
+        "b: b: its process was killed; give the same command again (without --fresh) to continue "
+        "from the last checkpoint"
+    ]
+    assert said.count("a: its process was killed; it is started again") == tries
+    assert sum("a: started here" in line for line in said) == 1
+
+
+@pytest.mark.parametrize("preemptible", [True, False])
+def test_what_is_told_to_stop_is_started_again_where_that_makes_room(preemptible: bool) -> None:
+    tries = RESTARTS["stopped"] // 2
+    executor = Scripted({"a": ["stopped"] * tries}, preemptible=preemptible)
+    failures, _ = done(executor, unit("a"))
+    assert len(executor.begun) == (tries + 1 if preemptible else 1)
+    assert len(failures) == (0 if preemptible else 1)
+
+
+def test_what_somebody_else_has_in_work_is_looked_at_again_and_said_once() -> None:
+    executor = Scripted({"a": ["locked"] * 5})
+    failures, said = done(executor, unit("a"), unit("b"))
+    assert not failures
+    assert executor.begun.count("a") == 6
+    assert said.count("a: waiting, process 7 trains here") == 1
+
+
+def test_a_failure_stops_no_other_and_is_not_tried_again() -> None:
+    executor = Scripted({"a": ["failed"]})
+    failures, said = done(executor, unit("a", 2), unit("b"))
+    assert failures == ["a: diverged"]
+    assert executor.begun == ["a", "b"]
+    assert "a: FAILED, diverged" in said
+    # What fails last is left to whoever asked for it.
+    assert done(Scripted({"a": ["failed"]}), unit("a")) == (
+        ["a: diverged"],
+        ["a: started here (1 of 1)"],
+    )
+
+
+def test_a_signal_lets_all_save_and_begins_nothing_more() -> None:
+    executor = Scripted({})
+    executor.when_started = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(Interrupted) as caught:
+        done(executor, *map(unit, "abcd"))
+    assert caught.value.number == signal.SIGTERM
+    assert executor.stopping
+    assert executor.closed
+    assert executor.begun == ["a"]
+
+
+def test_a_signal_when_all_is_done_is_told_only_if_more_is_to_come() -> None:
+    for more in (None, lambda: unit("b")):
+        executor = Scripted({})
+        executor.when_started = lambda: os.kill(os.getpid(), signal.SIGINT)
+        executor.ask_to_stop = lambda: None  # type: ignore[method-assign]  # it was at its end
+        with nullcontext() if more is None else pytest.raises(Interrupted):
+            assert run_units([unit("a")], executor, log=lambda _: None, next_unit=more) == []
+        assert executor.begun == ["a"]
+
+
+def test_ctrl_c_again_ends_at_once() -> None:
+    executor = Scripted({"a": ["locked"] * 3})
+    executor.when_asked = lambda: os.kill(os.getpid(), signal.SIGINT)
+    executor.ask_to_stop = lambda: executor.in_work.clear()  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt) as caught:
+        done(executor, unit("a"), unit("b"))
+    assert not isinstance(caught.value, Interrupted)
+    assert executor.closed
+
+
+@pytest.mark.parametrize("room", [(), (0, 0, 1)])
+def test_units_may_come_while_others_end_and_wait_for_room(room: tuple[int, ...]) -> None:
+    coming, over = iter("cd"), list[str]()
+
+    def more() -> Unit | None:
+        # Nothing is known of the third before the first two have ended.
+        name = next(coming, None) if len(over) >= 2 else None
+        return None if name is None else unit(name)
+
+    executor, said = Scripted({"b": ["lost", "failed"]}, room=room), list[str]()
+    failures = run_units(
+        [unit("a"), unit("b")], executor, log=said.append, next_unit=more,
+        on_end=lambda ended: over.append(f"{ended.unit.title} {ended.status}"),
+    )  # fmt: skip
+    assert executor.begun == ["a", "b", "b", "c", "d"]
+    assert over == ["a done", "b failed", "c done", "d done"]
+    assert [each.unit.title for each in failures] == ["b"]
+    assert said[-1] == "d: started here"

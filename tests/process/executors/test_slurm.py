@@ -22,7 +22,7 @@ from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings, do
 from spmrl_bench.process.executors.units import Outcome, Unit
 from spmrl_bench.process.signals import on_signals
 from spmrl_bench.storage.locks import lock_of, locked
-from tests.process.executors.observing import all_of
+from tests.process.executors.test_local import all_of
 from tests.process.executors.work import diverge, note, refuse, stumble, tell_oneself
 
 # What a job does ------------------------------------------------------------------------------
@@ -110,6 +110,14 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def executor(played: Path) -> Played:
+    """One that has a unit in work."""
+    executor = Played(played)
+    executor.begin()
+    return executor
+
+
 def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
     played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,10 +149,8 @@ def test_units_that_are_collected_are_one_array_and_the_queue_is_read_once(
     ],
 )
 def test_a_job_that_is_over_without_a_result(
-    played: Path, row: str, how: str, problem: str
+    executor: Played, row: str, how: str, problem: str
 ) -> None:
-    executor = Played(played)
-    executor.begin()
     assert executor.seen("77|RUNNING") == []
     assert executor.seen(*filter(None, [row])) == []  # a slow file system may have its result
     ended = executor.one()
@@ -152,10 +158,10 @@ def test_a_job_that_is_over_without_a_result(
     assert f"SLURM job 77 is {problem}" in str(ended.error)
 
 
-def test_a_job_that_slurm_begins_again_or_that_makes_room_is_not_over(played: Path) -> None:
+def test_a_job_that_slurm_begins_again_or_that_makes_room_is_not_over(
+    executor: Played, played: Path
+) -> None:
     """And has the time for its result once more."""
-    executor = Played(played)
-    executor.begin()
     for state in ("RUNNING", "NODE_FAIL", "RUNNING"):
         assert executor.seen(f"77|{state}") == []
     time.sleep(SlurmExecutor.grace)
@@ -176,9 +182,7 @@ def test_what_another_process_has_in_work_is_not_handed_over(played: Path) -> No
     assert not (played / "calls").exists()
 
 
-def test_those_that_run_and_those_that_wait_are_asked_to_stop(played: Path) -> None:
-    executor = Played(played)
-    executor.begin()
+def test_those_that_run_and_those_that_wait_are_asked_to_stop(executor: Played) -> None:
     executor.start(Unit("b", note, ("",)))
     executor.ask_to_stop()
     assert [each.unit.title for each in executor.seen("77|RUNNING")] == ["b"]
@@ -188,10 +192,8 @@ def test_those_that_run_and_those_that_wait_are_asked_to_stop(played: Path) -> N
 
 
 def test_a_silent_controller_is_waited_for_but_not_for_ever(
-    played: Path, monkeypatch: pytest.MonkeyPatch
+    executor: Played, played: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executor = Played(played)
-    executor.begin()
     (played / "queue").unlink()
     assert executor.outcomes(0.0) == []
     monkeypatch.setattr(slurm, "PATIENCE", 0.0)
@@ -200,11 +202,9 @@ def test_a_silent_controller_is_waited_for_but_not_for_ever(
 
 
 def test_units_that_slurm_does_not_take_are_an_error_unless_others_are_in_work(
-    played: Path, capfd: pytest.CaptureFixture[str]
+    executor: Played, played: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     said = "sbatch: error: invalid partition specified: fats\nsbatch: error: Batch job failed"
-    executor = Played(played)
-    executor.begin()
     (played / "refusal").write_text(said, encoding="utf-8")
     executor.begin("b")
     assert executor.seen("77|RUNNING") == []
@@ -223,11 +223,9 @@ def test_units_that_slurm_does_not_take_are_an_error_unless_others_are_in_work(
 
 
 def test_an_answer_of_somebody_else_is_not_read(
-    played: Path, monkeypatch: pytest.MonkeyPatch
+    executor: Played, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Since a pickle can do anything."""
-    executor = Played(played)
-    executor.begin()
     executor.answers("done", None)
     other = os.getuid() + 1
     monkeypatch.setattr(slurm.os, "getuid", lambda: other)
