@@ -183,7 +183,11 @@ def score(
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
     if not allow_skipped:
         if alike and ours:
-            raise SpmrlError("\n".join(brackets.same_words_text(alike)))
+            left = (f"\n  {len(ks)} (sentence {ks[0]}): {why}" for why, ks in alike.items())
+            words = (
+                "sentences that have the words of gold were left out; --allow-skipped accepts it"
+            )
+            raise SpmrlError(words + "".join(left))
         brackets.require_most(counts)
 
 

@@ -30,6 +30,7 @@ USUAL = ("drop-traces",)
 BLOCK = 1 << 20
 
 _SHOWN = 1 << 16  # bytes that show the format
+_COUNTED = ROOTS - {"TOP"}  # every parameter set leaves that one out
 _BLANK = Tree.build([], [], [])
 _DECODE = escapes_named("ptb").decode_word
 
@@ -96,7 +97,7 @@ class Spelling(NamedTuple):
     """How a tree was written in its file."""
 
     words: Sequence[str]
-    root: str | None  # the label of a bracket around it that says nothing, if it had one
+    root: str | None  # the label of a bracket around it that says nothing, but may be counted
 
 
 class TreeReader:
@@ -120,7 +121,7 @@ class TreeReader:
         left = _through(self._steps, replace(tree, words=words, tags=tags))
         if left is None or places is None:
             return (), (), Spelling((), None)
-        root = tree.labels[0] if tree.labels and tree.labels[0] in ROOTS else None
+        root = tree.labels[0] if tree.labels and tree.labels[0] in _COUNTED else None
         return left.words, left.tags, Spelling([tree.words[int(k)] for k in places.words], root)
 
 

@@ -225,15 +225,6 @@ def require_most(counts: BracketCounts) -> None:
         )
 
 
-def same_words_text(sentences: Mapping[str, list[int]]) -> list[str]:
-    """Say in lines which sentences were left out though their words are the same, by the reason."""
-    return [
-        f"{_listed(numbers)} left out have the words of gold, but {reason}; --allow-skipped "
-        "accepts it"
-        for reason, numbers in sentences.items()
-    ]
-
-
 def by_sentence_length(counts: BracketCounts) -> list[BreakdownRow]:
     """Return scores by the length of the gold sentence, shortest first; no empty classes.
 

@@ -180,11 +180,9 @@ def other_root(gold: str, test: str, prm: Parameters) -> str:
     for label in sorted(ROOTS - prm.delete_labels):
         shares = [2 * roots[label] > roots.total() > 0 for roots in (one, other)]
         if any(shares):
-            sides = "gold and parses have" if all(shares) else "only gold has"
-            if not shares[0]:
-                sides = "only the parses have"
+            who = ("only the parses have", "only gold has", "gold and parses have")
             return (
-                f"{sides} an outer bracket {label or 'without label'}, which EVALB compares as any "
+                f"{who[shares[0] + all(shares)]} an outer bracket {label or 'without label'}, which EVALB compares as any "
                 "other; --outer drop leaves it out"
             )
     return ""

@@ -75,8 +75,8 @@ def read_manifest(path: Path, edition: str | None = None) -> Manifest:
         content["name"] = name  # it is said once
     declared = digest(content)
     manifest = validated(Manifest, content, place, TreebankError, also=also)
-    shipped = path.parent == data_dir("treebanks")
-    return manifest.from_place("" if shipped else str(path), declared)
+    manifest._origin = "" if path.parent == data_dir("treebanks") else str(path), declared
+    return manifest
 
 
 def _written(path: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ file are reported together. What lies on the disk is not known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -386,11 +386,6 @@ class Manifest(SourceFormat):
         """The user's file that it was read from, empty if it is the program's, and the SHA-256 of
         all that is declared there, in hex."""
         return self._origin
-
-    def from_place(self, own: str, declared: str) -> Self:
-        """Return it, with this as its origin."""
-        self._origin = own, declared
-        return self
 
     @field_validator("fetch")
     @classmethod

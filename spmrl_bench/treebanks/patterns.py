@@ -24,6 +24,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -152,10 +153,8 @@ def _entries(folder: Path) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=64)
 def _listed(folder: Path, _changed: int) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for name in os.listdir(folder):
-        found.setdefault(name.casefold(), []).append(name)
-    return found
+    names = sorted(os.listdir(folder), key=str.casefold)
+    return {called: [*same] for called, same in groupby(names, str.casefold)}
 
 
 def _numbered(pattern: str) -> Iterator[tuple[str, bool]]:

@@ -109,7 +109,7 @@ def test_whose_tags_decide_on_punctuation() -> None:
     assert report(*collins)["all"]["skipped"] == 1
     lost = score(THIRTY, [THIRTY[0].replace("(, ,)", "(CC ,)"), *THIRTY[1:]], *collins)
     assert (lost.exit_code, lost.stdout.count("1 of 30")) == (1, 1)
-    assert "1 (sentence 1) left out have the words of gold, but the tags tell" in lost.stderr
+    assert "1 (sentence 1): the tags tell other punctuation" in lost.stderr
     score(pair, ["(S (NP (NN a)) (NN .))"])
     found = report(*collins, "--punctuation", "by-gold")
     assert (found["all"]["skipped"], found["signature"]["punctuation"]) == (0, "by-gold")
