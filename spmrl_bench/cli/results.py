@@ -88,8 +88,8 @@ def site(
     """Build static pages of all results.
 
     Treebanks, systems, runs, comparisons and published figures have pages of their own. The pages
-    open from the disk, load nothing from elsewhere and need no scripts. Sentences are shown of open
-    and generated treebanks only. The same records give the same bytes.
+    open from the disk, load nothing from elsewhere and need no scripts. Sentences are shown of
+    treebanks whose manifest says that they may be. The same records give the same bytes.
 
     Example:
         spmrl-bench results site --results results --results ~/other/results --to public

@@ -181,10 +181,8 @@ def other_root(gold: str, test: str, prm: Parameters) -> str:
         shares = [2 * roots[label] > roots.total() > 0 for roots in (one, other)]
         if any(shares):
             who = ("only the parses have", "only gold has", "gold and parses have")
-            return (
-                f"{who[shares[0] + all(shares)]} an outer bracket {label or 'without label'}, which EVALB compares as any "
-                "other; --outer drop leaves it out"
-            )
+            called = f"{who[shares[0] + all(shares)]} an outer bracket {label or 'without label'}"
+            return f"{called}, which EVALB compares as any other; --outer drop leaves it out"
     return ""
 
 

@@ -197,11 +197,6 @@ def _(stage: Stage) -> None:
     stage.manifest(path='"link"')
 
 
-@case("a link to a file outside", "open", "expected 3 sentences, found 6")
-def _(stage: Stage) -> None:
-    (stage.root / "tiny_data/a_0.mrg").symlink_to(stage.folder / "outside/secret.mrg")
-
-
 @case("a link in the middle", "open", harmless="its owner has made the link")
 def _(stage: Stage) -> None:
     (stage.root / "tiny_data/more").symlink_to(stage.folder / "outside")
@@ -258,51 +253,6 @@ def _(stage: Stage) -> None:
 # ---- Names that become names of files and folders, and of things that the program has ----
 
 
-@case("an edition called by a path", "treebanks", "expected a name")
-def _(stage: Stage) -> None:
-    stage.manifest(**{'editions."../../outside/x"': '{ track = "open" }'})
-
-
-@case("editions that are no tables", "treebanks", "must be tables")
-def _(stage: Stage) -> None:
-    stage.manifest(editions="3")
-
-
-@case("a mini treebank elsewhere", "open", "outside of")
-def _(stage: Stage) -> None:
-    stage.manifest(track='"mini"', path=f'"{stage.folder / "outside"}"')
-
-
-@case("a base by its path", "open", "unknown treebank '../../outside/secret'")
-def _(stage: Stage) -> None:
-    stage.manifest(base='"../../outside/secret"')
-
-
-@case("a base that is a circle", "open", "or in a circle")
-def _(stage: Stage) -> None:
-    stage.manifest(base='"tiny"')
-
-
-@case("parameters by their path", "open", "unknown parameter set")
-def _(stage: Stage) -> None:
-    stage.manifest(prm='"../outside/secret.prm"')
-
-
-@case("an encoding that is no text", "open", "no such text encoding")
-def _(stage: Stage) -> None:
-    stage.manifest(encoding='"zlib"')
-
-
-@case("an encoding that takes time with its square", "open", "no such text encoding")
-def _(stage: Stage) -> None:
-    stage.manifest(encoding='"punycode"')
-
-
-@case("an encoding with a NUL", "open", "no such text encoding")
-def _(stage: Stage) -> None:
-    stage.manifest(encoding='"utf-8\\u0000"')
-
-
 # ---- Patterns and numbers without end ----
 
 for _name, _pattern, _says in (
@@ -328,20 +278,10 @@ def _(stage: Stage) -> None:
     stage.manifest(**{"splits.train": toml(split)})
 
 
-@case("a manifest that is no text", "open", "not valid TOML")
-def _(stage: Stage) -> None:
-    stage.write("home/treebanks/tiny.toml", b"\xff\xfe\0")
-
-
 @case("a manifest that is a folder", "open", "cannot be read")
 def _(stage: Stage) -> None:
     (stage.folder / "home/treebanks/tiny.toml").unlink()
     (stage.folder / "home/treebanks/tiny.toml").mkdir()
-
-
-@case("checksums that are no text", "open", "cannot be read")
-def _(stage: Stage) -> None:
-    stage.write("home/treebanks/checksums/tiny.sha256", b"\xff\xfe\0")
 
 
 @case("a treebank that is a pipe", "open", "not present")
@@ -350,25 +290,10 @@ def _(stage: Stage) -> None:
     os.mkfifo(stage.root / "tiny_data/t.mrg")
 
 
-@case("addresses of another kind", "fetch", "should match pattern")
-def _(stage: Stage) -> None:
-    stage.manifest(fetch='[{ url = "file:///etc/passwd", sha256 = "0", members = { a = "b" } }]')
-
-
 @case("an address that is none", "fetch", "no address")
 def _(stage: Stage) -> None:
     digest = "0" * 64
     stage.manifest(fetch=f'[{{ url = "http://[", sha256 = "{digest}", members = {{ a = "b" }} }}]')
-
-
-@case("a stated size", "fetch", "fetch.0.size: unknown key")
-def _(stage: Stage) -> None:
-    stage.archive(b"", size=1 << 60)
-
-
-@case("a folder where a file was", "fetch", "a folder, with a slash at its end")
-def _(stage: Stage) -> None:
-    stage.archive(b"", {"release/": "data"})
 
 
 @case("a download into an absolute folder", "fetch", "goes under the directory of treebanks")
@@ -380,20 +305,10 @@ def _(stage: Stage) -> None:
     )
 
 
-@case("a download over a file of the user's", "fetch", "is there, but it is another file")
-def _(stage: Stage) -> None:
-    stage.archive(archives.zip_of([("release/data/a_1.mrg", b"(S (N other))")]))
-
-
 @case("a download over a folder", "fetch", "is there, but it is another file")
 def _(stage: Stage) -> None:
     (stage.root / "tiny_data/new").mkdir()
     stage.archive(archives.zip_of([("release/data/new", b"here")]))
-
-
-@case("a download below a file", "fetch", "cannot be written")
-def _(stage: Stage) -> None:
-    stage.archive(archives.zip_of([("release/data/a_1.mrg/new", b"here")]))
 
 
 # ---- Archives ----
@@ -412,9 +327,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
         "more than 100 times as many",
     ),
     "a zip file that says it is small": (
-        lambda: archives.raw_zip([(f"{_IN}a", archives.deflated(_BIG), 0)], says=10),
-        "Bad CRC",
-    ),
+        lambda: archives.raw_zip([(f"{_IN}a", archives.deflated(_BIG), 0)], says=10), "Bad CRC"),
     "a zip file that says it is large": (
         lambda: archives.raw_zip([(f"{_IN}a", archives.deflated(1), 0)], says=(1 << 32) - 2),
         "more than 100 times as many",
@@ -424,13 +337,9 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
         "no whole zip",
     ),
     "a zip file of members in one place": (
-        lambda: archives.overlapping_zip(20, 100),
-        "more than 100 times as many",
-    ),
+        lambda: archives.overlapping_zip(20, 100), "more than 100 times as many"),
     "a zip file of small members in one place": (
-        lambda: archives.overlapping_zip(2, 1),
-        "no whole zip",
-    ),
+        lambda: archives.overlapping_zip(2, 1), "no whole zip"),
     "a zip file of 300,000 members": (
         lambda: archives.raw_zip(((f"x/{k:020}", b"", 0) for k in range(300_000)), 0),
         "headers of more than",
@@ -440,17 +349,13 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
         "more than 50,000 members",
     ),
     "a zip file packed by an unknown method": (
-        lambda: archives.raw_zip([(f"{_IN}a", b"a", 1)], 99),
-        "packed by method 99",
-    ),
+        lambda: archives.raw_zip([(f"{_IN}a", b"a", 1)], 99), "packed by method 99"),
     "a zip file packed by LZMA": (
         lambda: archives.raw_zip([(f"{_IN}a", b"\x09\x14\5\0]\xff\xff\xff\xff", 1)], 14),
         "packed by method 14",
     ),
     "a zip file with a password": (
-        lambda: archives.raw_zip([(f"{_IN}a", b"a" * 20, 8)], 0, flags=1),
-        "password",
-    ),
+        lambda: archives.raw_zip([(f"{_IN}a", b"a" * 20, 8)], 0, flags=1), "password"),
     "a zip file packed by bzip2": (
         lambda: archives.raw_zip([(f"{_IN}a", bz2.compress(bytes(99)), 99)], 12),
         "packed by method 12",
@@ -472,9 +377,7 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "an archive that is empty": (lambda: b"", "no whole zip"),
     "half an archive": (
-        lambda: archives.zip_of([(f"{_IN}a", bytes(range(256)) * 99)])[:-40],
-        "no whole zip",
-    ),
+        lambda: archives.zip_of([(f"{_IN}a", bytes(range(256)) * 99)])[:-40], "no whole zip"),
     "a page instead of an archive": (lambda: b"<!DOCTYPE html><html>", "no whole zip"),
     "a zip file with a name twice": (
         lambda: archives.zip_of([(f"{_IN}a", b"x"), (f"{_IN}a", b"y")]),
@@ -485,10 +388,8 @@ ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
         "would become the same file",
     ),
     "a zip file with a file in a file": (
-        lambda: archives.zip_of([(f"{_IN}a", b"x"), (f"{_IN}a/b", b"y")]),
-        "would lie in the file",
-    ),
-}
+        lambda: archives.zip_of([(f"{_IN}a", b"x"), (f"{_IN}a/b", b"y")]), "would lie in the file"),
+}  # fmt: skip
 for _way, (_path, _says) in BAD_PATHS.items():
     if _way != "a NUL":  # which ends a name
         ARCHIVES[f"a zip file with a name: {_way}"] = (
@@ -507,11 +408,6 @@ def _(stage: Stage) -> None:
     stage.archive(archives.zip_of([(f"{_IN}inner.zip", inner)]))
 
 
-@case("a member that is not wanted and not safe", "fetch", "is not safe")
-def _(stage: Stage) -> None:
-    stage.archive(archives.zip_of([(f"{_IN}new", b"here"), ("../x", b"evil")]))
-
-
 @case("a bomb that is not wanted", "fetch", harmless="members that nobody asks for stay packed")
 def _(stage: Stage) -> None:
     entries = [("bomb", archives.deflated(_BIG), _BIG << 20), (f"{_IN}new", b"\3\0", 0)]
@@ -527,10 +423,7 @@ RECIPES: dict[str, tuple[dict[str, str], str, str]] = {
     "a treebank by its path": ({"treebanks": '["../outside/x"]'}, "", "unknown treebank"),
     "a base by its path": ({"base": '"../outside/secret"'}, "", "input should be 'base'"),
     "a variant called by a path": (
-        {},
-        '[variants."../../outside/x"]\ninputs = ["charlstm"]\n',
-        "expected a name",
-    ),
+        {}, '[variants."../../outside/x"]\ninputs = ["charlstm"]\n', "expected a name"),
     "an encoder outside": (
         {},
         '[variants.v]\ninputs = ["transformer"]\nmodel.transformer = "../outside"\n',
@@ -547,17 +440,11 @@ RECIPES: dict[str, tuple[dict[str, str], str, str]] = {
         "model.elmo.weights: has the part '..'",
     ),
     "fewer layers than none": (
-        {},
-        "[model]\nlayers = -1\n",
-        "model.layers: input should be greater than or equal to 0",
-    ),
+        {}, "[model]\nlayers = -1\n", "model.layers: input should be greater than or equal to 0"),
     "a variant that is like itself": (
-        {},
-        '[variants.a]\nlike = "b"\n[variants.b]\nlike = "a"\n',
-        "is like this one",
-    ),
+        {}, '[variants.a]\nlike = "b"\n[variants.b]\nlike = "a"\n', "is like this one"),
     "no number": ({}, "[train]\nlearning_rate = nan\n", "the number nan"),
-}
+}  # fmt: skip
 for _name, (_keys, _text, _says) in RECIPES.items():
     CASES.append(
         Case(
@@ -568,17 +455,49 @@ for _name, (_keys, _text, _says) in RECIPES.items():
         )
     )
 
+# ---- What one step makes: the name, the use, part of the message or why it is harmless ----
 
-@case("a recipe that is no text", "train", "not valid TOML")
-def _(stage: Stage) -> None:
-    stage.write("home/recipes/elvish.toml", b"\xff\xfe\0")
-
-
-@case("a recipe that would replace one of the program's", "train", harmless="its own come first")
-def _(stage: Stage) -> None:
-    stage.write("home/recipes/german.toml", "x = 1\n")
-
-
-@case("a manifest that would replace one of the program's", "open", harmless="its own come first")
-def _(stage: Stage) -> None:
-    stage.write("home/treebanks/german-mini.toml", "x = 1\n")
+CASES += [Case(name, use, make, says, harmless) for name, use, says, harmless, make in [
+    ("a link to a file outside", "open", "expected 3 sentences, found 6", "",
+     lambda stage: (stage.root / "tiny_data/a_0.mrg").symlink_to("../../outside/secret.mrg")),
+    ("an edition called by a path", "treebanks", "expected a name", "",
+     lambda stage: stage.manifest(**{'editions."../../outside/x"': '{ track = "open" }'})),
+    ("editions that are no tables", "treebanks", "must be tables", "",
+     lambda stage: stage.manifest(editions="3")),
+    ("a mini treebank elsewhere", "open", "outside of", "",
+     lambda stage: stage.manifest(track='"mini"', path=f'"{stage.folder / "outside"}"')),
+    ("a base by its path", "open", "unknown treebank '../../outside/secret'", "",
+     lambda stage: stage.manifest(base='"../../outside/secret"')),
+    ("a base that is a circle", "open", "or in a circle", "",
+     lambda stage: stage.manifest(base='"tiny"')),
+    ("parameters by their path", "open", "unknown parameter set", "",
+     lambda stage: stage.manifest(prm='"../outside/secret.prm"')),
+    ("an encoding that is no text", "open", "no such text encoding", "",
+     lambda stage: stage.manifest(encoding='"zlib"')),
+    ("an encoding that takes time with its square", "open", "no such text encoding", "",
+     lambda stage: stage.manifest(encoding='"punycode"')),
+    ("an encoding with a NUL", "open", "no such text encoding", "",
+     lambda stage: stage.manifest(encoding='"utf-8\\u0000"')),
+    ("a manifest that is no text", "open", "not valid TOML", "",
+     lambda stage: stage.write("home/treebanks/tiny.toml", b"\xff\xfe\0")),
+    ("checksums that are no text", "open", "cannot be read", "",
+     lambda stage: stage.write("home/treebanks/checksums/tiny.sha256", b"\xff\xfe\0")),
+    ("addresses of another kind", "fetch", "should match pattern", "",
+     lambda stage: stage.manifest(fetch='[{ url = "file:///etc/passwd", sha256 = "0" }]')),
+    ("a stated size", "fetch", "fetch.0.size: unknown key", "",
+     lambda stage: stage.archive(b"", size=1 << 60)),
+    ("a folder where a file was", "fetch", "a folder, with a slash at its end", "",
+     lambda stage: stage.archive(b"", {"release/": "data"})),
+    ("a download over a file of the user's", "fetch", "is there, but it is another file", "",
+     lambda stage: stage.archive(archives.zip_of([("release/data/a_1.mrg", b"(S (N other))")]))),
+    ("a download below a file", "fetch", "cannot be written", "",
+     lambda stage: stage.archive(archives.zip_of([("release/data/a_1.mrg/new", b"here")]))),
+    ("a member that is not wanted and not safe", "fetch", "is not safe", "",
+     lambda stage: stage.archive(archives.zip_of([(f"{_IN}new", b"here"), ("../x", b"evil")]))),
+    ("a recipe that is no text", "train", "not valid TOML", "",
+     lambda stage: stage.write("home/recipes/elvish.toml", b"\xff\xfe\0")),
+    ("a recipe that would replace one of the program's", "train", "", "its own come first",
+     lambda stage: stage.write("home/recipes/german.toml", "x = 1\n")),
+    ("a manifest in front of one of the program's", "open", "", "it is the user's own",
+     lambda stage: stage.write("home/treebanks/german-mini.toml", "x = 1\n")),
+]]  # fmt: skip
