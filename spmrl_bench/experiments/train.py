@@ -209,9 +209,7 @@ def train_run(
         done = trainer.fit()
         write_settings(run.folder, config)  # the folder may have been removed meanwhile
         best_weights(run.folder)
-        best, last = (
-            step * config.train.batch_size / len(sentences) for step in (done.best_step, done.steps)
-        )
+        best, last = (step / trainer.batches for step in (done.best_step, done.steps))
         report.say(
             f"{report.title}: best dev {report.score} {done.best_score:.2f} in epoch {best:.1f} of "
             f"{last:.1f}, {(done.train_seconds + done.dev_seconds) / 60:.1f} minutes, "
