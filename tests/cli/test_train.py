@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spmrl_bench.experiments.recipe import recipe_of
 from spmrl_bench.leaderboard.record import read_records
 from tests.builders import cli, refused, works
 from tests.laboratory import Laboratory
@@ -39,6 +40,17 @@ def test_seeds_and_jobs_reach_training(monkeypatch: pytest.MonkeyPatch) -> None:
         runs, jobs = calls.pop()
         assert jobs == 4
         assert [run.config.seed for run in runs if run.variant == "charlstm"] == seeds
+
+
+def test_a_treebank_is_trained_by_a_recipe_that_names_it_or_by_the_base(
+    world: Laboratory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spmrl_bench.experiments.train.train_all", lambda *_, **__: None)
+    world.write_treebank("unnamed-mini", "mini")
+    for name, recipe in {"dwarvish-mini": "dwarvish", "unnamed-mini": "unnamed-mini"}.items():
+        assert recipe_of(name) == recipe
+        works("train", "--treebank", name)
+    assert "unknown treebank 'x'" in refused("train", "--treebank", "x")
 
 
 def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:

@@ -264,3 +264,9 @@ def test_a_transliteration_is_for_the_parser_alone() -> None:
     reader = TreeReader(["arabic-script"])
     words, _, spelt = reader.read(parse_brackets("(S (N ktAb) (P -LRB-))", escapes="none"))
     assert (words, spelt.words) == (("كتاب", "("), ["ktAb", "-LRB-"])
+
+
+def test_a_dialect_is_not_read_as_plain_brackets() -> None:
+    tree = b"( (CODE <P_1>)\n (IP-MAT (NP-SBJ *con*) (VB come)) (ID B,13.2))\n"
+    with pytest.raises(ReadError, match=r"looks like psd .*'treebanks add' makes a treebank"):
+        read(tree, "brackets")

@@ -221,6 +221,8 @@ def test_the_record_itself_is_there_with_what_makes_it_again(
     assert len(older) == 1  # of a run with a newer record
     assert "1 older one is not" in pages["index.html"].text()
     texts = "".join(page.text() for name, page in pages.items() if name.startswith("runs/"))
+    # The tags of scored parses are the treebank's.
+    assert not re.search("tagging.accuracy", texts + (folder / "data/scores.csv").read_text())
     assert (
         "spmrl-bench train polish --treebank polish-mini --variant word-charlstm --size small "
         "--seed 1 --set train.max_epochs=50 --set train.sentences=500"
