@@ -283,9 +283,9 @@ def _similar_folders(base: Path, names: Collection[str]) -> list[Path]:
     """The directory of treebanks itself, and those one or two folders below it, that have one of
     the names in any case, with something behind it perhaps (``GERMAN_SPMRL_2014``)."""
     called = re.compile(rf"({'|'.join(map(re.escape, names))})([\W_].*)?", re.IGNORECASE)
-    below = subfolders(base)
-    deeper = [inner for folder in below for inner in subfolders(folder)]
-    return [folder for folder in (base, *below, *deeper) if called.fullmatch(folder.name)]
+    deeper = [inner for folder in subfolders(base) for inner in subfolders(folder, called)]
+    itself = [base] if called.fullmatch(base.name) else []
+    return [*itself, *subfolders(base, called), *deeper]
 
 
 def treebanks_root(root: Root = None) -> Path | None:

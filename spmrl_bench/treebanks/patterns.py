@@ -123,10 +123,11 @@ def _files_called(folder: Path, name: str) -> list[Path]:
     return sorted(path for path in there if path.is_file())
 
 
-def subfolders(folder: Path) -> list[Path]:
-    """Return the folders in a folder, sorted; none if it cannot be read."""
+def subfolders(folder: Path, called: re.Pattern[str] | None = None) -> list[Path]:
+    """Return the folders in a folder that are called so, sorted; none if it cannot be read."""
     names = sorted(name for names in _entries(folder).values() for name in names)
-    return [path for path in (folder / name for name in names) if path.is_dir()]
+    wanted = names if called is None else filter(called.fullmatch, names)
+    return [path for path in (folder / name for name in wanted) if path.is_dir()]
 
 
 def in_any_case(folder: Path, name: str) -> Path:
@@ -151,7 +152,7 @@ def _entries(folder: Path) -> dict[str, list[str]]:
         return {}
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _listed(folder: Path, _changed: int) -> dict[str, list[str]]:
     names = sorted(os.listdir(folder), key=str.casefold)
     return {called: [*same] for called, same in groupby(names, str.casefold)}
