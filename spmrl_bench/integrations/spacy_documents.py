@@ -175,14 +175,15 @@ class DocParses:
         words = [token for token in self._doc[start:end] if not token.is_space]
         if not words:
             return ""
-        inside = self._inside(start, end)
-        if not inside and (status != "parsed" or len(words) > 1):
-            return NO_PARSE
         places = [token.i for token in words]
         rows = [
             (bisect_left(places, first), bisect_left(places, last), label)
-            for first, last, label in inside
+            for first, last, label in self._inside(start, end)
         ]
+        # Tokens of two sentences are in no constituent, nor are those that nobody parsed.
+        whole = any(row[:2] == (0, len(words)) for row in rows)
+        if not whole and (len(words) > 1 or status != "parsed"):
+            return NO_PARSE
         tags = [token.tag_ or NO_TAG for token in words]
         return write_brackets(Tree.build([token.text for token in words], tags, rows))
 

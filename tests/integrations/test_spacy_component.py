@@ -467,6 +467,7 @@ def test_kinds_in_a_pipeline(models: dict[str, Path], first: str, second: str | 
         name: trees.get(name, ["(())"] * len(sentences)) for name in parts
     }
     doc.to_json(underscore=list(SHOWN[1:]))
+    assert doc[2:6]._.parse_tree == "(())"  # of two sentences
     for copy in (doc.copy(), *(sent.as_doc(copy_user_data=True) for sent in doc.sents)):
         assert all(getattr(copy._, name) is not None for name in SHOWN)
     figures = nlp.evaluate([Example(doc, doc.copy())])
