@@ -30,7 +30,7 @@ CORE := $(VENV)/.core
 BENCH := $(BIN)/spmrl-bench
 MEASURED := scoring readers chart storage
 COVERING := $(MEASURED) trees treebanks packages training experiments/test_recipe.py \
-	reliability/test_hostile_treebanks.py reliability/test_hostile_models.py
+	reliability/test_hostile_treebanks.py reliability/test_hostile_models.py cli/test_score.py
 KERNELS := $(shell find spmrl_bench -name '*.pyx' -o -name '*.pxi' -o -name '*.h')
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 

@@ -124,6 +124,28 @@ def test_whose_tags_decide_on_punctuation() -> None:
     assert "30 of 30 sentences are in no figure, more than a twentieth" in result.stderr
 
 
+def test_the_same_words_in_another_writing_meet_by_the_option_that_is_named() -> None:
+    around = [f"( {line} )" for line in THIRTY]
+    for gold, test, who in (
+        (around, THIRTY, "only gold has"),
+        (THIRTY, around, "only the parses have"),
+        (around, around, "gold and parses have"),
+    ):
+        found = score(gold, test, "--prm", "COLLINS")
+        assert f"{who} an outer bracket without label" in found.stderr
+        dropped = report("--prm", "COLLINS", "--outer", "drop")
+        assert (dropped["all"]["f1"], dropped["signature"]["outer"]) == (100, "drop")
+    slash, space = (THIRTY[0].replace("cat", word) for word in ("c/t", "c\\x20t"))
+    found = score([slash, space, *THIRTY], [slash.replace("/", "\\/"), *THIRTY[:1], *THIRTY])
+    assert "1 (sentence 1): words are escaped otherwise: --escapes ptb" in found.stderr
+    found = score([slash, *THIRTY], [slash.replace("/", "\\/"), *THIRTY], "--escapes", "ptb")
+    assert (found.exit_code, found.stdout.count("escapes:ptb")) == (0, 1)
+    found = score([space, *THIRTY], [THIRTY[0].replace("cat", "c_t"), *THIRTY])
+    assert "1 (sentence 1): '_' stands for white space" in found.stderr
+    assert "the C programs know neither" in refused("score", "gold", "test", "--outer", "drop",
+                                               "--format", "evalb")  # fmt: skip
+
+
 def test_a_score_without_a_twentieth_is_none() -> None:
     bad = [line.replace("cat", "c\\/t") for line in THIRTY]
     assert score(THIRTY, bad[:1] + THIRTY[1:]).exit_code == 0
