@@ -59,7 +59,8 @@ def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
     blank = 0  # lines at the beginning, which count as soon as there is a tree
     whole = begin.rpartition(b"\n")[0] or begin
     if one_tree_per_line(whole.decode(errors="replace")):
-        for line, text in stream_lines(rest, path):
+        lines = stream_lines(rest, path)
+        for line, text in lines:
             if not text.strip("() \t\r\n\v\f"):
                 if sentence == 1:
                     blank += 1
@@ -68,6 +69,8 @@ def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
                     yield _BLANK
                 continue
             if not one_tree_per_line(text):
+                if text.endswith("\r"):  # so do all lines, which have been taken from the stream
+                    text += "".join(more for _, more in lines)
                 rest = _Rejoined(io.BytesIO(text.encode()), rest)
                 break
             yield from repeat(_BLANK, blank)

@@ -12,6 +12,7 @@ An empty element is a word with the tag ``-NONE-`` below the node that the relea
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from itertools import zip_longest
 from typing import Any, Literal
@@ -127,17 +128,26 @@ _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
 
 
+_MARK_AND_LEMMA = re.compile(r"([^\w\s])-\1")
 _SISTERS = " (...)"  # at the end of a template
 _TEXT = r"(?:[^()\\]|\\.)"  # in which a backslash makes a bracket part of a word
-_WITH_SISTERS = re.compile(rf"(\(\s*[^\s()]+\s+(?!\s){_TEXT}+?\s*)((?:\({_TEXT}*\)\s*)+)(?=\))")
+_WITH_SISTERS = re.compile(rf"(\(\s*+[^\s()]++\s++{_TEXT}++)((?:\({_TEXT}*+\)\s*+)++)(?=\))")
+_LABELS = re.compile(r"\(\s*+([^\s()]++)")
 _BRACKETS = {"\\(": "-LRB-", "\\)": "-RRB-"}
 
 
 def without_sisters(text: str) -> str:
     """Return a text in which no bracket stands beside a word, as ``(lemma dog)`` in ``(noun dogs
-    (lemma dog))``; lines keep their numbers, and brackets that are words become ``-LRB-``."""
+    (lemma dog))``; lines keep their numbers, and brackets that are words become ``-LRB-``.
+
+    A label that mostly stands elsewhere is that of a word or a node, and stays: a mistake.
+    """
+    every = Counter(_LABELS.findall(text))
+    beside = Counter(_LABELS.findall("".join(part for _, part in _WITH_SISTERS.findall(text))))
 
     def leaf(match: re.Match[str]) -> str:
+        if any(2 * beside[label] <= every[label] for label in _LABELS.findall(match[2])):
+            return match[0]
         return match[1] + re.sub(r"[^\n]", " ", match[2])
 
     return re.sub(r"\\[()]", lambda match: _BRACKETS[match[0]], _WITH_SISTERS.sub(leaf, text))
@@ -215,7 +225,7 @@ def read_psd(
         if label and word and is_empty_element(word, label):
             return Leaf(word, EMPTY, label)
         if lemmas == "punctuation":
-            word, lemma = label if word == f"{label}-{label}" else word, "?"
+            word = word[0] if _MARK_AND_LEMMA.fullmatch(word) else word
         elif lemmas and word.strip("-"):
             word, _, lemma = word.rpartition("-")
         elif lemmas and len(word) > 2 and len(word) % 2:

@@ -99,6 +99,7 @@ def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tu
     ReadError if a line cannot be read or decoded, or has more than :data:`LONGEST` bytes; those
     before it have been yielded.
     """
+    first = line
     try:
         while data := stream.readline(LONGEST + 1):
             if len(data) > LONGEST:
@@ -107,13 +108,11 @@ def stream_lines(stream: BinaryIO, path: FilePath, line: int = 1) -> Iterator[tu
                     "or a word on each. Is it another kind of file, or are its line ends missing?"
                 )
                 raise ReadError(problem, path=path, line=line)
-            text = (data.removeprefix(codecs.BOM_UTF8) if line == 1 else data).decode()
-            texts = [text]
-            if line == 1 and "\r" in text and not text.endswith("\n"):
-                # Carriage returns alone end lines, as in `read_text`.
-                texts = [f"{part}\n" for part in text.removesuffix("\r").split("\r")]
-            for text in texts:
-                yield line, text
+            data = data.removeprefix(codecs.BOM_UTF8) if line == 1 else data
+            # Carriage returns alone end lines, as in `read_text`.
+            alone = line == first and b"\r" in data and not data.endswith(b"\n")
+            for text in data.splitlines(keepends=True) if alone else [data]:
+                yield line, text.decode()
                 line += 1
     except UnicodeDecodeError as error:
         raise ReadError(f"not UTF-8 text: {error.reason}", path=path, line=line) from None

@@ -162,9 +162,10 @@ def require_inside(
     raise error(f"{path}: {leads} {where}. {advice}")
 
 
-def listed_folders(error: type[SpmrlError]) -> list[Path]:
-    """The folders outside that the user has allowed to be read; an ``error`` if the list is bad."""
-    path = home() / _LIST
+def listed_folders(error: type[SpmrlError], top: Path | None = None) -> list[Path]:
+    """The folders outside that the user has allowed to be read, in the user's own folder or another
+    such one; an ``error`` if the list is bad."""
+    path = (top or home()) / _LIST
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -182,12 +183,12 @@ def listed_folders(error: type[SpmrlError]) -> list[Path]:
     return found
 
 
-def list_folder(folder: Path, error: type[SpmrlError]) -> None:
+def list_folder(folder: Path, error: type[SpmrlError], top: Path | None = None) -> None:
     """Allow a folder to be read that the user has named, if it is not allowed already."""
     folder = folder.absolute()
-    if folder in listed_folders(error):
+    if folder in listed_folders(error, top):
         return
-    path = home() / _LIST
+    path = (top or home()) / _LIST
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         write_text(path, f"{before.rstrip()}\n{folder}\n".lstrip())

@@ -7,6 +7,7 @@ most mistakes of a conversion show in one of them, as hundreds of labels, or a d
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -176,6 +177,10 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
             "add a root transform to the manifest"
         )
     names = Counter((place.path, place.name) for place in found.places)
+    if label := "ID" if manifest.format == "psd" else manifest.id:
+        name_of = re.compile(rf"\(\s*{re.escape(label)}\s+([^()]*?)\s*\)")
+        texts = {path: path.read_bytes().decode(errors="replace") for path in files.of(split).paths}
+        names = Counter((path, name) for path in texts for name in name_of.findall(texts[path]))
     if twice := [place for place, count in names.items() if count > 1]:
         problem = f"{len(twice)} identifier(s) name several sentences, first {twice[0][1]}"
         result.problems.append(f"{split}: {problem} in {twice[0][0]}")

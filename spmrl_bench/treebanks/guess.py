@@ -14,7 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -39,6 +39,10 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
 )  # fmt: skip
 
+_ZEROS = {b"\1\0\1\0": "utf-16-le", b"\0\1\0\1": "utf-16-be"}  # by which bytes are other ones
+_FITS = "fits"
+# A node of innermost brackets alone in front of a tree; headings of FarPaHC are called META, too.
+_METADATA = re.compile(r"\(\s*+\((META\w*+)(?:\s*+\([^()]*+\))++\s*+\)\s*+\((?!ID\s|CODE\s)")
 _WORDS: dict[str, SplitName] = {
     **dict.fromkeys(("train", "trn"), "train"),
     **dict.fromkeys(("dev", "devel", "development", "val", "valid", "validation"), "dev"),
@@ -72,13 +76,15 @@ class Source:
         markup = {"prepare": strip_markup} if self.markup else {}
         return self.form.read(path, on_error=on_error, **self.options, **markup)
 
-    def fits(self, path: Path) -> bool:
-        """Return whether a file begins with sound sentences of these."""
+    def problem(self, path: Path) -> str:
+        """Return why a file does not begin with sound sentences of these; empty if it does."""
         errors: list[SpmrlError] = []
         try:
-            return bool([*islice(self.read(path, errors.append), _TRIED)]) and not errors
-        except SpmrlError:
-            return False
+            if not [*islice(self.read(path, errors.append), _TRIED)] and not errors:
+                return "it has no sentence"
+        except SpmrlError as error:
+            errors.append(error)
+        return str(errors[0]) if errors else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +105,9 @@ class Division:
 
 def guess_sources(
     folder: Path, *, format_name: str | None = None, encoding: str | None = None
-) -> tuple[Source, Source | None, tuple[str, ...]]:
-    """Return the treebank's files, those of the dependencies beside its trees, and all others.
+) -> tuple[Source, Source | None, dict[str, str]]:
+    """Return the treebank's files, those of the dependencies beside its trees, and all others, with
+    the reason where their ending is that of the treebank's.
 
     The treebank's are those of the format with most bytes, or trees if each of their files has one
     of dependencies that is called alike; these are in the order of the trees. Hidden files and
@@ -149,14 +156,16 @@ def guess_sources(
     markup = best.name == "brackets" and begin.lstrip().startswith("<")
     source = Source(best, paths, _options(best, folder, paths, encoding), markup)
     kin = {PurePosixPath(path).suffix for path in paths}
-    more = [one for one in others if PurePosixPath(one).suffix in kin and format_name is None]
-    more = [one for one in more if source.fits(folder / one)]  # though it begins in another way
-    if more:
-        source = replace(source, paths=tuple(sorted({*paths, *more})))
-        others = [one for one in others if one not in more]
-    unused = {name for names in found.values() for name in names}
-    unused -= set(beside.paths if beside is not None else ())
-    return source, beside, tuple(sorted(unused.union(others)))
+    unused = dict.fromkeys([*others, *chain(*found.values())], "")
+    # Those that begin in another way, or as brackets do, which others look like, too.
+    for name in [*others, *found["brackets"]] if format_name is None and beside is None else []:
+        its = PurePosixPath(name)
+        if its.suffix in kin and not _DOCUMENTATION.search(its.name):
+            unused[name] = source.problem(folder / name) or _FITS
+    more = {name for name in unused if unused[name] == _FITS}
+    taken = more.union(beside.paths if beside is not None else ())
+    source = replace(source, paths=tuple(sorted({*paths, *more})) if more else paths)
+    return source, beside, {name: unused[name] for name in sorted(unused.keys() - taken)}
 
 
 def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
@@ -211,11 +220,7 @@ def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
 def _marked(data: bytes) -> str | None:
     """The encoding that the first bytes of a file name or, by their zeros, are in, if not UTF-8."""
     named = next((name for mark, name in _MARKS if data.startswith(mark)), None)
-    halves = [data[half : 2 * _BEGINNING : 2] for half in (0, 1)]
-    zeros = [half.count(0) > len(half) / 5 for half in halves]
-    if named is None and zeros[0] != zeros[1] and min(half.count(0) for half in halves) == 0:
-        return "utf-16-be" if zeros[0] else "utf-16-le"
-    return named
+    return named or _ZEROS.get(bytes(map(bool, data[:4])))  # a format begins with ASCII
 
 
 def _encoding(folder: Path, paths: Iterable[str]) -> str:
@@ -269,12 +274,12 @@ def _options(
             options["escapes"] = "ptb" if penn else "brackets"
     if "leaf" in form.options and looks_like_sisters(text):
         options["leaf"] = "{tag} {word...} (...)"
-    if "drop" in form.options and "(META" in text:
-        options["drop"] = [label for label in ("META", "METADATA") if f"({label} " in text]
+    if "drop" in form.options and (metadata := _METADATA.findall(text)):
+        options["drop"] = sorted(set(metadata))
     if "lemmas" in form.options:
         leaves = re.findall(r"\([^\s()]+ ([^\s()]+)\)", text)
         options["lemmas"] = 2 * sum("-" in leaf[1:] for leaf in leaves) > len(leaves)
-        if not options["lemmas"] and re.search(r"\((\W+) \1-\1\)", text):
+        if not options["lemmas"] and re.search(r"\((\W) \1-\1\)", text):
             options["lemmas"] = "punctuation"
     if "tag_column" in form.options:
         rows = [line.split("\t") for line in text.splitlines()]

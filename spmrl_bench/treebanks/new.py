@@ -68,7 +68,7 @@ class NewTreebank:
     folder: Path
     source: Source
     beside: Source | None
-    others: tuple[str, ...]
+    others: Mapping[str, str]
     division: Division
     ranges: dict[SplitName, tuple[int, int]]
     statistics: dict[str, TreebankStatistics] = field(default_factory=dict)
@@ -100,7 +100,9 @@ class NewTreebank:
             part = f", sentences {first} to {last}" if last else ""
             lines.append(f"  {split}: {files}{part}")
         passed_over = sorted({*self.others, *self.division.unused})
-        lines.append(f"passed over: {some(passed_over, most=_SHOWN) or 'nothing'}\n")
+        lines.append(f"passed over: {some(passed_over, most=_SHOWN) or 'nothing'}")
+        reasons = [f"  {name}: {why}" for name, why in self.others.items() if why]
+        lines += [*reasons[:_SHOWN], ""]
         lines += [statistics_table(self.statistics), "", *inventories(self.statistics)]
         return "\n".join(lines + shared_note(self.shared))
 
@@ -186,7 +188,8 @@ def write_new_treebank(
     read_manifest(manifest)  # what was written is a manifest
     root = treebanks_root()
     if root is None or not found.folder.resolve().is_relative_to(root.resolve()):
-        list_folder(found.folder, TreebankError)  # the user has named it
+        for place in {home(), top} - {data_dir("treebanks").parent}:  # the user has named it
+            list_folder(found.folder, TreebankError, place)
     return list(texts)
 
 
@@ -270,7 +273,9 @@ def _check_leaves(folder: Path, trees: Sequence[Tree | Graph]) -> None:
     tags = Counter(tag for tree in trees for tag in tree.tags)
     words = [word for tree in trees for word in tree.words]
     bundles = sum(map(bool, map(_BUNDLE.search, words)))
-    if 2 * bundles <= len(words) and (len(tags) > 1 or len(words) < _SAMPLE):
+    labels = {label for tree in trees for label in tree.labels}
+    several = len(tags) > 1 and 10 * len(tags) >= len(labels)  # else tags are read as labels
+    if 2 * bundles <= len(words) and (several or len(words) < _SAMPLE):
         return
     pairs = (pair for tree in trees for pair in zip(tree.tags, tree.words, strict=True))
     shapes = list(dict.fromkeys(f"({tag} {word})" for tag, word in pairs))

@@ -50,6 +50,8 @@ def test_carriage_returns_alone_end_lines_as_in_treebanks(form: Form) -> None:
     text = {"tokens": "{}\n", "brackets": "(S (N {}))\n", "conllu": row}[form]
     data = (text.format("a") + text.format("b")).replace("\n", "\r").encode()
     assert [[*sentence.words] for sentence in read(data, form)] == [["a"], ["b"]]
+    trees = read(b"(S (N a))\r(S\r(N b))\r(S (N c))\r", "brackets")
+    assert [[*sentence.words] for sentence in trees] == [["a"], ["b"], ["c"]]
 
 
 def test_brackets_give_words_and_tags() -> None:

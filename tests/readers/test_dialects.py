@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.readers.dialects import check_bracket_options, read_bracket_dialect, read_sinica
+from spmrl_bench.readers.dialects import (
+    check_bracket_options,
+    read_bracket_dialect,
+    read_sinica,
+    without_sisters,
+)
 from spmrl_bench.trees.escapes import write_brackets
 from tests.readers.cases import read_all
 from tests.timing import takes_linear_time
@@ -97,6 +102,15 @@ def test_a_mistake_costs_its_tree(leaf: str) -> None:
     trees, errors = read(tree * 8 + tree.replace("\n", "", 1)[:-2] + "\n" + tree * 8, leaf=leaf)
     assert trees == ["(S (NP (A a)) (B b))"] * 16
     assert [error.split(": ")[:2] for error in errors] == [["17:1", "sentence 9"]]
+
+
+def test_a_word_is_no_sister() -> None:
+    text = "(S (NP (D the (lemma the)) (N dog)) (V barks))\n"
+    slip = "(S (NP the (N dog)) (V barks))\n"
+    trees, errors = read(text + slip, leaf="{tag} {word...} (...)")
+    assert trees == ["(S (NP (D the) (N dog)) (V barks))"]
+    assert [error[:36] for error in errors] == ["2:4: sentence 2: found 'the' beside "]
+    assert takes_linear_time(without_sisters, *("(T x" + " " * n for n in (999, 31968)))
 
 
 def test_time_is_linear_in_the_length_of_a_leaf() -> None:

@@ -123,6 +123,10 @@ def test_a_name_of_two_sentences_is_a_problem(manifests: WriteManifest, root: Pa
         path.write_text(sentence * (3 if path.stem == "a_1" else 1))
     name = f"first X in {root}/tiny_data/a_1.mrg"
     assert f"train: 1 identifier(s) name several sentences, {name}" in check("tiny", root).problems
+    manifests(format='"psd"', escapes=None)
+    for path in (root / "tiny_data").glob("*.mrg"):
+        path.write_text("( (S (N b) (N c)) (ID X))\n" * (3 if path.stem == "a_1" else 1))
+    assert f"train: 1 identifier(s) name several sentences, {name}" in check("tiny", root).problems
 
 
 LAYER = '{ format = "dp", train = ["a.dp"], dev = ["d.dp"], test = ["t.dp"] }'

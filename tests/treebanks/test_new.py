@@ -255,7 +255,7 @@ def test_a_folder_becomes_a_treebank(folder: Path, home: Path) -> None:
     assert (found.name, found.language) == ("elvish-my-trees", "elvish")
     assert (found.source.form.name, found.source.paths) == ("brackets", ("all.mrg",))
     assert (found.source.options["encoding"], found.beside) == ("utf-8", None)
-    assert found.others == ("README", "notes.txt")
+    assert [*found.others] == ["README", "notes.txt"]
     assert [one.sentences for one in found.statistics.values()] == [24, 3, 3]
     assert found.longest == max(map(len, TREES))
     beside = {home / "recipes" / "mine.toml": "x = 1\n"}
@@ -462,7 +462,7 @@ CORPORA = {
     "a.psd": corpus(
         "( (METADATA (AUTHOR JANE) (DATE #)) (IP (NP (PRO I#)) (VBP go) (. .)) (ID P,#.#))\n\n", 3
     ),
-    "b.psd": corpus("( (IP (NP (N h#)) (V er) (, ,-,) (. .-.)) (ID F,#.#))\n\n", 4),
+    "b.psd": corpus("( (META (NP (N h#)) (V er) (, :-:) (, ,-,) (. .-.)) (ID F,#.#))\n\n", 5),
     "c.mrg": corpus("<s id=#>\n(S (NP (N ev#)) (VP (V geldi)))\n</s>\n", 2),
     "d.nw": corpus("<DOC>\n<S ID=#>\n( (IP (NN 朱#) (VV 来)) )\n</S>\n</DOC>\n", 2),
 }
@@ -479,11 +479,12 @@ def test_what_is_around_trees_and_words_is_no_word(name: str, tmp_path: Path, ho
     counted = [sum(data.counts[what] for data in splits) for what in ("sentences", "tokens")]
     assert counted == [sentences, tokens]
     words = {word for data in splits for parse in data.sentences for word in parse.words}
-    assert not {",-,", "JANE", ".-."} & words
+    assert not {",-,", ":-:", "JANE", ".-."} & words
 
 
 NO_WORDS = {
     "bundles": ("(S (N {turkish=ev#}{english=house}) (V {x=gel}))\n", "written otherwise here"),
+    "tags as labels": ("(S (N# (form ev#) (x l)) (V# (form x) (x y)))\n" * 9, r"with 2 tag\(s\)"),
     "one tag": ("(S (NP (x ev#)) (VP (x gel) (x #)))\n" * 9, r"with 1 tag\(s\)"),
 }
 
@@ -497,6 +498,19 @@ def test_leaves_that_are_none_are_refused_with_their_shapes(name: str, tmp_path:
         inspect_folder(tmp_path / "my")
 
 
+def test_chinese_without_a_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.mrg").write_bytes(("(S (NP (N 一)) (V b))\n" * 9).encode("utf-16-be"))
+    assert guess_sources(tmp_path)[0].options["encoding"] == "utf-16-be"
+
+
+def test_what_is_written_elsewhere_is_read_there(
+    folder: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_new_treebank(inspect_folder(folder), tmp_path / "into")
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "into"))
+    assert len(open_treebank("my-trees").split("train")) == 24
+
+
 def test_empty_files_odd_files_and_files_without_a_mark(folder: Path, home: Path) -> None:
     for path in folder.glob("*.mrg"):
         path.write_bytes(read_text(path).encode("utf-16-le"))
@@ -504,7 +518,11 @@ def test_empty_files_odd_files_and_files_without_a_mark(folder: Path, home: Path
     for path in folder.glob("*.mrg"):
         path.write_text(read_text(path, "utf-16-le"))
     (folder / "extra.mrg").write_text("\n" * 2**17 + "(S (NP (N a)) (V b))\n")
-    assert "extra.mrg" in guess_sources(folder)[0].paths
+    (folder / "broken.mrg").write_text("\n" * 2**17 + "(S (NP (N a) (V b))\n")
+    source, _, others = guess_sources(folder)
+    assert "extra.mrg" in source.paths
+    assert "the tree that starts here is not closed" in others["broken.mrg"]
+    (folder / "broken.mrg").unlink()
     (folder / "dev.mrg").write_text("")
     with pytest.raises(TreebankError, match=r"dev\.mrg: is empty, but its name says"):
         guess_sources(folder)
