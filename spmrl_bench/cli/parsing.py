@@ -66,7 +66,7 @@ def parse(
     from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
     from spmrl_bench.parsing import bulk
-    from spmrl_bench.parsing.models import trained_habits
+    from spmrl_bench.parsing.models import trained_on
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
@@ -94,9 +94,9 @@ def parse(
         raise SpmrlError("--on is for folders, which are parsed with '--to FOLDER'")
     check_readable(names)
     folder = located(model)  # once for all processes
-    transforms, escapes = trained_habits(folder)
-    options = replace(options, escapes=escapes)
-    sentences = read_input(names, form or "tokens", sys.stdin.buffer, tags, transforms)
+    trained = trained_on(folder)
+    options = replace(options, escapes=trained.escapes)
+    sentences = read_input(names, form or "tokens", sys.stdin.buffer, tags, trained.transforms)
     if form in (None, "tokens"):
         sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))
     counts = bulk.Counts()

@@ -198,6 +198,8 @@ def is_conll(path: Path, encoding: str = "utf-8") -> bool:
 
 
 def _beginning(path: Path, encoding: str) -> str:
+    if not path.is_file():
+        return ""  # a pipe can be read once, by whoever scores it
     try:
         with path.open("rb") as file:
             return file.read(_SNIFFED).decode(encoding, errors="replace")

@@ -42,8 +42,6 @@ from spmrl_bench.storage.json import parse_json
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
-#: The tracks of treebanks that only those have who were given a licence.
-LICENSED = ("spmrl", "ptb", "ctb")
 #: How the program is cited, as the README has it.
 SOFTWARE = """\
 @software{{spmrl_bench,
@@ -135,7 +133,7 @@ def package_run(
         weights = record.training.parameters if record.training is not None else None
         write_new(new / CARD, [write_card(package, parser, weights).encode()])
         write_new(new / _ATTRIBUTES[0], [_ATTRIBUTES[1]])
-        if manifest.track != "mini" and not manifest.redistributable:
+        if not manifest.redistributable:
             words = len(parser.vocabulary.words)
             warnings.append(
                 f"{manifest.name} is licensed ({manifest.licence}). The package has no sentence of "
@@ -183,7 +181,8 @@ def _description(name: str, licence: str, record: Record, manifest: Manifest) ->
     results = {"dev": record.dev, "test": record.test}
     scored = {split: result for split, result in results.items() if result is not None}
     declared = {split: list(manifest.splits[split].sentences or ()) for split in SPLITS}
-    as_declared = ("name", "title", "language", "track", "licence", "source", "citation", "commit")
+    as_declared = {"name", "title", "language", "track", "licence", "redistributable"}
+    as_declared |= {"source", "citation", "commit"}
     as_recorded = {"kind", "variant", "size", "seed", "finished", "commit"}
     return {
         "format": FORMAT,
@@ -197,7 +196,7 @@ def _description(name: str, licence: str, record: Record, manifest: Manifest) ->
             for key, value in record.settings.items()
         },
         "treebank": {
-            **{key: getattr(manifest, key) for key in as_declared},
+            **manifest.model_dump(include=as_declared),
             "fingerprints": record.treebank.fingerprints,
             "transforms": list(manifest.transforms),
             "escapes": manifest.options.get("escapes") or "brackets",
@@ -221,7 +220,7 @@ def _own_licence(manifest: Manifest) -> str:
     """The licence of a model of which nobody has said one."""
     if manifest.track == "mini":
         return "MIT"
-    if manifest.track not in LICENSED and (found := licence_identifier(manifest.licence)):
+    if found := licence_identifier(manifest.licence):
         return found
     raise PackageError(
         f"{manifest.name} is under '{manifest.licence}': whether, and under which licence, a "
@@ -261,7 +260,6 @@ def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> 
         software=SOFTWARE.format(version=package["program"]),
         tasks={name: task.replace("-", " ").capitalize() for name, task in _TASKS.items()},
         scored={name: metric_named(name) for one in scores.values() for name in one},
-        licensed=treebank["track"] in LICENSED,
         sizes={
             name: " or ".join(map("{:,}".format, found)) or "not stated"
             for name, found in treebank["sentences"].items()

@@ -186,14 +186,10 @@ def choose_treebank(
         if track not in tracks:
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
         statuses = [status for status in statuses if status.manifest.track == track]
-    present = [status for status in statuses if status.present]
-    real = [status for status in statuses if status.manifest.track != "mini"]
-    if present and real and track is None and treebanks_root() is not None:
+    elif treebanks_root() is not None:
         # Whoever has a directory of treebanks means one of these.
-        present = [status for status in real if status.present]
-        if not present:
-            absent = none_present_message(f"recipe {recipe.name}", real)
-            raise TreebankError(f"{absent}\n  generated sentences are there for: --track mini")
+        statuses = [one for one in statuses if one.manifest.track != "mini"] or statuses
+    present = [status for status in statuses if status.present]
     if not present and len(statuses) > 1:
         raise TreebankError(none_present_message(f"recipe {recipe.name}", statuses))
     # If none has the layers, the first one is said to lack them; an absent one, how to get it.

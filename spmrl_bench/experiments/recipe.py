@@ -384,14 +384,14 @@ def _recipe_paths() -> dict[str, Path]:
 
 def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file; by the name of a
-    treebank, the base recipe for it.
+    treebank that none names, the base recipe for it.
 
     A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
     all mistakes of a file, one per line; ``light`` leaves unchecked what needs torch.
     """
     path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
     content: dict[str, Any] | None = None
-    if path is None and is_known(name):
+    if path is None and is_known(name) and recipe_of(name) == name:
         path = data_dir("recipes") / "base.toml"
         content = {"base": "base", "treebanks": [name], "language": language_of(name)}
     if path is None:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from spmrl_bench.errors import CheckpointError, ReadError, SpmrlError, remedy
 from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
-from spmrl_bench.parsing.models import identity, trained_habits
+from spmrl_bench.parsing.models import identity, trained_on
 from spmrl_bench.parsing.streams import Form, sentences_of
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Unit, run_units
@@ -106,8 +106,8 @@ def parse_folder(
     folders do not fit each other, or which files cannot be parsed; all others are then.
     """
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
-    parser, (transforms, escapes) = identity(model), trained_habits(model)
-    options = replace(options, escapes=escapes)
+    parser, trained = identity(model), trained_on(model)
+    options = replace(options, escapes=trained.escapes)
     files = find_inputs(inputs, outputs, form, log)
     settings = {
         "inputs": os.fsencode(inputs).decode(errors="replace"),
@@ -117,7 +117,7 @@ def parse_folder(
         "output": chosen_output(options.output, parser.kind.layers),
         "tags": options.tag_column,
         "on_long": options.on_long,
-        "transforms": transforms,
+        "transforms": trained.transforms,
     }
     _settle(outputs, settings)
     left = [file for file in files if not file.parsed]
@@ -125,7 +125,7 @@ def parse_folder(
         return f"all {len(files):,} files are parsed"
     began = time.monotonic()
     _tidy(left)
-    job = Job(model, parser.sha256, left, options, transforms)
+    job = Job(model, parser.sha256, left, options, trained.transforms)
     units = [
         Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers)) for k in range(workers)
     ]

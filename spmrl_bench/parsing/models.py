@@ -14,7 +14,7 @@ from typing import NamedTuple
 from spmrl_bench.errors import CheckpointError, SpmrlError
 from spmrl_bench.parsers.base import Description, Parser, not_a_parser
 from spmrl_bench.parsers.kinds import Kind, kind_named
-from spmrl_bench.parsing.packages import check_files, located, read_package
+from spmrl_bench.parsing.packages import TrainedOn, check_files, located, read_package
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import last_complete_version, read_folder
 from spmrl_bench.storage.json import read_json
@@ -72,30 +72,23 @@ def identity(model: str | Path) -> Identity:
     return read_folder(_folder_of(model), identified)
 
 
-class Habits(NamedTuple):
-    """How the treebank of a parser writes its trees."""
-
-    transforms: list[str] | None = None  # by name; None if nobody knows them
-    escapes: str = "ptb"  # of words in brackets
-
-
-def trained_habits(folder: Path) -> Habits:
-    """Return the habits of the treebank that a parser was trained on, the usual ones if nothing
-    says which, or it is known here no more.
+def trained_on(folder: Path) -> TrainedOn:
+    """Return what is known of the treebank that a parser was trained on; the usual, if nothing says
+    which it was, or it is known here no more.
 
     ``folder`` is that of a run, of a parser in it, or of a package, of which a PackageError says
     that its description is broken.
     """
     if (package := read_package(folder)) is not None:
-        return Habits(list(package.treebank.transforms), package.treebank.escapes)
+        return package.treebank
     for place in (folder, folder.parent):
         if (path := place / "run.json").is_file():
             with suppress(SpmrlError, KeyError, TypeError):
                 manifest = load_manifest(str(read_json(path, CheckpointError)["treebank"]))
                 escapes = manifest.options.get("escapes") or "brackets"
-                return Habits(list(manifest.transforms), escapes)
+                return TrainedOn(transforms=list(manifest.transforms), escapes=escapes)
             break
-    return Habits()
+    return TrainedOn(transforms=None)
 
 
 def _folder_of(model: str | Path) -> Path:

@@ -64,16 +64,18 @@ class StoredFile(_Part):
     size: Annotated[int, Field(ge=0, le=_LARGEST_MODEL, strict=True)]
 
 
-class _Trained(_Part):
-    transforms: list[str] = []
-    escapes: Literal["ptb", "brackets", "none"] = "ptb"
+class TrainedOn(_Part):
+    """What a model has to know of the treebank that it was trained on."""
+
+    transforms: list[str] | None = []  # by name; None if nobody knows them
+    escapes: Literal["ptb", "brackets", "none"] = "ptb"  # of words in brackets
 
 
 class Package(_Part):
     """What the program reads of the description of a packaged model; all else is for people."""
 
     format: Annotated[int, Field(ge=1, strict=True)]
-    treebank: _Trained
+    treebank: TrainedOn
     files: Annotated[
         dict[Annotated[str, AfterValidator(_model_file)], StoredFile],
         Field(max_length=_MOST_FILES),

@@ -153,6 +153,11 @@ def without_sisters(text: str) -> str:
     return re.sub(r"\\[()]", lambda match: _BRACKETS[match[0]], _WITH_SISTERS.sub(leaf, text))
 
 
+def looks_like_bracket_dialect(text: str) -> bool:
+    """Return whether a text begins with plain brackets, or with trees as of the next."""
+    return looks_like_brackets(text) or looks_like_sisters(text)
+
+
 def looks_like_sisters(text: str) -> bool:
     """Return whether a text begins with trees whose words have such brackets beside them."""
     alone = _WITH_SISTERS.sub("(TAG word", text)

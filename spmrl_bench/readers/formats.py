@@ -6,11 +6,11 @@ entry point of the group ``spmrl_bench.formats``, which names a :class:`Format`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from spmrl_bench.readers import brackets, conll, dialects, graphs
+from spmrl_bench.readers import conll, dialects, graphs
 from spmrl_bench.registry import Registry
 
 Yields = Literal["trees", "graphs", "dependencies"]
@@ -37,7 +37,7 @@ _ENCODED = {"encoding": "utf-8"}
 # fmt: off
 _FORMATS = (
     Format("brackets", "bracketed trees (Penn Treebank, SPMRL; others by description)", "trees",
-           dialects.read_bracket_dialect, brackets.looks_like_brackets,
+           dialects.read_bracket_dialect, dialects.looks_like_bracket_dialect,
            {**_ENCODED, "escapes": ..., **dialects.BRACKET_OPTIONS}),
     Format("psd", "CorpusSearch bracketed trees with ID nodes", "trees",
            dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False, "drop": []}),
@@ -70,7 +70,9 @@ FORMATS: Registry[Format] = Registry(
 )
 
 
-def guess_format(text: str) -> Format | None:
-    """Return the format that the beginning of a file looks like; plain brackets come last."""
-    ordered = sorted(FORMATS.names(), key=lambda name: name == "brackets")
-    return next((form for form in map(FORMATS.get, ordered) if form.looks_like(text)), None)
+def guess_format(text: str, among: Iterable[Format] | None = None) -> Format | None:
+    """Return the format, of some or all, that the beginning of a file looks like; brackets come
+    last."""
+    forms = map(FORMATS.get, FORMATS.names()) if among is None else among
+    ordered = sorted(forms, key=lambda form: form.name == "brackets")
+    return next((form for form in ordered if form.looks_like(text)), None)

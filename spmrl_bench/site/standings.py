@@ -109,9 +109,7 @@ class TreebankResults:
     @property
     def shows_sentences(self) -> bool:
         """Whether its sentences may stand on a page; only a manifest can say so, no record."""
-        return self.manifest is not None and (
-            self.manifest.redistributable or self.manifest.track == "mini"
-        )
+        return self.manifest is not None and self.manifest.redistributable
 
     @cached_property
     def rankings(self) -> Mapping[tuple[Group, View], Ranking]:

@@ -249,7 +249,7 @@ class Trainer:
         self.optimiser.zero_grad(set_to_none=False)
         random = generator(self.seed, Stream.UNK, *place)
         loss = self.parser.gradients(batch, random, self.config.sub_batch_tokens)
-        if not loss < _LARGEST_LOSS:
+        if not abs(loss) < _LARGEST_LOSS:
             raise self._diverged(f"the loss is {loss}")
         if self.config.gradient_norm is not None:
             norm = limit_gradient(self.parser.parameters(), self.config.gradient_norm)

@@ -325,8 +325,8 @@ def none_present_message(what: str, statuses: Sequence[TreebankStatus], root: Ro
 
 def _what_is_there(language: str, root: Root) -> list[str]:
     manifests = [one.manifest for one in treebank_statuses(root)[0] if one.present]
-    present = [manifest.name for manifest in manifests if manifest.language == language]
-    there = [f"present for {language}: {', '.join(present) or 'none'}"]
+    present = ", ".join(one.name for one in manifests if one.language == language)
+    there = [f"present for {language}: {f'{present} (--treebank NAME)' if present else 'none'}"]
     if (base := treebanks_root(root)) is not None:
         found = some([f"{folder.name}/" for folder in subfolders(base)]) or "no folder"
         copy = "a copy with other names takes three lines: docs/treebanks.md"

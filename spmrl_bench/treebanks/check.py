@@ -16,6 +16,7 @@ from textwrap import indent
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.conll import UNSPECIFIED
+from spmrl_bench.storage.files import open_unpacked
 from spmrl_bench.treebanks.catalogue import Root, treebank_status
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import some
@@ -38,7 +39,10 @@ SHORT = 3
 #: Share of a split's sentences that an earlier split may have too, and a number that is chance.
 MOST_SHARED = 0.1
 BY_CHANCE = 2
+#: Sentences, or words, that tell how a treebank writes its leaves.
+SAMPLE = 500
 
+_BUNDLE = re.compile(r"\{[^{}]*=")
 
 #: Headings of the rows of a :class:`Validation`.
 VALIDATED = (
@@ -179,11 +183,17 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
     names = Counter((place.path, place.name) for place in found.places)
     if label := "ID" if manifest.format == "psd" else manifest.id:
         name_of = re.compile(rf"\(\s*{re.escape(label)}\s+([^()]*?)\s*\)")
-        texts = {path: path.read_bytes().decode(errors="replace") for path in files.of(split).paths}
-        names = Counter((path, name) for path in texts for name in name_of.findall(texts[path]))
+        names = Counter()
+        for path in files.of(split).paths:
+            with open_unpacked(path) as file:
+                text = file.read().decode(errors="replace")
+            names.update((path, name) for name in name_of.findall(text))
     if twice := [place for place, count in names.items() if count > 1]:
         problem = f"{len(twice)} identifier(s) name several sentences, first {twice[0][1]}"
         result.problems.append(f"{split}: {problem} in {twice[0][0]}")
+    trees = [one.tree for one in data.sentences[:SAMPLE] if one.tree is not None]
+    if manifest.tags != "none" and (odd := leaf_problem(trees)):
+        result.problems.append(f"{split}: {odd}")
     if wrong := count_mistakes(data, split, declared):
         result.problems += [f"{split}: {mistake}" for mistake in wrong]
         result.deviating[split] = "\n".join(
@@ -192,6 +202,28 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
             if number or getattr(declared, key)
         )
     return found
+
+
+def leaf_problem(trees: Sequence[Tree | Graph]) -> str:
+    """Return what is wrong if words and tags were read where something else stands; else nothing.
+
+    Leaves of another shape than the reader expects come out with one tag, or with tags as labels,
+    or as bundles ``{turkish=...}``.
+    """
+    tags = Counter(tag for tree in trees for tag in tree.tags)
+    words = [word for tree in trees for word in tree.words]
+    bundles = sum(map(bool, map(_BUNDLE.search, words)))
+    labels = {label for tree in trees for label in tree.labels}
+    several = len(tags) > 1 and 10 * len(tags) >= len(labels)  # else tags are read as labels
+    if 2 * bundles <= len(words) and (several or len(words) < SAMPLE):
+        return ""
+    pairs = (pair for tree in trees for pair in zip(tree.tags, tree.words, strict=True))
+    shapes = list(dict.fromkeys(f"({tag} {word})" for tag, word in pairs))
+    return (
+        f"its leaves are read as {some(shapes, most=3)}, with {len(tags)} tag(s): a word is "
+        "written otherwise here. Write a manifest with the format brackets and the keys leaf and "
+        "drop (docs/treebanks.md, Bracket dialects)"
+    )
 
 
 def _check_layer(

@@ -127,11 +127,7 @@ def guess_sources(
         if not path.is_file() or any(part.startswith(".") for part in PurePosixPath(name).parts):
             continue
         text = "" if _DOCUMENTATION.search(path.name) else _begin(path, encoding)
-        guesses = [guess_format(text) or guess_format(strip_markup(text))]
-        guesses += [FORMATS.get("brackets")] if looks_like_sisters(text) else []
-        form = next(filter(None, guesses), None) if format_name is None else formats[0]
-        if form not in guesses:
-            form = None
+        form = guess_format(text, formats) or guess_format(strip_markup(text), formats)
         if form is None:
             others.append(name)
             if not path.stat().st_size and _WORDS.keys() & _TOKEN.findall(name.lower()):

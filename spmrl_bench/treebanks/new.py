@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -23,10 +22,12 @@ from spmrl_bench.storage.paths import HOME_VARIABLE, check_name, data_dir, home,
 from spmrl_bench.storage.toml import toml_text, validated
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
 from spmrl_bench.treebanks.check import (
+    SAMPLE,
     Shared,
     TreebankStatistics,
     find_overlaps,
     inventories,
+    leaf_problem,
     read_and_count,
     shared_note,
     statistics_table,
@@ -36,14 +37,10 @@ from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files, some
 from spmrl_bench.treebanks.reading import FirstLayer, read_layer, split_data
 from spmrl_bench.treebanks.split_files import TreebankFiles
-from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import Tree
 
-_SAMPLE = 500  # sentences of a file that the transforms are guessed from
 _SHOWN = 20  # files of a split that a report names
 _LISTED = 10  # files that a manifest lists by name where a pattern means the same
-_BUNDLE = re.compile(r"\{[^{}]*=")
 _PREDICTED = re.compile(r"(?<![a-z])pred(icted)?(?![a-z])")
 _UNKNOWN = "unknown: fill in what the release says"
 
@@ -252,10 +249,11 @@ def _settings(found: NewTreebank) -> dict[str, Any]:
         **source.options,
     }
     if source.form.yields != "dependencies":
-        sample = _read(folder, source, source.paths[:5], _SAMPLE)
+        sample = _read(folder, source, source.paths[:5], SAMPLE)
         trees = [tree for tree in sample if not isinstance(tree, ReadError)]
         content["transforms"] = guess_transforms(source.form, trees, markup=source.markup)
-        _check_leaves(folder, trees)
+        if odd := leaf_problem(trees):
+            raise TreebankError(f"{folder}: {odd}")
         content["prm"] = "COLLINS" if found.language == "english" else "spmrl"
     names = (f"{folder.name}/{path}".lower() for path in source.paths)
     content["tags"] = "predicted" if all(map(_PREDICTED.search, names)) else "gold"
@@ -266,24 +264,6 @@ def _settings(found: NewTreebank) -> dict[str, Any]:
     for split, (first, last) in found.ranges.items():
         content["splits"][split]["range"] = f"{first}..{last}"
     return content
-
-
-def _check_leaves(folder: Path, trees: Sequence[Tree | Graph]) -> None:
-    """Raise a TreebankError if what was read as words and tags of trees is something else."""
-    tags = Counter(tag for tree in trees for tag in tree.tags)
-    words = [word for tree in trees for word in tree.words]
-    bundles = sum(map(bool, map(_BUNDLE.search, words)))
-    labels = {label for tree in trees for label in tree.labels}
-    several = len(tags) > 1 and 10 * len(tags) >= len(labels)  # else tags are read as labels
-    if 2 * bundles <= len(words) and (several or len(words) < _SAMPLE):
-        return
-    pairs = (pair for tree in trees for pair in zip(tree.tags, tree.words, strict=True))
-    shapes = list(dict.fromkeys(f"({tag} {word})" for tag, word in pairs))
-    raise TreebankError(
-        f"{folder}: its leaves are read as {some(shapes, most=3)}, with {len(tags)} tag(s): a word "
-        "is written otherwise here. Write a manifest with the format brackets and the keys leaf "
-        "and drop (docs/treebanks.md, Bracket dialects)"
-    )
 
 
 def _patterns(folder: Path, paths: Sequence[str]) -> list[str]:

@@ -95,7 +95,7 @@ def test_a_broken_manifest_or_recipe_hides_no_other(
         assert "tiny-open" in result.stdout
     said = fails("train", laboratory.recipe, "--treebank", "tiny-licensed")
     assert "treebank tiny-licensed is not present" in said
-    assert "present for elvish: tiny-open\n" in said
+    assert "present for elvish: tiny-open (--treebank NAME)\n" in said
 
 
 def test_problems_are_listed(laboratory: Laboratory) -> None:

@@ -114,8 +114,8 @@ def world(reference: tuple[Path, Record], tmp_path: Path, monkeypatch: pytest.Mo
 
 def disturbed(
     monkeypatch: pytest.MonkeyPatch, step: tuple[Any, str], act: Callable[[], None]
-) -> None:
-    """Have something happen once, just before a step."""
+) -> list[bool]:
+    """Have something happen once, just before a step; the list has an item once it has."""
     place, name = step
     original, acted = getattr(place, name), []
 
@@ -126,6 +126,7 @@ def disturbed(
         return original(*args, **options)
 
     monkeypatch.setattr(place, name, instead)
+    return acted
 
 
 @pytest.mark.parametrize("step", EVAL_STEPS)
@@ -138,11 +139,12 @@ def test_eval(
     step: str,
 ) -> None:
     with monkeypatch.context() as patch:
-        disturbed(patch, EVAL_STEPS[step], lambda: world.replace(name))
+        acted = disturbed(patch, EVAL_STEPS[step], lambda: world.replace(name))
         try:
             found = evaluate(world.laboratory, variants=["charlstm"])
         except SpmrlError:
             found = []
+    assert acted
     for record in found:
         assert what_counts(record) == what_counts(reference[1])
     world.restore()
@@ -179,6 +181,7 @@ def test_each_saved_file(world: World, reference: tuple[Path, Record], mutation:
             path.write_bytes(data)
         with suppress(SpmrlError):
             (record,) = evaluate(world.laboratory, variants=["charlstm"])
+            assert name.parts[0] != "best", f"{name} has been changed, and is taken"
             assert what_counts(record, timed=True) == what_counts(reference[1], timed=True), name
         path.write_bytes(whole)
         shutil.rmtree(RESULTS, ignore_errors=True)
@@ -195,9 +198,10 @@ def test_train(
 ) -> None:
     shutil.rmtree(RUNS)
     with monkeypatch.context() as patch:
-        disturbed(patch, TRAIN_STEPS[step], lambda: world.replace(name))
+        acted = disturbed(patch, TRAIN_STEPS[step], lambda: world.replace(name))
         with suppress(SpmrlError):
             train_first(world.laboratory, variants=["charlstm"])
+    assert acted
     world.restore()
     try:
         found = evaluate(world.laboratory, variants=["charlstm"])

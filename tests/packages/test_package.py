@@ -24,7 +24,7 @@ from spmrl_bench.experiments.packaging import (
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.kinds import trained_kinds
-from spmrl_bench.parsing.models import load_parser, trained_habits
+from spmrl_bench.parsing.models import load_parser, trained_on
 from spmrl_bench.parsing.packages import CARD, PACKAGE, read_package
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
@@ -51,7 +51,7 @@ def parses(model: Path) -> list[str]:
 
 def test_the_parser_is_the_same(scored: Laboratory, packages: Path) -> None:
     assert parses(packages / NAME) == parses(run_of(scored))
-    assert trained_habits(packages / NAME) == trained_habits(run_of(scored))
+    assert trained_on(packages / NAME) == trained_on(run_of(scored))
 
 
 def test_words_are_in_an_order_that_tells_nothing(scored: Laboratory, packages: Path) -> None:
@@ -124,6 +124,7 @@ def test_cards_of_every_kind_can_be_read(packages: Path, kind: str) -> None:
         ("swedish", "sv", "Not | to be\nhanded on: 'x'", "ptb", "other"),
     ):
         treebank = content["treebank"] | {"language": language, "licence": licence, "track": track}
+        treebank["redistributable"] = track != "ptb"
         treebank["sentences"] = {"train": [], "dev": [1, 2], "test": [3]}
         changes = {"kind": kind, "license": licence, "treebank": treebank, "scores": scores}
         card = hub.ModelCard(write_card(content | changes, parser, 1234567))

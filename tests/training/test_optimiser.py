@@ -104,7 +104,8 @@ def test_what_is_no_number_stops_before_the_weights_change(
     before = copied(trainer.parser)
     norm = "norm of the gradient"
     for loss, gradient, what in (
-        (math.nan, 0.0, "loss is nan"), (math.inf, 0.0, "loss is inf"), (1e11, 0.0, "loss is 1000"),
+        (math.nan, 0.0, "loss is nan"), (math.inf, 0.0, "loss is inf"),
+        (-math.inf, 0.0, "loss is -inf"), (1e11, 0.0, "loss is 1000"),
         (1.0, math.nan, f"{norm} is nan"), (1.0, math.inf, f"{norm} is inf"),
     ):  # fmt: skip
 

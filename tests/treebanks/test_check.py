@@ -129,6 +129,14 @@ def test_a_name_of_two_sentences_is_a_problem(manifests: WriteManifest, root: Pa
     assert f"train: 1 identifier(s) name several sentences, {name}" in check("tiny", root).problems
 
 
+def test_leaves_that_are_none_are_a_problem(manifests: WriteManifest, root: Path) -> None:
+    manifests()
+    for path in (root / "tiny_data").glob("*.mrg"):
+        path.write_text("(S (N {turkish=ev}) (N {x=gel}))\n")
+    problem = "train: its leaves are read as (N {turkish=ev}), (N {x=gel}), with 1 tag(s)"
+    assert any(one.startswith(problem) for one in check("tiny", root).problems)
+
+
 LAYER = '{ format = "dp", train = ["a.dp"], dev = ["d.dp"], test = ["t.dp"] }'
 
 

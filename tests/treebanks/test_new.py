@@ -436,6 +436,12 @@ def greynir(number: int, choose: random.Random) -> tuple[str, list[str]]:
     ), [words[0], f"{words[1]}{number}", words[2], "("]
 
 
+def test_a_format_that_is_named_is_taken_where_it_fits(tmp_path: Path) -> None:
+    (tmp_path / "a.psd").write_text("( (S (A a) (B b)) (ID 1))\n")
+    assert guess_sources(tmp_path)[0].form.name == "psd"
+    assert guess_sources(tmp_path, format_name="brackets")[0].form.name == "brackets"
+
+
 def test_leaves_with_sisters(tmp_path: Path, home: Path) -> None:
     choose = random.Random(1)
     texts, words = zip(*(greynir(number, choose) for number in range(70)), strict=True)

@@ -84,7 +84,7 @@ def test_absent_folder_says_what_to_do(
     with pytest.raises(TreebankError) as caught:
         open_treebank("gone")
     assert f"looked in: {root}/gone_data\n" in str(caught.value)
-    assert str(caught.value).endswith("present for elvish: tiny")
+    assert str(caught.value).endswith("present for elvish: tiny (--treebank NAME)")
     with pytest.raises(TreebankError, match="present for orkish: none"):
         open_treebank("foreign")
 
