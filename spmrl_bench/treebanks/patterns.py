@@ -13,7 +13,7 @@ numbers with gaps. A manifest therefore names files by patterns:
 ``a | b``
     the first of these patterns that any file matches.
 
-What is not there as it is written is looked for in other case, and packed (``NAME.gz``).
+What is not there as it is written is looked for packed (``NAME.gz``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -115,47 +114,26 @@ def _matches(folder: Path, pattern: str, tags: str) -> MatchedFiles:
 
 
 def _files_called(folder: Path, name: str) -> list[Path]:
-    there: Iterable[Path] = [in_any_case(folder, name)]
+    there: Iterable[Path] = [folder / name]
     if "*" in name:
-        above, slash, _ = name[: name.index("*")].rpartition("/")
-        below = glob.escape(name[len(above + slash) :])  # '[' and '?' stand for themselves
-        there = in_any_case(folder, above).glob(below.replace("[*]", "*"))
+        # '[' and '?' stand for themselves.
+        there = folder.glob(glob.escape(name).replace("[*]", "*"))
     return sorted(path for path in there if path.is_file())
 
 
 def subfolders(folder: Path, called: re.Pattern[str] | None = None) -> list[Path]:
     """Return the folders in a folder that are called so, sorted; none if it cannot be read."""
-    names = sorted(name for names in _entries(folder).values() for name in names)
+    try:
+        names = sorted(_listed(folder, folder.stat().st_mtime_ns))
+    except OSError:
+        return []
     wanted = names if called is None else filter(called.fullmatch, names)
     return [path for path in (folder / name for name in wanted) if path.is_dir()]
 
 
-def in_any_case(folder: Path, name: str) -> Path:
-    """Return the path of a name under a folder, or, if that is not there, the only one that differs
-    from it in nothing but capitals."""
-    path = folder / name
-    if path.exists() or not name:
-        return path
-    path = folder
-    for part in name.split("/"):
-        exact = path / part
-        similar = [] if exact.exists() else _entries(path).get(part.casefold(), [])
-        path = path / similar[0] if len(similar) == 1 else exact
-    return path
-
-
-def _entries(folder: Path) -> dict[str, list[str]]:
-    """The names in a folder by what they are without capitals; none if it cannot be read."""
-    try:
-        return _listed(folder, folder.stat().st_mtime_ns)
-    except OSError:
-        return {}
-
-
 @lru_cache(maxsize=1024)
-def _listed(folder: Path, _changed: int) -> dict[str, list[str]]:
-    names = sorted(os.listdir(folder), key=str.casefold)
-    return {called: [*same] for called, same in groupby(names, str.casefold)}
+def _listed(folder: Path, _changed: int) -> list[str]:
+    return os.listdir(folder)
 
 
 def _numbered(pattern: str) -> Iterator[tuple[str, bool]]:

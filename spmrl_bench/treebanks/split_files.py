@@ -92,11 +92,11 @@ class TreebankFiles:
 
     def changed(self, split: SplitName, layer: Layer) -> list[str]:
         """Return the files, by path under the folder, that are not the recorded ones."""
-        recorded = {name.casefold(): digest for name, digest in self.manifest.sha256.items()}
+        recorded = self.manifest.sha256
         return [
             name
             for name, digest in self._hashed(split, layer)
-            if recorded.get(name.casefold().removesuffix(".gz"), digest) != digest
+            if recorded.get(name.removesuffix(".gz"), digest) != digest
         ]
 
     def _hashed(self, split: SplitName, layer: Layer) -> list[tuple[str, str]]:

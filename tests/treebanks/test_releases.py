@@ -328,12 +328,6 @@ def renamed(root: Path, new: str) -> Path:
     return root
 
 
-def lower_case_within(root: Path) -> Path:
-    for path in sorted(root.rglob("*"), reverse=True):
-        path.rename(path.with_name(path.name.lower()))
-    return root
-
-
 def packed(root: Path, pattern: str) -> Path:
     for path in root.rglob(pattern):
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
@@ -364,8 +358,8 @@ LAYOUTS: dict[str, Callable[[Path], Path]] = {
     "TREEBANKS names it, in lower case": lambda root: (
         renamed(root, "german_spmrl") / "german_spmrl"
     ),
-    "lower case within": lower_case_within,
     "all packed": lambda root: packed(root, "*.German.*"),
+    "dependencies packed": lambda root: packed(root, "*.conll"),
     "trees packed": lambda root: packed(root, "train.*.ptb"),
     "a link in lower case": linked,
 }
