@@ -25,8 +25,14 @@ saved = threading.Event()
 _LAST = 30.0  # seconds for that in a process whose parent is gone
 
 
-def _end_with_parent(parent: int) -> None:
-    """End this process, by SIGTERM, when the one with this number is gone, however."""
+# Python looks for modules in the working directory first, and so would run what lies there.
+_SAFE_PATH = "PYTHONSAFEPATH"
+
+
+def _begin(parent: int, safe_path: str) -> None:
+    """End this process, by SIGTERM, when the one with this number is gone, however. Programs that
+    it starts have the environment of that one."""
+    os.environ[_SAFE_PATH] = safe_path
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -46,15 +52,26 @@ def worker_pool(workers: int, threads: int) -> ProcessPoolExecutor:
     # Joblib's tracker would warn of what an interrupt left this process no time to remove.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
     try:
-        ensure_running()
+        with _safe_path():
+            ensure_running()
     finally:
         sys.warnoptions.pop()
     return ProcessPoolExecutor(
         max_workers=workers,
-        initializer=_end_with_parent,
-        initargs=(os.getpid(),),
-        env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8"},
+        initializer=_begin,
+        initargs=(os.getpid(), os.environ.get(_SAFE_PATH, "")),  # empty is as if it were not set
+        env={"OMP_NUM_THREADS": str(threads), "PYTHONIOENCODING": "utf-8", _SAFE_PATH: "1"},
     )
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    before = os.environ.get(_SAFE_PATH, "")
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        os.environ[_SAFE_PATH] = before
 
 
 def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None:
@@ -113,7 +130,8 @@ def peak_memory_bytes() -> int:
 def interrupts_blocked() -> Iterator[None]:
     """Within it, Ctrl-C, which all processes of a terminal get, waits; new ones never see it."""
     # It comes with the first process otherwise, and leaves the signal unblocked.
-    resource_tracker.ensure_running()
+    with _safe_path():
+        resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

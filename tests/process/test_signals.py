@@ -98,6 +98,23 @@ def test_no_process_of_a_pool_is_left(stumbles: bool, monkeypatch: pytest.Monkey
             os.kill(process.pid or 0, 0)
 
 
+def test_workers_run_no_code_of_the_working_directory(tmp_path: Path) -> None:
+    for name in ("joblib", "pickle", "random", "signal", "torch"):
+        (tmp_path / f"{name}.py").write_text("open('ran', 'a').write(__name__)\n")
+    code = (
+        "import os, sys\n"
+        "sys.path.remove('')\n"
+        f"os.chdir({str(tmp_path)!r})\n"
+        "from spmrl_bench.process.pools import interrupts_blocked, worker_pool\n"
+        "with interrupts_blocked():\n"
+        "    pool = worker_pool(1, 1)\n"
+        "    assert pool.submit(os.getenv, 'PYTHONSAFEPATH', '').result() == ''\n"
+        "pool.shutdown()\n"
+    )
+    assert python(code) == (0, "")
+    assert not (tmp_path / "ran").exists()
+
+
 def test_names_that_were_not_cleaned_up_in_time_are_no_users_business() -> None:
     """As after an interrupt between the removal of a name and the note of it."""
     code = (
