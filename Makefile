@@ -32,6 +32,8 @@ MEASURED := scoring readers chart storage
 COVERING := $(MEASURED) trees treebanks packages training experiments/test_recipe.py \
 	reliability/test_hostile_treebanks.py reliability/test_hostile_models.py cli/test_score.py
 KERNELS := $(shell find spmrl_bench -name '*.pyx' -o -name '*.pxi' -o -name '*.h')
+LOCK := 'import fcntl, subprocess, sys; file = open(sys.argv[1], "w"); fcntl.flock(file, 2); sys.exit(subprocess.call(sys.argv[2:]))'
+ALONE := $(PYTHON) -c $(LOCK) $(VENV)-lock $(MAKE) --no-print-directory
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 # The variables of each target. They become --NAME VALUE, but for lang (the argument), set
@@ -47,18 +49,27 @@ VARS.check := treebank
 VARS.add := dir lang yes
 VARS.test := order
 
-options = $(foreach name,$(filter-out lang set $(1),$(VARS.$@)),$(if $($(name)),--$(name) $($(name)))) \
-	$(foreach pair,$(set),--set $(pair))
+# What the command line gives to a variable, as one word of the shell; the environment gives nothing.
+define LINE
+
+
+endef
+given = $(if $(filter command,$(firstword $(origin $(1)))),$(if $(value $(1)),$(call quoted,$(value $(1)))))
+quoted = '$(subst $(LINE), ,$(subst ','\'',$(1)))'
+options = $(foreach name,$(filter-out lang set $(1),$(VARS.$@)),$(if $(call given,$(name)),--$(name) $(call given,$(name)))) \
+	$(if $(call given,set),$(foreach pair,$(value set),--set $(call quoted,$(pair))))
 
 # A variable that no target takes would be ignored, and something else be trained. Those with
 # capital letters are for Python, the compiler and other programs.
 KNOWN := $(sort $(foreach goal,$(MAKECMDGOALS),$(VARS.$(goal))))
 CAPITALS := $(foreach letter,A B C D E F G H I J K L M N O P Q R S T U V W X Y Z,$(letter)%)
-GIVEN := $(foreach variable,$(subst \ ,~,$(MAKEOVERRIDES)),$(firstword $(subst =, ,$(variable))))
+GIVEN := $(foreach variable,$(subst $(LINE),~,$(subst \ ,~,$(MAKEOVERRIDES))),$(firstword $(subst =, ,$(variable))))
 UNKNOWN := $(filter-out $(KNOWN) $(CAPITALS),$(GIVEN))
-$(if $(UNKNOWN),$(error unknown: $(UNKNOWN). Known to $(MAKECMDGOALS): $(or $(KNOWN),no variable)))
+$(if $(and $(UNKNOWN),$(LOCK)),$(error unknown: $(UNKNOWN). Known to $(MAKECMDGOALS): $(or $(KNOWN),no variable)))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# An exported value would be expanded, and $(shell ...) in it run.
+unexport $(GIVEN)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -69,9 +80,13 @@ help:
 
 install: $(CORE) $(VENV)/.extra-dev
 
+# One make at a time installs; what waits finds it done.
 $(CORE): pyproject.toml setup.py constraints.txt $(KERNELS)
+ifdef LOCK
 	@command -v $(PYTHON) >/dev/null || { \
 	  echo "make: no program '$(PYTHON)': install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
+	@$(ALONE) LOCK= $@
+else
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "make: '$(PYTHON)' is $$($(PYTHON) --version 2>&1): Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
@@ -81,19 +96,24 @@ $(CORE): pyproject.toml setup.py constraints.txt $(KERNELS)
 	@$(PIP) setuptools cython
 	@$(PIP) --no-build-isolation -e '.[train]'
 	@touch $@
+endif
 
 # The packages alone: `-e '.[dev]'` would build the kernels again.
 $(VENV)/.extra-%: $(CORE)
+ifdef LOCK
+	@$(ALONE) LOCK= $@
+else
 	@echo "Installing what '$*' needs (once)"
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' >$@.txt
 	@$(PIP) -r $@.txt
 	@touch $@
+endif
 
 train: $(CORE)
-	@$(BENCH) train $(lang) $(call options)
+	@$(BENCH) train $(call given,lang) $(call options)
 
 eval: $(CORE)
-	@$(BENCH) eval $(lang) $(call options,ensemble) $(if $(ensemble),--ensemble)
+	@$(BENCH) eval $(call given,lang) $(call options,ensemble) $(if $(call given,ensemble),--ensemble)
 
 table: $(CORE)
 	@$(BENCH) results table $(call options)
@@ -105,26 +125,26 @@ parse: $(CORE)
 	@$(BENCH) parse $(call options)
 
 score: $(CORE)
-	@$(BENCH) score $(gold) $(test) $(call options,gold test)
+	@$(BENCH) score $(call given,gold) $(call given,test) $(call options,gold test)
 
 study: $(VENV)/.extra-report
-	@$(BENCH) study run $(study) $(call options,study) $(if $(lang),--lang $(lang))
+	@$(BENCH) study run $(call given,study) $(call options,study) $(if $(call given,lang),--lang $(call given,lang))
 
 search: $(VENV)/.extra-search
-	@$(BENCH) study search $(lang) $(call options)
+	@$(BENCH) study search $(call given,lang) $(call options)
 
 recipes treebanks: $(CORE)
 	@$(BENCH) $@ list
 
 check: $(CORE)
-	@$(BENCH) treebanks check $(or $(treebank),all)
+	@$(BENCH) treebanks check $(or $(call given,treebank),all)
 
 add: $(CORE)
-	@$(BENCH) treebanks add $(dir) $(if $(lang),--language $(lang)) $(if $(yes),--yes)
+	@$(BENCH) treebanks add $(call given,dir) $(if $(call given,lang),--language $(call given,lang)) $(if $(call given,yes),--yes)
 
 # A process for each core, each with one thread: threads of several processes wait for each other.
 test: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(order),-p randomly --randomly-seed=$(order))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(call given,order),-p randomly --randomly-seed=$(call given,order))
 
 # Of the rooms on which every figure rests, by the tests of these and of what uses them.
 coverage: install
@@ -143,7 +163,7 @@ size:
 # BASE is installed beside the checkout, once, and both train the same.
 same: install
 	@test -x $(COMPAT)/same || { echo "make: no $(COMPAT)/same: COMPAT=FOLDER says where it is" >&2; exit 1; }
-	@test -n '$(BASE)' || { echo "make: with which version? make same BASE=COMMIT" >&2; exit 1; }
+	@test -n $(call quoted,$(BASE)) || { echo "make: with which version? make same BASE=COMMIT" >&2; exit 1; }
 	@test -d ../base-$(BASE) || git worktree add ../base-$(BASE) $(BASE)
 	@test -x ../base-$(BASE)/$(VENV)/bin/spmrl-bench || $(MAKE) -C ../base-$(BASE) install
 	$(COMPAT)/same . ../base-$(BASE)

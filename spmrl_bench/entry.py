@@ -10,17 +10,13 @@ import signal
 import sys
 
 from spmrl_bench.process.console import standard_streams
-from spmrl_bench.process.signals import INTERRUPTED, exit_status, interrupt
+from spmrl_bench.process.signals import INTERRUPTED, STOPPING, exit_status, interrupt
 
 
 def main() -> None:
     """Entry point: the command line, whatever its standard streams are."""
     # What was ignored from the start, as nohup and background jobs of scripts have it, stays so.
-    answered = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) != signal.SIG_IGN
-    ]
+    answered = [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
     for number in answered:
         signal.signal(number, interrupt)
     # GNU OpenMP threads spin while they wait. When another program needs a core, that slows

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
@@ -17,6 +18,7 @@ from typer.core import TyperGroup
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 from spmrl_bench.process.signals import exit_status
 
 # Exit statuses.
@@ -25,6 +27,8 @@ MISUSED = 2  # it was not understood
 
 # What the system can run out of, whatever the program does.
 _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+# As torch says it, of the processor and of cards.
+_NO_MEMORY = "can't allocate memory|out of memory"
 # What the extra "train" brings.
 _TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "torch"}
 # Click's usage error, which some versions of typer bring along under a name of their own.
@@ -88,6 +92,11 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         with _one_line(ctx):
+            try:
+                os.getcwd()  # without which libraries end the process
+            except OSError:
+                problem = "the working directory is gone: change to one that is there"
+                raise SpmrlError(problem) from None
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -112,6 +121,10 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
         if (error.name or "").partition(".")[0] not in _TRAIN:
             raise
         _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[train]'")
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, str(error)):
+            raise
+        _fail("spmrl-bench: out of memory; fewer --jobs or --workers and smaller batches need less")
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -126,16 +139,12 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
 
 
 def _fail(message: str, status: int = FAILED) -> NoReturn:
-    typer.echo(message, err=True)
+    echo(message, err=True)
     raise typer.Exit(status) from None
 
 
 def _outside(error: OSError) -> str:
     """What the system refused to do with which file; empty if it is the program that is wrong."""
-    try:
-        os.getcwd()
-    except OSError:
-        return "the working directory is gone: change to one that is there"
     reason = error.strerror or str(error)
     if isinstance(error.filename, str | bytes):
         return f"{os.fsdecode(error.filename)}: {reason}"
@@ -162,7 +171,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        typer.echo(f"spmrl-bench {__version__}")
+        echo(f"spmrl-bench {__version__}")
         raise typer.Exit
 
 

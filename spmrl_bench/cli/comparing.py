@@ -9,13 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out, print_rows
 from spmrl_bench.cli.scoring import is_conll
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.leaderboard.record import Record
@@ -127,33 +127,33 @@ def compare(
             "seeds": over_seeds,
             "differences": {key: [left, right] for key, left, right in differing},
         }
-        typer.echo(json.dumps(report, indent=2))
+        echo(json.dumps(report, indent=2))
         return
     print_rows(headings, rows)
     best = compared[0]
     equal = len(counts) - best.better - best.worse
-    typer.echo(
+    echo(
         f"\nB is better than A on {best.better:,} sentences of {where}, worse on {best.worse:,}, "
         f"equal on {equal:,} (by {scorer.title(best.name)})."
     )
     if over_seeds:
-        typer.echo(
+        echo(
             f"Over seeds: {over_seeds['A']} and {over_seeds['B']}; p {over_seeds['p']:.4f} "
             "(permutation test of the means)."
         )
     if len(counts) < FEW:
-        typer.echo(f"Fewer than {FEW} sentences: intervals and p bootstrap are rough.")
+        echo(f"Fewer than {FEW} sentences: intervals and p bootstrap are rough.")
     if counts.skipped:
-        typer.echo(f"LEFT OUT of every figure: {counts.skipped:,} sentences.")
+        echo(f"LEFT OUT of every figure: {counts.skipped:,} sentences.")
     swaps = "all swaps" if best.exact else f"{trials:,} random swaps"
-    typer.echo(
+    echo(
         f"Randomisation: {swaps}; bootstrap: {trials:,} draws; seed {seed}. Intervals: "
         f"{significance.LEVEL:g} %.\n"
     )
     for letter, side in zip("AB", sides, strict=True):
-        typer.echo(f"{letter}: {side.signature}")
+        echo(f"{letter}: {side.signature}")
     if differing:
-        typer.echo("\nWhat else differs:\n")
+        echo("\nWhat else differs:\n")
         print_rows(("key", "A", "B"), differing)
 
 

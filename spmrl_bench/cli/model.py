@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import model as group
@@ -21,6 +20,7 @@ from spmrl_bench.cli.options import (
     say_line,
 )
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.analysis.heads import Example
@@ -55,7 +55,7 @@ def package(
     folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
     for warning in warnings:
         say_line(f"spmrl-bench: {warning}")
-    typer.echo(folder)
+    echo(folder)
 
 
 # ---- attention ----
@@ -191,7 +191,7 @@ def heads(
 
         example = examples[number - 1] if number else _example(sentence, tags, gold)
         traced = trace(loaded_parser(model, device), example)
-        typer.echo(trace_text(*traced, errors=errors, top=top), nl=False)
+        echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib, write_file
     from spmrl_bench.analysis.heads import HEADINGS, head_contributions, table_rows

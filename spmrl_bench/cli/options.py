@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.errors import RecordError, SpmrlError
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
@@ -29,7 +29,7 @@ Size = Annotated[
     str | None, Option(help="'published' or 'small'. Default: what the recipe has for the track.")
 ]
 Seed = Annotated[int | None, Option(min=0, help="Seed of all random choices. Default: 1.")]
-Seeds = Annotated[int | None, Option(min=1, help="Runs of each variant: seeds 1, 2, ...")]
+Seeds = Annotated[int | None, Option(min=1, max=1000, help="Runs of each variant: seeds 1, 2, ...")]
 Jobs = Annotated[
     int | None,
     Option(min=1, help="Runs trained at once. Default: one a graphics card, or for small models "
@@ -48,7 +48,7 @@ Settings = Annotated[
 ]
 Minutes = Annotated[
     float | None,
-    Option(min=0, help="End each training before so many minutes are over; more of them go on."),
+    Option(min=0.01, help="End each training before so many minutes are over; more of them go on."),
 ]
 RunsFolder = Annotated[Path, Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[Path, Option("--results", help="Folder of the records and tables.")]
@@ -72,7 +72,7 @@ def name_left_out(mistakes: Sequence[str], strict: bool) -> None:
     number = "1 file or line" if len(mistakes) == 1 else f"{len(mistakes)} files or lines"
     if strict:
         raise RecordError(f"{listed}{number} cannot be read, so there is no table (--strict)")
-    typer.echo(f"{listed}spmrl-bench: LEFT OUT: {number} that cannot be read", err=True)
+    echo(f"{listed}spmrl-bench: LEFT OUT: {number} that cannot be read", err=True)
 
 
 def required_lang(lang: str | None) -> str:
@@ -95,7 +95,7 @@ def parse_settings(pairs: list[str] | None, minutes: float | None = None) -> dic
 
 
 #: Write a line of a log, on standard error.
-say_line = partial(typer.echo, err=True)
+say_line = partial(echo, err=True)
 
 
 def loaded_parser(model: Path, device: str) -> Parser:
@@ -109,7 +109,7 @@ def loaded_parser(model: Path, device: str) -> Parser:
 def print_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     from tabulate import tabulate
 
-    typer.echo(tabulate(rows, headers=headings, tablefmt="simple", disable_numparse=True))
+    echo(tabulate(rows, headers=headings, tablefmt="simple", disable_numparse=True))
 
 
 def raise_all(errors: Sequence[SpmrlError]) -> None:

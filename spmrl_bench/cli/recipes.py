@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 
-import typer
 from typer import Argument
 
 from spmrl_bench.cli.app import recipes
 from spmrl_bench.cli.options import print_rows, raise_all
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 
 @recipes.command("list")
@@ -57,7 +57,7 @@ def show(
 
     if keys:
         width, found = shutil.get_terminal_size().columns, reference.settings_named(keys)
-        typer.echo("\n\n".join(reference.setting_text(one, width) for one in found))
+        echo("\n\n".join(reference.setting_text(one, width) for one in found))
         return
     found = reference.run_settings()
     rows = []

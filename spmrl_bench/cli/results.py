@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
 from typer import Option
 
 from spmrl_bench.cli.app import results as group
 from spmrl_bench.cli.options import ResultsFolder, StrictFiles, name_left_out
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.leaderboard.board import Group, Results
@@ -58,16 +58,16 @@ def table(
     write_table(results / "table.csv", results_csv(found.groups, found.published))
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
-        typer.echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
+        echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
     if track is not None:
         document = track_document(found.groups, track, found.published)
         if document.tables:
-            typer.echo(to_markdown(document))
-        typer.echo(verdicts(found.groups, track), nl=False)
+            echo(to_markdown(document))
+        echo(verdicts(found.groups, track), nl=False)
     else:
         asked = [group for group in found.groups if not treebank or group.treebank in treebank]
         text = results_csv(asked, found.published) if form == "csv" else markdown(asked)
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
 
 
 @group.command()
@@ -99,7 +99,7 @@ def site(
     folders = results or [Path("results")]
     folder = to or folders[0] / "site"
     number = build_site(loaded(folders, strict), folder, extra)
-    typer.echo(f"{number:,} files. Open {folder / 'index.html'}")
+    echo(f"{number:,} files. Open {folder / 'index.html'}")
 
 
 def loaded(folders: list[Path], strict: bool) -> Results:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import runs as group
 from spmrl_bench.cli.options import RunsFolder, print_rows
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.process.console import echo
 
 RunsNamed = Annotated[
     list[Path] | None,
@@ -49,11 +49,11 @@ def listing(
     states = [run for run in looked_at if not state or run.state in state]
     if as_json:
         for run in states:
-            typer.echo(of.json_line(run, runs))
+            echo(of.json_line(run, runs))
         return
     if states:
         print_rows(of.HEADINGS, (of.row(run, runs) for run in states))
-    typer.echo(of.counts(states))
+    echo(of.counts(states))
 
 
 @group.command()
@@ -68,7 +68,7 @@ def log(
     """
     from spmrl_bench.experiments.listing import log_of, run_named
 
-    typer.echo(log_of(run_named(name, runs)), nl=False)
+    echo(log_of(run_named(name, runs)), nl=False)
 
 
 @group.command()
@@ -94,10 +94,10 @@ def clean(
 
     answers = [run for place in names or [runs] for run in clean_runs(place, dry_run=dry_run)]
     for run in answers:
-        typer.echo(f"{run.folder}: {f'kept, {run.kept}' if run.kept else size(run.freed)}")
+        echo(f"{run.folder}: {f'kept, {run.kept}' if run.kept else size(run.freed)}")
     cleaned, kept = (
         f"{number} run{'' if number == 1 else 's'}"
         for number in (sum(not run.kept for run in answers), sum(bool(run.kept) for run in answers))
     )
     verb = "would be freed" if dry_run else "freed"
-    typer.echo(f"{size(sum(run.freed for run in answers))} {verb} in {cleaned}, {kept} kept")
+    echo(f"{size(sum(run.freed for run in answers))} {verb} in {cleaned}, {kept} kept")

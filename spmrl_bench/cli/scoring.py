@@ -8,12 +8,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.options import Encoding, say_line
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.scoring import BracketCounts
@@ -175,7 +175,7 @@ def score(
             if reason and not (punctuation and "--punctuation" in reason):
                 alike.setdefault(reason, []).append(k + 1)
     if form == "evalb":
-        typer.echo(as_evalb(sides, counts, parameters, policy), nl=False)
+        echo(as_evalb(sides, counts, parameters, policy), nl=False)
         signature = sign(brackets.BRACKETS, counts, rules, **also)
         say_line(f"{brackets.left_out_text(counts)}{signature.long()}")
     else:
@@ -228,10 +228,10 @@ def _print(
     if as_json:
         report = scorer.report_dict(counts, rules)
         report |= {key: value for key, value, _ in added} | {"signature": signature.as_dict()}
-        typer.echo(json.dumps(report, indent=2))
+        echo(json.dumps(report, indent=2))
     else:
         texts = "".join(text for *_, text in added)
-        typer.echo(f"{scorer.report(counts, rules)}\n{texts}{signature.long()}")
+        echo(f"{scorer.report(counts, rules)}\n{texts}{signature.long()}")
 
 
 def _intervals(metric: Metric[Any, Any], counts: Counts) -> tuple[str, object, str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli import options
 from spmrl_bench.cli.app import study as group
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 
 @group.command("run")
@@ -20,7 +20,7 @@ def study(
     ),
     treebank: options.TreebankName = None,
     lang: str | None = Option(None, help="Recipe. Default: that of the treebank's language."),
-    seeds: int = Option(1, min=1, help="Runs of each row, with the seeds 1, 2, ..."),
+    seeds: int = Option(1, min=1, max=1000, help="Runs of each row, with the seeds 1, 2, ..."),
     size: options.Size = None,
     settings: options.Settings = None,
     jobs: options.Jobs = None,
@@ -64,9 +64,9 @@ def study(
     measured = run_study(work, runs_dir=runs, scores_dir=folder, device=device, jobs=jobs, on=where)
     findings = Findings(work, measured)
     problem = write_study(findings, folder / f"{chosen.name}-{work.treebank.name}")
-    typer.echo(to_markdown(study_document(findings)), nl=False)
+    echo(to_markdown(study_document(findings)), nl=False)
     if problem:
-        typer.echo(f"spmrl-bench: no figure: {problem}", err=True)
+        echo(f"spmrl-bench: no figure: {problem}", err=True)
 
 
 @group.command()
@@ -118,8 +118,8 @@ def search(
     found = run_search(
         work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=options.say_line
     )
-    typer.echo(trials_report(found))
+    echo(trials_report(found))
     if (best := found.best) is None:
         raise SpmrlError(f"none of {len(found.trials)} trials came to its end")
     command = work.command(lang, best, runs)
-    typer.echo(f"\nBest: trial {best.number}. To train it:\n\n    {command}")
+    echo(f"\nBest: trial {best.number}. To train it:\n\n    {command}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import typer
 from typer import Argument, Option
 
 from spmrl_bench.cli import options
 from spmrl_bench.cli.app import systems as group
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 
 @group.command()
@@ -34,7 +34,7 @@ def task(
     from spmrl_bench.treebanks.treebank import open_treebank
 
     for path in write_task(open_treebank(treebank), split, to, tags=tags):
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
 
 
 @group.command()
@@ -81,6 +81,8 @@ def enter(
     if not files:
         raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
     options.name_left_out(load_records(results / "runs")[1], strict)
+    if not system.strip():
+        raise SpmrlError("--system: expected the name of the parser, found nothing")
     described = System(
         name=system, version=version, url=url, paper=paper, training_data=training_data,
         notes=notes, outputs={},
@@ -91,9 +93,9 @@ def enter(
     )  # fmt: skip
     for name, output in record.system.outputs.items() if record.system else ():
         for kind, number in output.handled.items():
-            typer.echo(f"{name}: {kind}: {number:,} answers", err=True)
-    typer.echo(f"wrote {path}", err=True)
-    typer.echo(results_markdown([record], []), nl=False)
+            echo(f"{name}: {kind}: {number:,} answers", err=True)
+    echo(f"wrote {path}", err=True)
+    echo(results_markdown([record], []), nl=False)
 
 
 @group.command("list")
@@ -109,13 +111,18 @@ def listing() -> None:
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.install import is_installed, version_of
 
-    rows = []
+    rows, wrong = [], list[SpmrlError]()
     for name in system_paths():
-        known = load_system(name)
+        try:
+            known = load_system(name)
+        except SpmrlError as error:
+            wrong.append(error)
+            continue
         state = version_of(known) if is_installed(known) else "not installed"
         how = "trained here" if known.train else f"trained on {known.training_data}"
         rows.append((name, known.title, known.layer, how, state))
     options.print_rows(("name", "system", "answers", "", "version here"), rows)
+    options.raise_all(wrong)
 
 
 @group.command()

@@ -9,13 +9,13 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from typer import Option
 
 from spmrl_bench.cli import options
 from spmrl_bench.cli.app import app
 from spmrl_bench.cli.results import verdicts
 from spmrl_bench.errors import SpmrlError
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.experiments.score import AnyRun
@@ -138,7 +138,7 @@ def train(
     where = parse_backend(on)
     work, absent = selected.plan(runs)
     for name, places in absent.items():
-        typer.echo(f"absent: {name} ({places})", err=True)
+        echo(f"absent: {name} ({places})", err=True)
     train_all(work, device=device, fresh=fresh, jobs=jobs, on=where)
 
 
@@ -186,12 +186,12 @@ def evaluate(
     if not records:
         options.raise_all(errors)
     if selected.lang is not None or track is None:
-        typer.echo(results_markdown(records, published), nl=False)
+        echo(results_markdown(records, published), nl=False)
     else:
         groups = load_results([results]).groups
-        typer.echo(write_track(groups, track, results, published))
+        echo(write_track(groups, track, results, published))
         if selected.system:
-            typer.echo(verdicts(groups, track, selected.minutes), nl=False)
+            echo(verdicts(groups, track, selected.minutes), nl=False)
         if absent:
-            typer.echo(f"Absent: {', '.join(absent)}.")
+            echo(f"Absent: {', '.join(absent)}.")
     options.raise_all(errors)

@@ -12,6 +12,7 @@ from typer import Argument, Option
 from spmrl_bench.cli.app import treebanks
 from spmrl_bench.cli.options import Device, loaded_parser, print_rows, raise_all, say_line
 from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
+from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.analysis.suspects import Item
@@ -70,7 +71,7 @@ def fetch(
     for name in names:
         manifest = load_manifest(name)
         written = fetch_treebank(manifest, tell=say_line)
-        typer.echo(f"{name}: {len(written)} files fetched; licence: {manifest.licence}")
+        echo(f"{name}: {len(written)} files fetched; licence: {manifest.licence}")
 
 
 @treebanks.command()
@@ -107,7 +108,7 @@ def check(
             longest = {split: one.longest for split, one in result.statistics.items()}
             result.problems += recipe_problems(manifest.name, longest)
             if figures:
-                typer.echo(result.figures())
+                echo(result.figures())
         else:
             missing = "not present: 'spmrl-bench treebanks list' says what is missing"
             result.problems.append(missing)
@@ -194,7 +195,7 @@ def add(
         folder, language=language, name=name, format_name=form, encoding=encoding, given=given,
         allow_shared=allow_shared,
     )  # fmt: skip
-    typer.echo(found.report())
+    echo(found.report())
     refused = ""
     if found.errors:
         broken = f"{len(found.errors)} sentence(s) break the format:"
@@ -206,10 +207,10 @@ def add(
         refused = refused or "--allow-shared takes them as they are"
     if refused:
         raise SpmrlError(f"nothing was written; {refused}")
-    typer.echo()
+    echo()
     question = f"Write the manifest of {found.name}?"  # asked only where somebody is there
     if not (yes or (sys.stdin.isatty() and typer.confirm(question))):
-        typer.echo("nothing was written; the same command with --yes writes it")
+        echo("nothing was written; the same command with --yes writes it")
         return
     public = "Does its licence let anybody show its sentences?"
     if redistributable or (not yes and typer.confirm(public, default=False)):
@@ -217,10 +218,10 @@ def add(
     top = into or place_for_new()
     recipe, text = new_recipe(found.language, found.name, found.longest, top)
     for path in write_new_treebank(found, top, {recipe: text}):
-        typer.echo(f"wrote {path}")
+        echo(f"wrote {path}")
     known = top.absolute() in (home(), place_for_new())
     where = "" if known else f"SPMRL_BENCH_HOME={top.absolute()} "
-    typer.echo(f"next: {where}spmrl-bench train {recipe.stem}")
+    echo(f"next: {where}spmrl-bench train {recipe.stem}")
 
 
 @treebanks.command()
@@ -274,7 +275,7 @@ def suspects(
         title, note, found = _by_parser(bank, split, of, model, device)
     listed = SuspectList(title, note, bank.name, split, bank.places(split), found[:worst])
     if output is None:
-        typer.echo(listed.text(), nl=False)
+        echo(listed.text(), nl=False)
         return
     write_file(output, check_ending(output)(listed).encode())
     for line in (title, *note, f"spmrl-bench: {output} written, {len(listed.items):,} sentences"):

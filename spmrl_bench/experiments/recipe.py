@@ -8,10 +8,12 @@ they are a :class:`RunConfig`, which is stored with the run and decides alone wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
+from unicodedata import normalize
 
 from pydantic import (
     AfterValidator,
@@ -52,6 +54,19 @@ from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_name
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
+# What languages are called by those who speak them, without accents, and their codes.
+_ALSO = {
+    also: name
+    for name, others in {
+        "arabic": "العربية ar", "basque": "euskara eu", "chinese": "中文 汉语 zh",
+        "dutch": "nederlands nl", "english": "en", "french": "francais fr", "german": "deutsch de",
+        "hebrew": "עברית he",
+        "hungarian": "magyar hu", "icelandic": "islenska is", "indonesian": "indonesia id",
+        "japanese": "日本語 ja", "korean": "한국어 ko", "polish": "polski pl",
+        "portuguese": "portugues pt", "spanish": "espanol castellano es", "swedish": "svenska sv",
+    }.items()
+    for also in others.split()
+}  # fmt: skip
 
 
 def _check(check: Callable[[Any], Any]) -> AfterValidator:
@@ -389,7 +404,10 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
     A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
     all mistakes of a file, one per line; ``light`` leaves unchecked what needs torch.
     """
-    path = Path(name) if name.endswith(".toml") else _recipe_paths().get(name)
+    paths = _recipe_paths()
+    spoken = re.sub("[\u0300-\u036f]", "", normalize("NFD", name.lower()))
+    usual = name if name in paths else _ALSO.get(normalize("NFC", spoken), name)
+    path = Path(name) if name.endswith(".toml") else paths.get(usual)
     content: dict[str, Any] | None = None
     if path is None and is_known(name) and recipe_of(name) == name:
         path = data_dir("recipes") / "base.toml"
@@ -397,7 +415,7 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
     if path is None:
         raise RecipeError(unknown_name("language", name, list_recipes()))
     if not path.is_file():
-        raise RecipeError(f"{name}: no such recipe file")
+        raise RecipeError(f"{path}: no such recipe file")
     beside = path.with_name("base.toml")
     base_path = beside if beside.is_file() else data_dir("recipes") / "base.toml"
     base, language = (

@@ -8,13 +8,18 @@ other. Both have the same methods, so that an encoder is made of either.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from spmrl_bench.errors import RecipeError
 
@@ -29,6 +34,28 @@ Initialisation = Literal["usual", "glorot-normal", "glorot-uniform"]
 GATES = {nn.LSTM: 4, nn.LSTMCell: 4, nn.GRU: 3, nn.GRUCell: 3}
 #: Numbers of the largest table of sines and cosines, which no file holds.
 LARGEST_TABLE = 1 << 25
+
+
+# What a tensor counts beside its numbers: a million small ones take long to make.
+_TENSOR = 1000
+
+
+@contextmanager
+def at_most(numbers: float, error: Exception) -> Iterator[None]:
+    """Within it, modules are made of so many numbers in all, or the error is raised before any of
+    what is too much is drawn."""
+
+    def take(module: nn.Module, name: str, tensor: Tensor | None) -> None:
+        nonlocal numbers
+        numbers -= _TENSOR + (0 if tensor is None else tensor.numel())
+        if numbers < 0:
+            raise error
+
+    with (
+        register_module_parameter_registration_hook(take),
+        register_module_buffer_registration_hook(take),
+    ):
+        yield
 
 
 class FactoredLinear(nn.Module):

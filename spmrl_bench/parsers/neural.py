@@ -6,6 +6,8 @@ adds layers, the loss of a batch, and the predictions for one.
 
 from __future__ import annotations
 
+import os
+import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager
@@ -20,13 +22,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.errors import SentenceTooLongError, TreeError
+from spmrl_bench.errors import RecipeError, SentenceTooLongError, TreeError
 from spmrl_bench.nn.encoders import ENCODERS, Encoder, Part
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.nn.inputs import LexicalModel
 from spmrl_bench.nn.inputs.vectors import WordEmbedding
-from spmrl_bench.nn.layers import initialise
+from spmrl_bench.nn.layers import at_most, initialise
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words
@@ -37,6 +39,9 @@ from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_ve
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
+
+# Bytes of a weight in training: itself, its gradient, two moments, and as much for all else.
+_TRAINED = 32
 
 
 class TrainedParser(nn.Module, Parser):
@@ -118,8 +123,20 @@ class NeuralParser(TrainedParser):
     @classmethod
     def fresh(cls, config: Any, vocabulary: Vocabulary) -> Self:
         """Return a parser to be trained, whose weights begin as the settings ask for; every kind's
-        ``build`` ends here."""
-        parser = cls(config, vocabulary)
+        ``build`` ends here. A RecipeError says that this machine cannot train so large a one."""
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        error = RecipeError(
+            f"the settings describe a parser of more than {memory // _TRAINED:,} weights; to train "
+            f"one, {_TRAINED} bytes of memory are needed for each, and this machine has "
+            f"{memory >> 30} GiB. Lower the largest of model.* (spmrl-bench recipes show)"
+        )
+        try:
+            with at_most(memory / _TRAINED, error):
+                parser = cls(config, vocabulary)
+        except (RuntimeError, MemoryError) as problem:
+            if re.search("memory|overflow", str(problem)) is None:
+                raise
+            raise error from None  # one tensor is beyond any memory
         initialise(parser, config.initialisation, parser.pretrained_parameters())
         for module in parser.lexical.inputs.values():
             module.start()

@@ -135,11 +135,12 @@ def _fitting(path: Path) -> Iterator[None]:
         raise CheckpointError(
             f"{path}: missing. Train again, or copy the whole folder anew"
         ) from None
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or _in_one_line(error)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RuntimeError) as error:
         raise CheckpointError(
-            f"{path}: does not fit parser.json: {reason}. Was it cut short or replaced? "
-            "Train again, or copy the whole folder anew"
+            f"{path}: does not fit parser.json: {_in_one_line(error)}. Was it cut short or "
+            "replaced? Train again, or copy the whole folder anew"
         ) from None
 
 

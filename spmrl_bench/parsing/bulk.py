@@ -12,7 +12,6 @@ at most two for each process ahead of the answers. No process outlives this one.
 from __future__ import annotations
 
 import re
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -36,7 +35,7 @@ from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.process.pools import available_threads, end_pool, interrupts_blocked, worker_pool
-from spmrl_bench.process.signals import interrupt, on_signals
+from spmrl_bench.process.signals import STOPPING, interrupt, on_signals
 from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.trees.tree import NO_TAG
 
@@ -151,7 +150,7 @@ def open_workers(
             return executor.submit(_parse_window, window, folder, device, threads, options)
 
     try:
-        with on_signals(interrupt, signal.SIGTERM):
+        with on_signals(interrupt, *STOPPING):
             yield partial(_results, submit, 2 * workers)
     finally:
         end_pool(executor, before)

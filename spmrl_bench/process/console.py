@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import select
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,23 @@ from spmrl_bench.errors import SpmrlError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+
+# But for tabs and ends of lines.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print a text, to standard error if asked to, as :func:`plain` has it."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(plain(text) + ("\n" if nl else ""))
+    stream.flush()
+
+
+def plain(text: object) -> str:
+    """Return a text in which control characters, by which a file of others could steer the
+    terminal, are written out."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
 
 
 class _Stream(io.FileIO):
@@ -74,5 +92,5 @@ def standard_streams(status: int) -> Iterator[None]:
     except BrokenPipeError:
         sys.exit(status)
     except SpmrlError as error:
-        print(f"spmrl-bench: {error}", file=sys.stderr)
+        echo(f"spmrl-bench: {error}", err=True)
         sys.exit(status)

@@ -128,11 +128,12 @@ def peak_memory_bytes() -> int:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Within it, Ctrl-C, which all processes of a terminal get, waits; new ones never see it."""
+    """Within it, Ctrl-C and the end of a terminal, which all its processes are told of, wait; new
+    ones never hear of them."""
     # It comes with the first process otherwise, and leaves the signal unblocked.
     with _safe_path():
         resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGHUP])
     try:
         yield
     finally:

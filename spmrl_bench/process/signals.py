@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM as one exception; the command line has the handler before heavy imports."""
+"""What asks a program to stop, as one exception; the command line has the handler before heavy
+imports."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from types import FrameType
 
 Handler = Callable[[int, FrameType | None], None]
 
+#: Ctrl-C, what asks a program to end, and a terminal that is closed.
+STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 #: What is said where nothing was in work.
 INTERRUPTED = "\nspmrl-bench: interrupted"
 
@@ -24,7 +27,8 @@ class Interrupted(KeyboardInterrupt):
 
 
 def exit_status(stopped: KeyboardInterrupt) -> int:
-    """What a shell says of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM."""
+    """What a shell says of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM, 129
+    for SIGHUP."""
     return 128 + getattr(stopped, "number", signal.SIGINT)
 
 
@@ -49,7 +53,9 @@ def on_signals(handler: Handler, *numbers: int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handler) for number in numbers}
+    # What nohup has ignored stays ignored.
+    answered = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in answered}
     try:
         yield
     finally:

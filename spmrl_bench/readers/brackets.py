@@ -171,10 +171,11 @@ class Scanner:
             elif kind == _CLOSE:
                 self._close(piece.start())
             else:
+                # What is outside may be no treebank at all, and nobody else's to read.
+                found = f"'{excerpt(piece[5])}'" if opened else "text"
                 where = "outside" if not opened else "beside" if stack else "between"
                 expected = "'(' or ')'" if opened else "'('"
-                problem = f"found '{excerpt(piece[5])}' {where} brackets, expected {expected}"
-                self.fail(piece.start(), problem)
+                self.fail(piece.start(), f"found {found} {where} brackets, expected {expected}")
             if stack or together:
                 continue
             some = self._words or self.sentence > first  # trees in the outermost bracket

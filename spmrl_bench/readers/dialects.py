@@ -344,8 +344,7 @@ def read_visl(
         scanner.name = named[1] if named else None
         try:
             if named is None:
-                problem = f"found '{excerpt(header[0])}', expected '#number name text'"
-                scanner.fail(header.start(), f"{problem} to begin an entry")
+                scanner.fail(header.start(), "expected '#number name text' to begin an entry")
             trees = list(scanner.trees(header.end(), end))
             if len(trees) != 1:
                 scanner.fail(header.start(), f"found {len(trees)} trees in the entry, expected one")
@@ -385,8 +384,7 @@ def read_sinica(
         last = text.rfind("#", entry.end(), end) if entry else -1
         try:
             if entry is None or last < 0:
-                found = excerpt(text[start:end])
-                raise MistakeError(f"found '{found}', expected '#number TREE#mark'", start)
+                raise MistakeError("found another line than '#number TREE#mark'", start)
             yield _sinica_tree(text, entry.end(), last)
         except MistakeError as mistake:
             problem, place = mistake.args

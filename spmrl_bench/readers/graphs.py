@@ -354,7 +354,7 @@ def read_negra_export(
             if sentence is not None:
                 sentence.rows.append((line, columns))
             elif not lost:
-                report(f"found '{columns[0]}' outside a sentence, expected #BOS", line)
+                report("found text outside a sentence, expected #BOS", line)
                 lost = True
             continue
         if sentence is not None and mark != "#EOS":

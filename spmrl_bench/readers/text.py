@@ -85,7 +85,7 @@ def read_text(path: FilePath, encoding: str = "utf-8") -> str:
     except UnicodeDecodeError as error:
         problem = (
             f"byte 0x{data[error.start]:02x} is not {encoding} text; is the encoding another one? "
-            "(--encoding of new-treebank, encoding in a manifest)"
+            "(--encoding, or encoding in a manifest)"
         )
         line = data.count(b"\n", 0, error.start) + 1
         raise ReadError(problem, path=path, line=line) from error

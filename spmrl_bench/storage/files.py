@@ -34,6 +34,9 @@ from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 LIMIT = 32 << 20
 #: Bytes that a packed file may hold; the largest treebank has a tenth of it.
 MOST_UNPACKED = 1 << 30
+# Bytes that a file system counts as one, and how many of them a file may have for each that is
+# stored: what is packed as it is written takes a tenth, and holes take nothing.
+_BLOCK, _THINNEST = 512, 100
 
 # Seconds after which what a process of another machine was writing counts as left behind.
 _FORGOTTEN = 86_400.0
@@ -290,10 +293,11 @@ def open_regular_file(path: Path) -> BufferedReader:
 def open_unpacked(path: Path) -> BufferedReader | BytesIO:
     """Open a file for reading, unpacked if its name ends in ``.gz``.
 
-    An OSError says that it is broken, or holds more than :data:`MOST_UNPACKED` bytes.
+    An OSError says that it is broken, or holds more than :data:`MOST_UNPACKED` bytes. It may be a
+    pipe (``<(...)``), but no device.
     """
     if path.suffix != ".gz":
-        return path.open("rb")
+        return path.open("rb") if path.is_fifo() else open_regular_file(path)
     try:
         with open_regular_file(path) as file, gzip.GzipFile(fileobj=file) as packed:
             data = packed.read(MOST_UNPACKED + 1)
@@ -305,12 +309,17 @@ def open_unpacked(path: Path) -> BufferedReader | BytesIO:
 
 
 def check_regular(status: os.stat_result, path: Path) -> None:
-    """Make sure that a path is that of a regular file; an OSError says what it is instead."""
+    """Make sure that a path is that of a regular file, which is not next to all holes; an
+    OSError says what it is instead."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(status.st_mode):
         what = "a named pipe" if stat.S_ISFIFO(status.st_mode) else "a device"
         raise OSError(0, f"{what}, expected a file", str(path))
+    stored = status.st_blocks * _BLOCK
+    if status.st_size > max(MOST_UNPACKED, _THINNEST * stored):
+        holes = f"{status.st_size:,} bytes, of which {stored:,} are stored"
+        raise OSError(0, f"a sparse file ({holes})", str(path))
 
 
 def read_regular(path: Path, limit: int = LIMIT) -> bytes:

@@ -24,6 +24,11 @@ MAX_HEADER = 8 << 20
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return all tensors of a file by name, and the notes of its writer. Raise an OSError if it
     cannot be opened or is no regular file, a ValueError if it is not of the format or cut short."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        problem = "its path is not UTF-8, as the library of such files wants it: rename the folder"
+        raise OSError(0, problem, str(path)) from None
     with open_regular_file(path) as file:
         header = int.from_bytes(file.read(8), "little")
     if header > MAX_HEADER:

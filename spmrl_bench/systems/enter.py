@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.errors import RecordError, ScoreError, SpmrlError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
 from spmrl_bench.leaderboard.record import (
     MetricResult,
@@ -105,9 +105,19 @@ def score_answers(
         gold, handled = gold_parses(bank, split, able), Counter[str]()
         scored, digests = dict[str, MetricResult](), dict[str, str]()
         for path in paths:
-            found = read_predictions(
-                path, gold, transforms=bank.manifest.transforms, policy=policy, encoding=encoding
-            )
+            known: dict[str, Any] = {"transforms": bank.manifest.transforms, "encoding": encoding}
+            try:
+                found = read_predictions(path, gold, policy=policy, **known)
+            except ScoreError:
+                other = "dev" if split == "test" else "test"
+                try:
+                    read_predictions(path, gold_parses(bank, other, able), **known)
+                except SpmrlError:
+                    other = ""
+                if not other:
+                    raise
+                problem = f"has the sentences of {other}, not of {split}: --{other} {path}"
+                raise ScoreError(f"{path}: {problem}") from None
             if found.layer in digests:
                 names = " and ".join(map(str, paths))
                 raise ScoreError(f"{names}: two files of {split} have the same layer; expected one")

@@ -26,6 +26,7 @@ from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
+from spmrl_bench.process.console import plain
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
@@ -328,7 +329,7 @@ def system_runs(
 
 
 def _say(console: Console | None, text: str) -> None:
-    (console or messages()).print(text, markup=False, highlight=False, soft_wrap=True)
+    (console or messages()).print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def _read(model: type[Model], path: Path) -> Model | None:

@@ -16,6 +16,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from spmrl_bench.process.console import plain
 from spmrl_bench.storage.files import append
 from spmrl_bench.training.schedule import Progress as State
 from spmrl_bench.training.schedule import unwritten
@@ -94,7 +95,7 @@ class Report:
 
     def say(self, text: str) -> None:
         """Print a line, above the live line where there is one, and write it into the log."""
-        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
         self._log(text)
 
     def _log(self, *texts: str) -> None:

@@ -25,7 +25,7 @@ from spmrl_bench.errors import CheckpointError, NotFiniteError, TrainingError
 from spmrl_bench.nn.device import trim_memory
 from spmrl_bench.parsers.neural import TrainedParser
 from spmrl_bench.process.pools import peak_memory_bytes
-from spmrl_bench.process.signals import Interrupted, on_signals
+from spmrl_bench.process.signals import STOPPING, Interrupted, on_signals
 from spmrl_bench.storage.tensors import check_finite
 from spmrl_bench.training import schedule
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
@@ -163,7 +163,7 @@ class Trainer:
         TrainingError if the loss or a score is no longer a number, a CheckpointError if the folder
         has a checkpoint that does not fit, and Interrupted at Ctrl-C or SIGTERM, after a save."""
         self._resume()
-        with on_signals(self._ask, signal.SIGINT, signal.SIGTERM):
+        with on_signals(self._ask, *STOPPING):
             while self.progress.stopped_by is None:
                 try:
                     self._epoch()

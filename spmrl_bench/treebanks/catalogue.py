@@ -17,11 +17,12 @@ from typing import Any
 
 from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.storage.digests import digest
+from spmrl_bench.storage.files import read_bounded
 from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_fault, require_inside
 from spmrl_bench.storage.toml import read_toml, validated
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, some, subfolders
-from spmrl_bench.treebanks.split_files import TreebankFiles
+from spmrl_bench.treebanks.split_files import TAGS_IN_NAMES, TreebankFiles
 from spmrl_bench.trees.parse import Layer
 
 #: The environment variable that names the directory with treebanks.
@@ -163,16 +164,12 @@ def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 def _read_checksums(path: Path) -> dict[str, str]:
     """SHA-256 by path, as ``sha256sum`` writes it."""
     found = {}
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise TreebankError(f"{path}: cannot be read: {error}") from error
-    for number, line in enumerate(lines, start=1):
+    text = read_bounded(path, TreebankError).decode(errors="replace")
+    for number, line in enumerate(text.splitlines(), start=1):
         match = _CHECKSUM.fullmatch(line)
         if match is None:
             raise TreebankError(
-                f"{path}:{number}: found {line[:80]!r}, expected 64 hex digits, two spaces "
-                "and a path"
+                f"{path}:{number}: found another line than 64 hex digits, two spaces and a path"
             )
         if (fault := path_fault(match[2])) is not None:
             raise TreebankError(
@@ -299,7 +296,8 @@ def missing_message(status: TreebankStatus, root: Root = None) -> str:
     manifest = status.manifest
     folder = _first(manifest.path)
     files = [name for split in SPLITS for name in manifest.splits[split].files]
-    layout = dict.fromkeys(f"{folder}/{name}" for name in files)
+    tags = TAGS_IN_NAMES[manifest.tags]
+    layout = dict.fromkeys(f"{folder}/{name.replace('{tags}', tags)}" for name in files)
     lines = [
         f"treebank {manifest.name} is not present",
         f"looked in: {status.where}",

@@ -253,8 +253,7 @@ def _column(
     numbers, path = _in_range(files, split, total), files.folder / table
     rows = csv.DictReader(read_text(path).splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
     if column not in (rows.fieldnames or ()):
-        found = ", ".join(rows.fieldnames or ()) or "none"
-        raise ReadError(f"found the columns {found}, expected '{column}'", path=path, line=1)
+        raise ReadError(f"found no column '{column}' in the first line", path=path, line=1)
     values = [row[column] for row in rows]
     if len(values) != len(numbers):
         raise ReadError(

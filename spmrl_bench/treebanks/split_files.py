@@ -27,7 +27,7 @@ from spmrl_bench.trees.parse import Layer
 ALLOW_SHARED = 'If it is meant to be so, write shared = "allowed" into the manifest'
 _EMPTY = hashlib.sha256().hexdigest()
 #: What ``{tags}`` stands for in the patterns of a manifest.
-_TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
+TAGS_IN_NAMES = {"gold": "gold", "predicted": "pred", "none": "gold"}
 
 
 class TreebankFiles:
@@ -55,7 +55,7 @@ class TreebankFiles:
             files, exclude = chosen.files, chosen.exclude
             if key[1] != self.manifest.layers[0]:
                 files, exclude = dependency_layer(self.manifest).files(split, chosen)
-            tags = _TAGS_IN_NAMES[self.manifest.tags]
+            tags = TAGS_IN_NAMES[self.manifest.tags]
             found = find_files(self._folder_of(key[1]), files, exclude=exclude, tags=tags)
             if (table := self._table(*key)) is not None and not (self.folder / table).is_file():
                 found = found._replace(missing=(*found.missing, table))

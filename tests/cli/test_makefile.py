@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 
@@ -45,6 +46,20 @@ def test_options_are_passed_on() -> None:
     assert [" ".join(call) for call in calls] == [
         "train german --set model.precision=bf16 --set train.max_epochs=3"
     ]
+
+
+@pytest.mark.parametrize(
+    "value", ["a;touch x", "it's", "$(touch x)", "`touch x`", "$HOME", "$$", "a b", '"', "#", "a\\",
+              "a\ntouch x", "\\\\", "*", "&& touch x", "é", "$(shell touch x)", "(", "|x", ">x"],
+)  # fmt: skip
+def test_values_are_no_shell_text(value: str) -> None:
+    command = ["make", "-s", "-C", str(ROOT), "CORE=", "BENCH=printf [%s]"]
+    given = [f"lang={value}", f"variant={value}", "train"]
+    environment = os.environ | {"seed": "7", "size": "small"}
+    result = subprocess.run([*command, *given], capture_output=True, text=True, env=environment)
+    value = value.replace("\n", " ")
+    assert result.stdout == f"[train][{value}][--variant][{value}]", result.stderr
+    assert not (ROOT / "x").exists()
 
 
 def test_every_target_can_be_shown() -> None:

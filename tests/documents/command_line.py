@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import subprocess
 import tomllib
 from collections.abc import Sequence
@@ -96,8 +97,8 @@ def make(*arguments: str) -> tuple[int, list[list[str]], str]:
         check=False,
         timeout=PATIENCE,
     )
-    lines = [line.split() for line in done.stdout.splitlines()]
-    calls = [words[1:] for words in lines if words[:1] == ["unmade/bin/spmrl-bench"]]
+    lines = [one for one in done.stdout.splitlines() if one.startswith("unmade/bin/spmrl-bench ")]
+    calls = [shlex.split(line)[1:] for line in lines]
     return done.returncode, calls, done.stderr
 
 

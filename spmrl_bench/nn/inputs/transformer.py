@@ -25,14 +25,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.modules.module import (
-    register_module_buffer_registration_hook,
-    register_module_parameter_registration_hook,
-)
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.kernels import autocast
+from spmrl_bench.nn.layers import at_most
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
@@ -61,8 +58,8 @@ _ANEW = "Copy all files of the tokenizer anew, tokenizer.json among them"
 _SAME = "Copy config.json, the weights and the tokenizer from one and the same encoder"
 # A vocabulary made of lower-cased text has next to no capitals.
 _CAPITALS = 0.05
-# Numbers that an encoder may have beside one for each byte of its weights; a tensor counts as more.
-_SPARE, _TENSOR = 1 << 20, 1000
+# Numbers that an encoder may have beside one for each byte of its weights.
+_SPARE = 1 << 20
 
 
 class Transformer(LexicalInput):
@@ -361,19 +358,13 @@ def _read_encoder(folder: Path, config: Any) -> Any:
 
 def _check_size(config: Any, files: Iterable[Path]) -> None:
     """Make sure that an encoder is not much larger than its files, before any of it is made."""
-    room = _SPARE + sum(path.stat().st_size for path in files)
-
-    def take(module: nn.Module, name: str, tensor: Tensor | None) -> None:
-        nonlocal room
-        room -= _TENSOR + (0 if tensor is None else tensor.numel())
-        if room < 0:
-            raise ValueError("config.json describes an encoder that is too large for the weights")
-
-    with (
-        register_module_parameter_registration_hook(take),
-        register_module_buffer_registration_hook(take),
-        torch.device("meta"),
-    ):
+    room = _SPARE
+    for path in files:
+        status = path.stat()
+        check_regular(status, path)
+        room += status.st_size
+    problem = ValueError("config.json describes an encoder that is too large for the weights")
+    with at_most(room, problem), torch.device("meta"):
         _unfilled(config)
 
 

@@ -25,7 +25,7 @@ from spmrl_bench.process.pools import (
     saved,
     worker_pool,
 )
-from spmrl_bench.process.signals import interrupt, on_signals
+from spmrl_bench.process.signals import STOPPING, interrupt, on_signals
 
 _PATIENCE = 10  # seconds in which a dead process has a status
 
@@ -43,7 +43,7 @@ class InProcess:
     def start(self, unit: Unit) -> None:
         error = None
         try:
-            with on_signals(interrupt, signal.SIGINT, signal.SIGTERM):
+            with on_signals(interrupt, *STOPPING):
                 unit.function(*unit.arguments, device=self._device, console=None)
         except Exception as problem:
             error = problem

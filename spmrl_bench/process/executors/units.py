@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from spmrl_bench.errors import RunOwnedError, TrainingError
-from spmrl_bench.process.signals import Interrupted, on_signals
+from spmrl_bench.process.signals import STOPPING, Interrupted, on_signals
 
 #: How often a unit is started again that was lost, or was stopped by a preemptible executor.
 RESTARTS = {"lost": 3, "stopped": 100}
@@ -146,7 +146,7 @@ def run_units(
         if left:
             log(f"{len(over)} of {len(units)} done")
 
-    with on_signals(on_signal, signal.SIGINT, signal.SIGTERM):
+    with on_signals(on_signal, *STOPPING):
         try:
             while True:
                 start_units()
