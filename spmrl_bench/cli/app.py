@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
@@ -29,6 +30,7 @@ MISUSED = 2  # it was not understood
 _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 # As torch says it, of the processor and of cards.
 _NO_MEMORY = "can't allocate memory|out of memory"
+_GONE = "the working directory is gone: change to one that is there"
 # What the extra "train" brings.
 _TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "torch"}
 # Click's usage error, which some versions of typer bring along under a name of their own.
@@ -92,11 +94,8 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         with _one_line(ctx):
-            try:
-                os.getcwd()  # without which libraries end the process
-            except OSError:
-                problem = "the working directory is gone: change to one that is there"
-                raise SpmrlError(problem) from None
+            if _nowhere():  # where importing torch ends the process
+                sys.modules["torch"] = None  # type: ignore[assignment]
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -120,6 +119,8 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _TRAIN:
             raise
+        if _nowhere():
+            _fail(f"spmrl-bench: {_GONE}")
         _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[train]'")
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, str(error)):
@@ -145,10 +146,20 @@ def _fail(message: str, status: int = FAILED) -> NoReturn:
 
 def _outside(error: OSError) -> str:
     """What the system refused to do with which file; empty if it is the program that is wrong."""
+    if _nowhere():
+        return _GONE
     reason = error.strerror or str(error)
     if isinstance(error.filename, str | bytes):
         return f"{os.fsdecode(error.filename)}: {reason}"
     return reason if error.errno in _OUTSIDE else ""
+
+
+def _nowhere() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _group(name: str, about: str) -> typer.Typer:

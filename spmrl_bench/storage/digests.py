@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from spmrl_bench.storage.files import open_regular_file, open_unpacked
+from spmrl_bench.storage.files import check_stored, open_regular_file, open_unpacked
 
 # A file written to so recently may be written to again without a change of its time.
 _SETTLED = 1_000_000_000  # nanoseconds
@@ -35,6 +35,7 @@ def file_state(path: Path) -> tuple[int, int, int, int]:
 @functools.lru_cache(maxsize=4096)
 def _digest(path: Path, unpacked: bool, *_state: int) -> str:
     packed = unpacked and path.suffix == ".gz"
+    check_stored(path.stat(), path)
     with open_unpacked(path) if packed else open_regular_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

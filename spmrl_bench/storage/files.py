@@ -297,6 +297,7 @@ def open_unpacked(path: Path) -> BufferedReader | BytesIO:
     pipe (``<(...)``), but no device.
     """
     if path.suffix != ".gz":
+        check_stored(path.stat(), path)
         return path.open("rb") if path.is_fifo() else open_regular_file(path)
     try:
         with open_regular_file(path) as file, gzip.GzipFile(fileobj=file) as packed:
@@ -309,13 +310,16 @@ def open_unpacked(path: Path) -> BufferedReader | BytesIO:
 
 
 def check_regular(status: os.stat_result, path: Path) -> None:
-    """Make sure that a path is that of a regular file, which is not next to all holes; an
-    OSError says what it is instead."""
+    """Make sure that a path is that of a regular file; an OSError says what it is instead."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(status.st_mode):
         what = "a named pipe" if stat.S_ISFIFO(status.st_mode) else "a device"
         raise OSError(0, f"{what}, expected a file", str(path))
+
+
+def check_stored(status: os.stat_result, path: Path) -> None:
+    """Make sure that a file, which may be read whole, is not all holes; else an OSError."""
     stored = status.st_blocks * _BLOCK
     if status.st_size > max(MOST_UNPACKED, _THINNEST * stored):
         holes = f"{status.st_size:,} bytes, of which {stored:,} are stored"

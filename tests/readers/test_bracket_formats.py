@@ -38,7 +38,7 @@ BRACKETS = TextFormat(
         ("(A a)\n(S (B b)))", "2:10: sentence 3", "no bracket is open"),
         ("(A a)\n\n(S (B b)\n  (C (D d)", "3:1: sentence 2", "open brackets is at 4:3"),
         ("(S (B b)", "1:1: sentence 1", "not closed before the file ends"),
-        ("(A a)\nword (B b)", "2:1: sentence 2", "'word' outside brackets"),
+        ("(A a)\nword (B b)", "2:1: sentence 2", "found text outside brackets"),
         ("(S (A a) word)", "1:10: sentence 1", "'word' beside brackets"),
         ("(S\n(NP (A a)\n word))", "3:2: sentence 1", "the tree begins at line 1"),
         ("(NN New York)", "1:5: sentence 1", "(NN New York)"),

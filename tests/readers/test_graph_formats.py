@@ -260,12 +260,12 @@ read_negra = NEGRA.read_file
 ROW = "a\tT\t--\t--\t0\n"
 OUTSIDE = [
     ("#EOS 7\n{}", ["1: found #EOS without #BOS"], 1),
-    (f"{ROW}{ROW}#EOS 1\n{{}}", ["1: found 'a' outside a sentence, expected #BOS"], 1),
-    (f"{{}}{ROW}{{}}", ["11: found 'a' outside a sentence, expected #BOS"], 2),
+    (f"{ROW}{ROW}#EOS 1\n{{}}", ["1: found text outside a sentence, expected #BOS"], 1),
+    (f"{{}}{ROW}{{}}", ["11: found text outside a sentence, expected #BOS"], 2),
     ("#FORMAT 5\n{}", ["1: found #FORMAT 5, expected #FORMAT 3 or #FORMAT 4"], 0),
     ("{}#FORMAT\n{}", ["11: found #FORMAT, expected #FORMAT 3 or #FORMAT 4"], 1),
     (f"{{}}#BOS 8\n{ROW}", ["11: sentence 8: the sentence has no #EOS"], 1),
-    ("<corpus>\n</corpus>", ["1: found '<corpus>' outside a sentence, expected #BOS"], 0),
+    ("<corpus>\n</corpus>", ["1: found text outside a sentence, expected #BOS"], 0),
     ("\n\n%%\n", [], 0),
 ]
 

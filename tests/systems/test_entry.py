@@ -208,7 +208,7 @@ DAMAGED: dict[str, tuple[Callable[[str], str], str, str, str]] = {
     "closed too often": (lambda s: s + ")", "no bracket is open", "malformed", "repaired"),
     "text around a tree": (lambda s: f"Sure! {s} More?", "outside|Sure", "malformed", "repaired"),
     "two trees in a line": (lambda s: f"{s} {s}", "found 2 trees", "malformed", "repaired"),
-    "no brackets": (lambda _: "I cannot", "I", "malformed", ""),
+    "no brackets": (lambda _: "I cannot", "found text outside", "malformed", ""),
     "empty line": (lambda _: "", "no parse", "no parse", ""),
     "empty brackets": (lambda _: "(())", "no parse", "no parse", ""),
     "words cut off": (lambda _: "(S (NP (DT the)))", "in gold", "other words", ""),

@@ -326,7 +326,7 @@ def test_what_else_differs_is_refused(align: Callable[..., None], root: Path) ->
         ("dbca", {"respelt": None}, "word 1 of sentence 3 is 'C02' and 'C O2'"),
         ("acd", plain, "sentence 2 is 'ex-'"),
         ("ac", {"ids": None}, "there are 4 or 3 and 2 sentences"),
-        ("dbca", {"ids": '"name"'}, "found the columns id, split, expected 'name'"),
+        ("dbca", {"ids": '"name"'}, "found no column 'name' in the first line"),
     ):
         align(order, **changes)
         with pytest.raises((TreebankError, ReadError), match=message):

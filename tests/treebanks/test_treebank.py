@@ -140,8 +140,8 @@ def test_rows_of_a_table_choose_sentences(manifests: WriteManifest, root: Path) 
         ("a_2.mrg", "1"), ("t.mrg", "1")
     ]  # fmt: skip
     for text, message in (
-        ("id\tset\n1\tx\n", r"ids\.tsv:1: found the columns id, set, expected 'split'"),
-        ("", r"ids\.tsv:1: found the columns none, expected 'split'"),
+        ("id\tset\n1\tx\n", r"ids\.tsv:1: found no column 'split' in the first line"),
+        ("", r"ids\.tsv:1: found no column 'split' in the first line"),
         ("split\nx\nx\n", r"ids\.tsv: found 2 lines below the first, expected 3"),
     ):
         table.write_text(text)
@@ -340,7 +340,7 @@ def test_checksums_are_verified(manifests: WriteManifest, root: Path) -> None:
         open_treebank("tiny", root).split("train")
     assert len(open_treebank("tiny", root).split("dev")) == 3
     (folder / "tiny.sha256").write_text(lines[0] + "abc  x\n")
-    with pytest.raises(TreebankError, match=r"tiny\.sha256:2: found 'abc  x', expected 64 hex"):
+    with pytest.raises(TreebankError, match=r"tiny\.sha256:2: found another line than 64 hex"):
         open_treebank("tiny", root)
 
 

@@ -33,7 +33,7 @@ from spmrl_bench.nn.layers import at_most
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.storage.files import check_regular
+from spmrl_bench.storage.files import check_regular, check_stored
 from spmrl_bench.storage.json import read_json
 
 #: Encoders that give each sub-word a vector, whatever fills up the sentences of a batch.
@@ -361,7 +361,7 @@ def _check_size(config: Any, files: Iterable[Path]) -> None:
     room = _SPARE
     for path in files:
         status = path.stat()
-        check_regular(status, path)
+        check_stored(status, path)
         room += status.st_size
     problem = ValueError("config.json describes an encoder that is too large for the weights")
     with at_most(room, problem), torch.device("meta"):
