@@ -48,7 +48,7 @@ Settings = Annotated[
 ]
 Minutes = Annotated[
     float | None,
-    Option(min=0.01, help="End each training before so many minutes are over; more of them go on."),
+    Option(min=1e-6, help="End each training before so many minutes are over; more of them go on."),
 ]
 RunsFolder = Annotated[Path, Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[Path, Option("--results", help="Folder of the records and tables.")]
@@ -64,11 +64,15 @@ StrictFiles = Annotated[
 ]
 
 
+_SHOWN = 50  # mistakes that are listed
+
+
 def name_left_out(mistakes: Sequence[str], strict: bool) -> None:
     """Say which files or lines a table goes without; RecordError if it shall have all."""
     if not mistakes:
         return
-    listed = "".join(f"{mistake}\n" for mistake in mistakes)
+    listed = "".join(f"{mistake}\n" for mistake in mistakes[:_SHOWN])
+    listed += "" if len(mistakes) <= _SHOWN else f"and {len(mistakes) - _SHOWN:,} more\n"
     number = "1 file or line" if len(mistakes) == 1 else f"{len(mistakes)} files or lines"
     if strict:
         raise RecordError(f"{listed}{number} cannot be read, so there is no table (--strict)")

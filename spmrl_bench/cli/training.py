@@ -177,7 +177,7 @@ def evaluate(
     if selected.system and ensemble:
         raise SpmrlError("--ensemble: not for external parsers (--system)")
     work, absent = selected.plan(runs)
-    known = KnownRecords(results)
+    known = KnownRecords(results, {run.treebank.name for run in work})
     published, wrong = load_published()
     options.name_left_out([*known.problems.values(), *wrong], strict)
     records, errors = evaluate_all(

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-from collections.abc import Hashable, Mapping, Sequence
+import time
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +22,11 @@ from rich.console import Console
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, record_of, rules_of, score_split
 from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.leaderboard.documents import files_of
+from spmrl_bench.leaderboard.documents import file_bytes, files_of
 from spmrl_bench.leaderboard.environment import find_hardware
 from spmrl_bench.leaderboard.frame import is_of, searches_behind
 from spmrl_bench.leaderboard.record import (
+    WRITING,
     Record,
     SplitResult,
     Training,
@@ -39,11 +42,16 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
+from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.training.report import messages
 from spmrl_bench.training.schedule import Progress, largest
+from spmrl_bench.treebanks.treebank import Treebank
 
 if TYPE_CHECKING:
     from spmrl_bench.experiments.plan import Run
+
+
+_CLOCKS = 60.0  # seconds by which clocks of machines may differ
 
 
 class Scoring(NamedTuple):
@@ -61,6 +69,8 @@ class AnyRun(Protocol):
 
     @property
     def title(self) -> str: ...
+    @property
+    def treebank(self) -> Treebank: ...
     @property
     def folder(self) -> Path: ...
     @property
@@ -92,13 +102,15 @@ class AnyRun(Protocol):
 
 
 class KnownRecords:
-    """The records of a results folder, each read once however often it is looked at, and why
-    files cannot be read (``problems``). A RecordError where the folder cannot be read."""
+    """The records of a results folder, or those that name one of some ``treebanks``, each read once
+    however often it is looked at, and why files cannot be read (``problems``). A RecordError where
+    the folder cannot be read."""
 
-    def __init__(self, results_dir: Path) -> None:
+    def __init__(self, results_dir: Path, treebanks: Collection[str] = ("",)) -> None:
         self.results_dir = results_dir
         self.problems: dict[Path, str] = {}
-        self._found: dict[Path, Record] = {}
+        self._named = [name.encode() for name in treebanks]
+        self._found: dict[Path, Record | None] = {}
         self.look()
 
     def look(self) -> list[Record]:
@@ -106,10 +118,13 @@ class KnownRecords:
         for path in files_of(self.results_dir / "runs", ".json"):
             if path not in self._found.keys() | self.problems.keys():
                 try:
-                    self._found[path] = read_record(path)
+                    # To check one takes a hundred times as long as to look into it.
+                    data = file_bytes(path, "the record")
+                    named = any(name in data for name in self._named)
+                    self._found[path] = read_record(path) if named else None
                 except RecordError as error:
                     self.problems[path] = str(error)
-        return sorted(self._found.values(), key=lambda record: record.finished)
+        return sorted(filter(None, self._found.values()), key=lambda record: record.finished)
 
 
 def evaluate_all(
@@ -222,6 +237,7 @@ class Ensemble:
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         """Score dev, and test with the baselines if dev selected the variant; write the record."""
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
+        begun = time.time()
         config, bank = runs[0].config, runs[0].treebank
         bank = bank.with_test() if selected else bank
         kind, weights = kind_named(config.kind), [""]
@@ -256,7 +272,20 @@ class Ensemble:
             training=_training([ended(run.folder) for run in runs], parsers),
             hardware=find_hardware(getattr(parsers[0], "device", None)),
         )
-        write_record(record, scoring.results_dir / "runs")
+        folder = scoring.results_dir / "runs"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with in_turn(folder / WRITING):  # another process may have scored the same
+                records = []
+                for path in files_of(folder, ".json"):
+                    if path.stat().st_mtime > begun - _CLOCKS:
+                        with suppress(RecordError):
+                            records.append(read_record(path))
+                records.sort(key=lambda one: one.finished)
+                if self.recorded(records, scoring) is None:
+                    write_record(record, folder)
+        except OSError as error:
+            raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None
 
     def _saved(self, scoring: Scoring) -> SavedParses | None:
         if not scoring.save_parses:

@@ -408,6 +408,10 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
     return sorted(listed, key=lambda name: (name not in first, known.index(name)))
 
 
+#: The lock of whoever first looks at the records of a folder and then writes there.
+WRITING = ".tested.lock"
+
+
 def write_record(record: Record, folder: Path) -> Path:
     return write_document(record, folder)
 

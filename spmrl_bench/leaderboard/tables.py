@@ -25,7 +25,7 @@ from spmrl_bench.leaderboard.board import (
 from spmrl_bench.leaderboard.frame import by_age, counting_differences
 from spmrl_bench.leaderboard.published import Beside, PublishedFigure, by_variant
 from spmrl_bench.leaderboard.record import SPLITS, Record
-from spmrl_bench.leaderboard.writing import Document, Note, Table, to_markdown
+from spmrl_bench.leaderboard.writing import Document, Note, Table, csv_text, to_markdown
 from spmrl_bench.scoring.metric import metric_named
 
 SPEED = ("train", "", "tokens_per_second")
@@ -205,7 +205,7 @@ def _row(
 
 
 def results_csv(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> str:
-    return results_frame(groups, published).to_csv(index=False, lineterminator="\n")
+    return csv_text(results_frame(groups, published))
 
 
 # ---- Who is ahead ----

@@ -7,9 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.files import write_text
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]|$)")
 
 Note = str | Sequence[str]
 """A paragraph, or the items of a list; text between backquotes is set as code."""
@@ -72,7 +78,16 @@ def to_csv(document: Document) -> str:
     for table in document.tables:
         rows = [(table.title, *cells) for cells in table.rows]
         frames.append(pd.DataFrame(rows, columns=["table", *table.headings]))
-    return pd.concat(frames).to_csv(index=False, lineterminator="\n")
+    return csv_text(pd.concat(frames))
+
+
+def csv_text(frame: DataFrame) -> str:
+    """A frame as CSV, in which no name is a formula of a spreadsheet."""
+
+    def cell(value: object) -> object:
+        return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) else value
+
+    return frame.map(cell).to_csv(index=False, lineterminator="\n")
 
 
 _LATEX = str.maketrans({

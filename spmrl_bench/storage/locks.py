@@ -17,8 +17,9 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from spmrl_bench.storage.living import is_dead, process_start_time, this_machine
 SILENCE, BEAT = 300.0, 30.0
 
 _LARGEST = 1 << 16  # bytes of a lock
+_GLANCE = 0.2  # seconds between two looks whether one is free
 
 
 class Owner(BaseModel):
@@ -85,6 +87,18 @@ def locked(lock: Path) -> Iterator[None]:
         with suppress(OSError):  # it is seen to be left behind
             if (found := _read(lock)) is not None and found[0].token == me.token:
                 os.unlink(lock)
+
+
+@contextmanager
+def in_turn(lock: Path) -> Iterator[None]:
+    """Hold a lock as soon as no other has it."""
+    with ExitStack() as held:
+        while True:
+            with suppress(LockedError):
+                held.enter_context(locked(lock))
+                break
+            time.sleep(_GLANCE)
+        yield
 
 
 def holder(lock: Path) -> Owner | None:

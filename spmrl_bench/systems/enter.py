@@ -6,10 +6,8 @@ and dependencies. A system that was trained here has a record for each seed.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from typing import Any
 from spmrl_bench.errors import RecordError, ScoreError, SpmrlError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
 from spmrl_bench.leaderboard.record import (
+    WRITING,
     MetricResult,
     Output,
     Record,
@@ -29,12 +28,11 @@ from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.storage.files import write_text
-from spmrl_bench.storage.locks import LockedError, locked
+from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.systems.predictions import Policy, Predictions, file_text, read_predictions
 from spmrl_bench.treebanks.treebank import Treebank
 
 KIND = "system"
-_GLANCE = 0.2  # seconds between two looks whether others have written their records
 
 
 def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) -> list[Path]:
@@ -162,22 +160,20 @@ def write_counted(record: Record, folder: Path) -> tuple[Record, Path]:
     Counting and writing are one step, whoever else writes there.
     """
     assert record.system is not None
-    while True:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with suppress(LockedError), locked(folder / ".tested.lock"):
-                tested = {
-                    digest
-                    for one in [*load_records(folder)[0], record]
-                    if one.system is not None
-                    and one.system.name == record.system.name
-                    and one.treebank.name == record.treebank.name
-                    and (output := one.system.outputs.get("test"))
-                    for digest in output.sha256.values()
-                }
-                system = record.system.model_copy(update={"tested": len(tested)})
-                record = record.model_copy(update={"system": system})
-                return record, write_record(record, folder)
-        except OSError as error:
-            raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None
-        time.sleep(_GLANCE)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with in_turn(folder / WRITING):
+            tested = {
+                digest
+                for one in [*load_records(folder)[0], record]
+                if one.system is not None
+                and one.system.name == record.system.name
+                and one.treebank.name == record.treebank.name
+                and (output := one.system.outputs.get("test"))
+                for digest in output.sha256.values()
+            }
+            system = record.system.model_copy(update={"tested": len(tested)})
+            record = record.model_copy(update={"system": system})
+            return record, write_record(record, folder)
+    except OSError as error:
+        raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None

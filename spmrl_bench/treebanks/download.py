@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from spmrl_bench.treebanks.manifest import Fetch, Manifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, some
 
 _TIMEOUT = 60.0  # seconds in which something must arrive
+_SLOWEST = 1 << 10  # bytes a second after that, on average
 _CHUNK = 1 << 18
 
 _Tell = Callable[[str], None]
@@ -203,10 +205,16 @@ def _get(url: str, output: str, _: object) -> None:
     headers = {"Accept-Encoding": "identity"}
     with requests.get(url, stream=True, timeout=_TIMEOUT, headers=headers) as response:
         response.raise_for_status()
-        arrived = 0
+        arrived, begun = 0, time.monotonic()
         with open(output, "wb") as file:
-            for data in response.raw.stream(_CHUNK, decode_content=False):
+            while data := response.raw.read1(_CHUNK, decode_content=False):
                 arrived += len(data)
                 if arrived > UNPACKED:
                     raise TreebankError(f"{url}: the server sends more than {UNPACKED:,} bytes")
+                late = time.monotonic() - begun - _TIMEOUT
+                if late > 0 and arrived < late * _SLOWEST:
+                    raise TreebankError(
+                        f"{url}: {arrived:,} bytes in {late + _TIMEOUT:.0f} seconds; try another "
+                        "time, or get the file otherwise"
+                    )
                 file.write(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,8 @@ def test_what_is_not_understood_is_one_line_and_status_2() -> None:
         "parse": "spmrl-bench parse: Missing option '--model'.",
         "train german --sizes small": "spmrl-bench train: No such option: --sizes (Possible opt",
         "train german --seeds 0": "spmrl-bench train: Invalid value for '--seeds': ",
+        "train german --seeds 1000000": "spmrl-bench train: Invalid value for '--seeds': ",
+        "train german --minutes 0": "spmrl-bench train: Invalid value for '--minutes': ",
         "train german --jobs two": "spmrl-bench train: Invalid value for '--jobs': ",
         "score a b --tags upso": "spmrl-bench score: Invalid value for '--tags': 'upso' is not ",
     }.items():
@@ -117,6 +120,33 @@ def test_mistakes_that_commands_find_themselves(
     }.items():
         assert message in refused(*command.split())
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")], ids=type
+)
+def test_no_memory_is_one_line(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("spmrl_bench.experiments.train.train_all", fail)
+    assert refused("train", "german").startswith("out of memory; fewer --jobs")
+
+
+def test_no_file_steers_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path))
+    recipe = 'base = "base"\nlanguage = "x"\ntreebanks = ["\\u001b]0;x\\u0007"]\n'
+    for folder in ("recipes", "systems", "treebanks"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a\x1b[31m.toml").write_text(recipe)
+        os.mkfifo(tmp_path / folder / "pipe.toml")
+        (tmp_path / folder / "folder.toml").mkdir()
+        result = cli(folder, "list")
+        assert result.exit_code == 1
+        assert len(result.stdout.splitlines()) > 5  # what is sound is listed
+        for name in ("a\\x1b[31m", "pipe", "folder"):
+            assert name in result.stderr
+        assert "\x1b" not in result.stdout + result.stderr
 
 
 # ---- what is loaded ----------------------------------------------------------------------

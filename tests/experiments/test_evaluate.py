@@ -17,6 +17,7 @@ from spmrl_bench.experiments.evaluation import (
     gold_parses,
     rules_of,
 )
+from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record, SplitResult, read_records
 from spmrl_bench.leaderboard.saved_parses import SavedParses
@@ -55,6 +56,14 @@ def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) 
     assert alone == together
     assert len(alone) == 2 + 1
     assert len(read_records(Path("side-by-side") / "runs")) == len(alone)
+
+
+def test_evaluations_at_once_leave_one_record(laboratory: Laboratory) -> None:
+    train(laboratory, variants=["charlstm"])
+    (run,) = plan(laboratory, variants=["charlstm"])
+    for _ in range(2):  # as if both had looked for records before either had written one
+        run.score(Scoring(RESULTS), device="cpu")
+    assert len(read_records(RESULTS / "runs")) == 1
 
 
 def dump(record: Record) -> dict[str, Any]:

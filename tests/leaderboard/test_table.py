@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import subprocess
@@ -23,7 +24,7 @@ from spmrl_bench.leaderboard.tables import (
     results_frame,
     results_markdown,
 )
-from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown
+from spmrl_bench.leaderboard.writing import Document, Table, to_csv, to_latex, to_markdown
 from tests.builders import (
     ATTACHED,
     HALF,
@@ -372,6 +373,13 @@ TABLE = Table(
     ),
 )
 DOCUMENT = Document("Title & <more>", ("An introduction with ± and `code`.",), (TABLE,))
+
+
+def test_no_name_is_a_formula() -> None:
+    cells = ("=cmd|'/C calc'!A0", "@x", "+x", "-x", "-1.5", "+2", "-", "x")
+    text = to_csv(Document("", (), (Table("", ["a"], [[cell] for cell in cells]),)))
+    rows = [row[1] for row in csv.reader(text.splitlines())][1:]
+    assert rows == [f"'{cell}" if k < 4 else cell for k, cell in enumerate(cells)]
 
 
 def test_markdown_of_a_table_without_rows() -> None:

@@ -115,6 +115,17 @@ def test_workers_run_no_code_of_the_working_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_what_nohup_ignores_stays_ignored() -> None:
+    code = (
+        "import os, signal\n"
+        "from spmrl_bench.process.signals import STOPPING, interrupt, on_signals\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "with on_signals(interrupt, *STOPPING):\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+    )
+    assert python(code) == (0, "")
+
+
 def test_names_that_were_not_cleaned_up_in_time_are_no_users_business() -> None:
     """As after an interrupt between the removal of a name and the note of it."""
     code = (

@@ -87,12 +87,12 @@ def test_a_signal_at_any_time_ends_the_command_soon_and_loses_nothing(
     choose = random.Random(jobs)
     for time_number in range(times):
         held.add()
-        number = (signal.SIGINT, signal.SIGTERM)[(time_number + jobs) % 2]
+        number = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)[(time_number + jobs - 1) % 3]
         with training(environment, jobs) as process:
             # From the first import to the middle of the training.
             time.sleep(choose.uniform(0, (4, 8, 8, 1)[time_number % 4]))
             sent = time.monotonic()
-            if number == signal.SIGINT:
+            if number != signal.SIGTERM:
                 os.killpg(process.pid, number)  # as the terminal does
             else:
                 process.send_signal(number)

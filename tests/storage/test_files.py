@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.storage import files
+from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import (
     append,
     create,
     last_complete_version,
+    open_unpacked,
     read_folder,
     remove_folder,
     remove_orphans,
@@ -198,6 +200,15 @@ def test_what_an_earlier_version_moved_aside_is_found_and_replaced(tmp_path: Pat
     assert content(last_complete_version(target)) == OLD
     write_a_folder(target)
     assert (content(target), names(tmp_path)) == (NEW, ["last"])
+
+
+def test_a_file_of_holes_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.touch()
+    os.truncate(path, 1 << 42)
+    for read in (file_digest, open_unpacked):
+        with pytest.raises(OSError, match=r"a sparse file \(4,398,046,511,104 bytes, of which 0"):
+            read(path)
 
 
 def test_reading_begins_anew_when_the_folder_was_replaced(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
-from tests.builders import cli, works
+from tests.builders import cli, refused, works
 from tests.experiments.conftest import evaluate, train
 from tests.laboratory import Laboratory, make_trees
 
@@ -96,6 +96,19 @@ def page_beside_the_best(system: str) -> str:
     return next(
         text for name, text in files if f"/{system}" in name.removeprefix("systems")
     ).decode()
+
+
+def test_the_other_split_is_named(laboratory: Laboratory, tmp_path: Path) -> None:
+    bank = open_treebank("tiny-open")
+    path = tmp_path / "parses.mrg"
+    path.write_text("".join(f"{write_brackets(one)}\n" for one in bank.split("test")))
+    said = refused(
+        "systems", "enter", "--treebank", bank.name, "--system", "x", "--dev", path
+    )  # fmt: skip
+    assert f"{path}: has the sentences of test, not of dev: --test {path}" in said
+    for name in ("", " "):
+        said = refused("systems", "enter", "--treebank", bank.name, "--system", name, "--dev", path)
+        assert "--system: expected the name of the parser" in said
 
 
 def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory) -> None:
