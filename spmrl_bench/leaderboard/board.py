@@ -29,11 +29,11 @@ from spmrl_bench.leaderboard.frame import (
 )
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
-    SHIPPED,
     SPLITS,
     Record,
     SplitResult,
     in_order,
+    shipped_records,
     signature_parts,
 )
 from spmrl_bench.leaderboard.searches import searched_text
@@ -479,7 +479,7 @@ def load_results(folders: Iterable[Path]) -> Results:
     found: dict[str, StoredRecord] = {}
     errors: list[str] = []
     for folder in folders:
-        for shipped, place in ((False, folder / "runs"), (True, folder / SHIPPED / "runs")):
+        for shipped, place in ((False, folder / "runs"), (True, shipped_records(folder))):
             records, wrong = load_documents(Record, place)
             errors += wrong
             for path, record in records.items():

@@ -11,11 +11,11 @@ from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
 from spmrl_bench.leaderboard.documents import files_of
 from spmrl_bench.leaderboard.frame import Difference, differences, is_of, score_key
 from spmrl_bench.leaderboard.record import (
-    SHIPPED,
     SPLITS,
     Record,
     load_records,
     read_record,
+    shipped_records,
     signature_parts,
 )
 from spmrl_bench.scoring.counts import Counts
@@ -128,7 +128,7 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
     if path.exists():
         return read_record(path)
     name = wanted.removesuffix(".json")
-    places = (folder, results_dir / SHIPPED / "runs") if name else ()
+    places = (folder, shipped_records(results_dir)) if name else ()
     files = (file for place in places for file in files_of(place, ".json"))
     matching = [file for file in files if file.name.startswith(name)]
     if len(matching) == 1:

@@ -37,12 +37,14 @@ from spmrl_bench.leaderboard.documents import (
 from spmrl_bench.leaderboard.searches import Search
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
+from spmrl_bench.storage.paths import packaged
 
 # 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
 # never released; the others are read for ever.
 SCHEMA_VERSION = 5
 #: Folder, among results, of what comes with the program.
 SHIPPED = "shipped"
+_IN_WHEEL = packaged(f"results/{SHIPPED}/runs")
 SPLITS = ("dev", "test")
 
 NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
@@ -410,6 +412,12 @@ def in_order(metrics: Iterable[str], criteria: Iterable[str]) -> list[str]:
 
 #: The lock of whoever first looks at the records of a folder and then writes there.
 WRITING = ".tested.lock"
+
+
+def shipped_records(results: Path) -> Path:
+    """The folder of the records that come with the program: below that of the results in a
+    checkout."""
+    return _IN_WHEEL if _IN_WHEEL.is_dir() else results / SHIPPED / "runs"
 
 
 def write_record(record: Record, folder: Path) -> Path:

@@ -43,12 +43,17 @@ _NAME = re.compile(r"[^\W_][\w.+-]*")
 
 def data_dir(kind: DataKind) -> Path:
     """The folder of one kind of data file: ``_data/<kind>`` of a wheel, else the checkout's."""
-    candidates = (_PACKAGE / "_data" / kind, _PACKAGE.parent / kind)
+    candidates = (packaged(kind), _PACKAGE.parent / kind)
     for folder in candidates:
         if folder.is_dir():
             return folder
     looked = " and ".join(str(folder) for folder in candidates)
     raise SpmrlError(f"no folder of {kind}: looked in {looked}; install the package again")
+
+
+def packaged(folder: str) -> Path:
+    """Where a wheel has a folder of the checkout; it is there only if this is one."""
+    return _PACKAGE / "_data" / folder
 
 
 def home() -> Path:
