@@ -434,7 +434,7 @@ def test_the_command_tells_values_and_meaning() -> None:
         == """\
 model.scorer.d_hidden
     short: model.d_label_hidden
-    allowed: whole number, at least 1
+    allowed: whole number, at least 1, at most 65536
     published: 250; small: 128
     kinds of parsers: chart, joint
     Width of the hidden layer.

@@ -5,6 +5,7 @@ The mistakes come from the schemas (:mod:`tests.reliability.mistakes`).
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from pydantic import BaseModel
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.recipe import BaseRecipe, LanguageRecipe, list_recipes, load_recipe
+from spmrl_bench.storage.paths import data_dir
+from spmrl_bench.systems.description import SystemDescription
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
 from spmrl_bench.treebanks.manifest import Manifest, Track
 from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
@@ -62,8 +65,19 @@ BASE: dict[str, Any] = {
     "size": {"published": {}, "small": {}},
 }
 
+SYSTEM: dict[str, Any] = {
+    "title": "Flat",
+    "layer": "constituents",
+    "requirements": ["flat==1"],
+    "settings": {"how": "well"},
+    "sizes": {"small": {"how": "badly"}},
+    "train": {"command": ["{how}"], "format": "brackets", "product": "model"},
+    "parse": {"command": ["x"], "input": "words"},
+}
+
 SCHEMAS: dict[str, tuple[type[BaseModel], Mapping[str, Any], str, type[SpmrlError]]] = {
     "manifest": (Manifest, MANIFEST, "tiny.toml", TreebankError),
+    "system": (SystemDescription, SYSTEM, "tiny.toml", RecipeError),
     "recipe": (LanguageRecipe, LANGUAGE, "german.toml", RecipeError),
     "base recipe": (BaseRecipe, BASE, "base.toml", RecipeError),
 }
@@ -78,6 +92,8 @@ def read(name: str, document: Mapping[str, Any], folder: Path) -> Path:
         beside = folder / ("german.toml" if name == "base recipe" else "base.toml")
         beside.write_text("".join(f"{key} = {to_toml(value)}\n" for key, value in other.items()))
         load_recipe(str(folder / "german.toml"))
+    elif name == "system":
+        SystemDescription.read(path)
     else:
         read_manifest(path)
     return path
@@ -177,3 +193,50 @@ def test_shipped_manifest(name: str, tally: Tally) -> None:
 def test_shipped_recipe(name: str, tally: Tally) -> None:
     tally("R22", "recipes that come with the program, without mistake").add()
     assert load_recipe(name).name == name
+
+
+def spoilt(data: bytes, draw: random.Random) -> bytes:
+    """A text with one thing that editors, networks and strangers do to it."""
+    lines = data.splitlines(keepends=True)
+    one, other = draw.randrange(len(lines)), draw.randrange(len(lines))
+    place = draw.randrange(len(data))
+    key, _, value = lines[one].partition(b"=")
+    odd = (b"-1", b"1e999", b"nan", b'"../x"', b"[[[1]]]", b'"\x1b[31m"', b"9" * 50, b"{}", b"''")
+    how = draw.choice(("cut", "gone", "twice", "exchanged", "flipped", "put in", "odd", "renamed"))
+    if how in ("cut", "flipped", "put in"):
+        new = {"cut": b"", "flipped": bytes([data[place] ^ 1 << draw.randrange(8)])}
+        strange = draw.choice((b"\0", b"\xff", b"\x1b", b'"', b"]", b"\r", "\u202e".encode()))
+        return data[:place] + new.get(how, strange) + (data[place + 1 :] if how != "cut" else b"")
+    if how == "exchanged":
+        lines[one], lines[other] = lines[other], lines[one]
+    elif how in ("gone", "twice"):
+        lines[one] *= 2 * (how == "twice")
+    elif how == "odd" and value:
+        lines[one] = key + b"= " + draw.choice(odd) + b"\n"
+    else:
+        lines[one] = b"x" + lines[one]
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize("what", ["recipes", "treebanks", "systems"])
+def test_spoilt_files_are_refused_in_a_line_or_are_sound(
+    what: str, tmp_path: Path, tally: Tally
+) -> None:
+    held = tally("R22", "spoilt recipes, manifests and descriptions of systems")
+    draw, files = random.Random(what), sorted(data_dir(what).glob("*.toml"))
+    (tmp_path / "base.toml").write_bytes((data_dir("recipes") / "base.toml").read_bytes())
+    reads = {"recipes": load_recipe, "treebanks": read_manifest, "systems": SystemDescription.read}
+    messages = []
+    for _ in range(150):
+        path = tmp_path / (source := draw.choice(files)).name
+        path.write_bytes(spoilt(source.read_bytes(), draw))
+        held.add()
+        try:
+            reads[what](str(path) if what == "recipes" else path)  # type: ignore[operator]
+        except SpmrlError as error:
+            messages.append(str(error))
+        if path.name == "base.toml":
+            path.write_bytes(source.read_bytes())
+    assert len(messages) > 50
+    lines = [line for message in messages for line in message.splitlines()]  # one for each mistake
+    assert [line for line in lines if not line.startswith(f"{tmp_path}") or len(line) > 999] == []
