@@ -19,6 +19,7 @@
 #   make coverage                               branches that the tests take, in the rooms that have to be exact
 #   make size                                   lines of each room, and whether they are within the limit
 #   make same BASE=COMMIT                       models, records and trainings of another version, as they were
+#   make attack                                 hostile files against the commands, kept in attack/
 #   make minigen                                tests of the generator of the mini treebanks
 #   make docs                                   the documentation as a site, in site/
 
@@ -73,7 +74,7 @@ unexport $(GIVEN)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval study search table site parse score recipes treebanks check add test coverage lint size same campaign bench minigen docs
+.PHONY: help install train eval study search table site parse score recipes treebanks check add test coverage lint size same campaign attack bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -170,6 +171,9 @@ same: install
 
 campaign: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md
+
+attack: install
+	$(BIN)/python -m tests.reliability.attack attack
 
 minigen: install
 	$(BIN)/pytest -q tools/minigen

@@ -279,7 +279,8 @@ def test_a_package_goes_all_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.returncode == 0, done.stderr
     monkeypatch.chdir(laboratory.folder)
     laboratory.in_use(monkeypatch)
-    for variant in ("plain-convolutions.neighbours=2", "endings-suffix.letters=4"):
+    runs = ("to-the-left", "plain-convolutions.neighbours=2", "endings-suffix.letters=4")
+    for variant in runs:
         asked = ("parse", "--model", RUNS / f"small-{variant}-seed1")
         assert "Install the package that adds it" in refused(*asked, stdin="the elf\n")
         assert variant.partition("-")[0] in works("results", "table").stdout

@@ -110,7 +110,7 @@ def _opened(model: str | Path, place: Path, *, whole: bool = False) -> tuple[Kin
     try:
         return kind_named(str(description.content["kind"]), CheckpointError), description
     except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from None
+        raise CheckpointError(f"{path}: {error} Install the package that adds it") from None
 
 
 def _advice(place: Path) -> str:

@@ -1,16 +1,12 @@
 """Saved parsers of others are loaded, or refused in one message, within bounds of time and memory.
 
-Each change of the list is loaded here and asked for the parses of a few sentences. The campaign
-does the same by the command line, with a limit of memory on the process.
+Each change of the list is loaded here and asked for the parses of a few sentences. ``make attack``
+does the same by the command line.
 """
 
 from __future__ import annotations
 
-import os
-import resource
 import shutil
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,7 +17,6 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.pools import peak_memory_bytes
 from spmrl_bench.trees.parse import Parse
-from tests.conftest import PATIENCE
 from tests.damage import forget_digest
 from tests.reliability.hostile_models import HARMS, MODELS, Harm, save_models
 from tests.reliability.tally import Tally
@@ -30,7 +25,7 @@ SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"]]
 TAGS = [["D", "N", "V", "N", "P"], ["N"]]
 SECONDS, MEGABYTES = 2.0, 500
 
-# Building these takes a second or two each; the campaign has them.
+# Building these takes a second or two each; attacks by the command line have them.
 SLOW = ("million", "32 MB", "33 MB")
 
 
@@ -106,62 +101,6 @@ def test_harmed_models_are_refused_or_harmless(
         if took > SECONDS or grown > MEGABYTES:
             problems.append(f"{harm}: took {took:.1f} s and {grown} MB")
         if (found := problem_of(harm, message)) is not None:
-            problems.append(f"{harm}: {found}"[:500])
-        shutil.rmtree(folder)
-    assert not problems, "\n".join(problems)
-
-
-COMMAND = """
-import atexit, re, resource, sys
-from pathlib import Path
-megabytes = int(sys.argv.pop(1))
-if megabytes:
-    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20,) * 2)
-else:
-    status = Path("/proc/self/status")
-    atexit.register(lambda: sys.stderr.write(re.search("VmPeak:.*", status.read_text())[0]))
-from spmrl_bench.cli import main
-main()
-"""
-OPTIONS = ("--device", "cpu", "--input", "brackets")
-
-
-def spent(model: Path, megabytes: int) -> tuple[int, str, float]:
-    """Status, standard error and seconds of processor time of a parse of a model."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, str(megabytes), "parse", "--model", str(model), *OPTIONS],
-        input="(S (D the) (N dog) (V sees) (N zebras) (P .))\n(S (N dogs))\n",
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return done.returncode, done.stderr, took
-
-
-@pytest.mark.campaign
-def test_harmed_models_by_the_command_line(models: Path, tmp_path: Path, tally: Tally) -> None:
-    held = tally("R17", "harmed folders of saved parsers, by the command line")
-    # The libraries alone map a gigabyte or two, most of which is never touched.
-    status, said, _ = spent(models / "chart", 0)
-    assert status == 0, said
-    baseline = int(said.split()[-2]) >> 10
-    usual = spent(models / "joint", baseline + MEGABYTES)[2]
-    problems = []
-    heavy = [harm for harm in HARMS if any(word in harm.name for word in SLOW)]
-    for number, harm in enumerate([*heavy, *HARMS[::6]]):
-        folder = harmed(harm, models, tmp_path / str(number))
-        held.add()
-        status, said, took = spent(folder, baseline + MEGABYTES)
-        found = problem_of(harm, None if status == 0 else said)
-        if "Traceback" in said or status not in (0, 1):
-            found = f"status {status}: {said[-300:]}"
-        elif took - usual > 2 * SECONDS:  # processes share the machine
-            found = f"took {took - usual:.1f} s more than a parse"
-        if found is not None:
             problems.append(f"{harm}: {found}"[:500])
         shutil.rmtree(folder)
     assert not problems, "\n".join(problems)

@@ -239,4 +239,4 @@ def test_spoilt_files_are_refused_in_a_line_or_are_sound(
             path.write_bytes(source.read_bytes())
     assert len(messages) > 50
     lines = [line for message in messages for line in message.splitlines()]  # one for each mistake
-    assert [line for line in lines if not line.startswith(f"{tmp_path}") or len(line) > 999] == []
+    assert [line for line in lines if not line.startswith(f"{tmp_path}") or len(line) > 3000] == []
