@@ -212,9 +212,10 @@ def page(name: str) -> str:
     return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def test_the_tests_that_hold_the_protocol_are_there() -> None:
-    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page("protocol"))
-    assert len(named) > 15
+def test_the_tests_that_hold_the_protocol_and_promises_are_there() -> None:
+    security = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page("protocol") + security)
+    assert len(named) > 25
     for path, function in named:
         text = (ROOT / path).read_text(encoding="utf-8")
         assert f"def {function or 'test_'}" in text, (path, function)

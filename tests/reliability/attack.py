@@ -39,14 +39,10 @@ from tests.reliability.test_hostile_treebanks import listing
 from tests.reliability.test_mistakes import spoilt
 from tests.treebanks.serving import serving
 
-SECONDS, MEGABYTES = (
-    2.0,
-    500,
-)  # of the processor, beyond what the honest command takes to begin; in all
-PATIENCE, MEMORY = (
-    120.0,
-    6 << 30,
-)  # seconds until a process is ended; bytes of addresses it may have
+#: Of the processor and of memory, beyond what an honest file takes.
+SECONDS, MEGABYTES = 2.0, 500
+#: Seconds until a process is ended; bytes of addresses that it may have.
+PATIENCE, MEMORY = 120.0, 6 << 30
 MODULES = (
     "_pickle", "abc", "codecs", "copy", "io", "joblib", "json", "linecache", "loky", "numpy", "os",
     "multiprocessing", "pathlib", "pickle", "pydantic", "random", "re", "safetensors", "site",
@@ -59,7 +55,7 @@ COMMANDS = {
     "treebanks": ("treebanks", "list"),
     "train": ("train", "elvish"),
 }
-COLUMNS = ("tried", "refused", "sound", "executed", "outside", "traceback", "beyond bounds")
+HARM = ("executed", "outside", "shown", "traceback", "beyond bounds")
 #: What a command may write below the folder of a try.
 OWN = ("results/", "runs/", "work/", "out/")
 
@@ -167,6 +163,8 @@ def tries(models: Path, victim: int) -> Iterator[Try]:
             yield Try("treebank files", extreme.name, partial(_scored, extreme.form, extreme.make))
     for name, text in PRM.items():
         yield Try("treebank files", f"parameters: {name}", partial(_parameters, text))
+    for file in ("a_1.mrg", "d_08.mrg", "t.mrg"):
+        yield Try("treebank files", f"{file} is a link", partial(_link, file))
     for what in ("recipes", "treebanks", "systems"):
         for seed in range(20):
             yield Try("TOML", f"{what}, {seed}", partial(_toml, what, seed))
@@ -187,10 +185,18 @@ def tries(models: Path, victim: int) -> Iterator[Try]:
         yield Try("a working directory of modules", name, make, harmless=True)
 
 
+def _link(file: str, stage: Stage) -> Command:
+    stage.write("outside/accounts", "root:x:0:0:secretword\n")
+    place = stage.root / "tiny_data" / file
+    place.unlink()
+    place.symlink_to(stage.folder / "outside" / "accounts")
+    return "treebanks", "check", "tiny"
+
+
 _making = threading.Lock()  # a generator may change the working directory for a moment
 
 
-def run(one: Try, folder: Path, base: float, victim: subprocess.Popen[bytes]) -> Found:
+def run(one: Try, folder: Path, usual: Found | None, victim: subprocess.Popen[bytes]) -> Found:
     """Make the files of a try in a folder, run its command, and look at what it has done."""
     folder.mkdir(parents=True)
     canary = folder / "outside" / "executed"
@@ -218,11 +224,18 @@ def run(one: Try, folder: Path, base: float, victim: subprocess.Popen[bytes]) ->
         not f"{name}/".startswith(tuple(f"here/{own}" for own in OWN)) for name in changed - new
     ):
         found.harm.append("outside")
+    if "\x1b" in found.said or "secretword" in found.said:
+        found.harm.append("shown")
     wrong = found.status not in ((0,) if one.harmless else (0, 1, 2))
     if "Traceback" in found.said or wrong:
         found.harm.append("traceback")
-    long = found.seconds - base > SECONDS and not one.harmless  # which has work to do
-    if long or found.megabytes > MEGABYTES or found.status == -signal.SIGKILL:
+    if (
+        usual is not None
+        and not one.harmless
+        and (  # which has work to do
+            found.seconds - usual.seconds > SECONDS or found.megabytes - usual.megabytes > MEGABYTES
+        )
+    ):
         found.harm.append("beyond bounds")
     (folder / "command.txt").write_text(f"{' '.join(words)}\n\n{found}\n", "utf-8")
     return found
@@ -264,12 +277,12 @@ def attack(folder: Path, kinds: Sequence[str] = ()) -> dict[str, Counter[str]]:
     with subprocess.Popen(["sleep", "86400"], start_new_session=True) as victim:
         try:
             honest = Try("", "", partial(_model, models, "joint", lambda _: None), harmless=True)
-            usual = run(honest, folder / "honest", 0.0, victim)
+            usual = run(honest, folder / "honest", None, victim)
             assert not usual.harm, usual
             work = [one for one in tries(models, victim.pid) if not kinds or one.kind in kinds]
             with ThreadPoolExecutor(usable_cores()) as pool:
                 places = [folder / "tries" / f"{number:04}" for number in range(len(work))]
-                done = pool.map(lambda a, b: run(a, b, usual.seconds, victim), work, places)
+                done = pool.map(lambda a, b: run(a, b, usual, victim), work, places)
                 for one, place, found in zip(work, places, done, strict=True):
                     kept = counts.setdefault(one.kind, Counter())
                     kept.update(["tried", "refused" if found.status else "sound", *found.harm])
@@ -285,10 +298,11 @@ def main() -> int:
     folder = Path(sys.argv[1]).absolute()
     shutil.rmtree(folder, ignore_errors=True)
     counts = attack(folder, sys.argv[2:])
-    print(f"| files | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}")
+    columns = ("tried", "refused", "sound", *HARM)
+    print(f"| files | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for kind, kept in {**counts, "all": sum(counts.values(), Counter())}.items():
-        print(f"| {kind} | {' | '.join(f'{kept[name]:,}' for name in COLUMNS)} |")
-    return any(kept[name] for kept in counts.values() for name in COLUMNS[3:])
+        print(f"| {kind} | {' | '.join(f'{kept[name]:,}' for name in columns)} |")
+    return any(kept[name] for kept in counts.values() for name in HARM)
 
 
 if __name__ == "__main__":
