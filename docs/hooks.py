@@ -34,6 +34,7 @@ BESIDE = "repository"
 
 _LINK = re.compile(r"\[([^][]*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 _PLACEHOLDER = re.compile(r"<!-- generated: (\w+) -->")
+_SOURCE = re.compile(r"<!-- source: ([\w/]+\.(\w+)) -->")
 
 
 _CONFIGURATION = """\
@@ -377,6 +378,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     found = _PLACEHOLDER.search(markdown)
     if found:
         return GENERATED[found[1]]()
+    # A file of the repository as it stands, which tests run.
+    markdown = _SOURCE.sub(lambda at: f"```{at[2]}\n{(ROOT / at[1]).read_text()}```", markdown)
     return with_links_of_the_site(page.file.src_uri, markdown)
 
 

@@ -1,4 +1,4 @@
-"""A kind of parser, an encoder, an input and a metric of a package go all the way.
+"""A kind of parser, an encoder, an input, a format, a metric of a package go all the way.
 
 They become known through entry points, as those of an installed package do. The kind gives flat
 trees and chains of heads; what it learns is nothing, and which way its chains go is a setting. The
@@ -10,21 +10,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
-from spmrl_bench.parsers.base import MAX_TOKENS, Description, ParserConfig, Prediction, Words
-from spmrl_bench.parsers.kinds import Kind
-from spmrl_bench.parsers.neural import TrainedParser
-from spmrl_bench.parsers.saved import load_saved, save_parser
-from spmrl_bench.parsers.session import with_tags
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring.counts import Counts, percent
@@ -32,68 +25,10 @@ from spmrl_bench.scoring.metric import Figure, Metric
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.parse import Parse
-from tests.builders import ROOT, cli_process, environment, refused, works
+from tests.builders import ROOT, cli, cli_process, environment, refused, works
 from tests.laboratory import Laboratory, build_laboratory
 
 # What a package would bring ----------------------------------------------------------------
-
-
-class FlatParser(TrainedParser):
-    """Flat trees, chains of heads, and a few weights that approach one."""
-
-    kind = "flat"
-
-    class Config(ParserConfig):
-        """Its settings."""
-
-        head: Literal["left", "right"] = "left"
-        """The neighbour that every word hangs from."""
-        width: int
-        """Weights."""
-
-    def __init__(self, config: Config, label: str) -> None:
-        super().__init__()
-        self.config, self.label = config, label
-        self.weight = nn.Parameter(torch.zeros(config.width))
-
-    @classmethod
-    def build(cls, config: Any, examples: Sequence[Parse]) -> Self:
-        assert all(len(example.layers) == 2 for example in examples)
-        return cls(config, examples[0].tree.labels[0])
-
-    def index(self, examples: Iterable[Parse]) -> Iterator[Words]:
-        return (example.words for example in examples)
-
-    def gradients(
-        self, batch: Sequence[Words], random: np.random.Generator, max_tokens: int
-    ) -> float:
-        loss = ((self.weight - 1) ** 2).sum()
-        loss.backward()
-        return loss.item()
-
-    def session(self, max_tokens: int = MAX_TOKENS) -> Self:
-        return self
-
-    def parse(self, sentences: Any, tags: Any = None, *, max_tokens: int = MAX_TOKENS) -> Any:
-        return (self.predict(own).parse(own, row) for own, row in with_tags(sentences, tags))
-
-    def flat(self, words: Words, tags: Words) -> Parse:
-        return self.predict(words).parse(words, tags)
-
-    def predict(self, words: Words) -> Prediction:
-        n = len(words)
-        heads = range(n) if self.config.head == "left" else [*range(2, n + 1), 0]
-        return Prediction([(0, n, self.label)], heads, ["dep"] * n) if n else Prediction()
-
-    def save(self, folder: Path) -> None:
-        save_parser(self, self.config, {"labels": [self.label]}, folder)
-
-    @classmethod
-    def load(cls, folder: Path, description: Description | None = None) -> Self:
-        return load_saved(folder, description, cls.Config, lambda c, v: cls(c, v["labels"][0]))
-
-    def is_like(self, other: Self) -> bool:
-        return self.config == other.config and self.label == other.label
 
 
 class WordColumn(IntEnum):
@@ -139,22 +74,19 @@ class WordsInBoth(Metric[WordCounts, None]):
         return [Ratio.of("both", counts.column(WordColumn.BOTH), counts.column(WordColumn.ALL))]
 
 
-KIND = Kind(
-    f"{__name__}:FlatParser",
-    layers=("constituents", "dependencies"),
-    metrics=("words", "brackets", "attachment"),
-)
 METRIC = WordsInBoth()
 
 # Its use -----------------------------------------------------------------------------------
 
 ENTRY_POINTS = f"""\
 [spmrl_bench.parsers]
-flat = {__name__}:KIND
+flat = tests.plugin_parser:KIND
 [spmrl_bench.encoders]
 convolutions = tests.plugin_encoder:Convolutions
 [spmrl_bench.inputs]
 suffix = tests.plugin_input:Suffix
+[spmrl_bench.formats]
+tagged-phrases = tests.plugin_format:FORMAT
 [spmrl_bench.metrics]
 words = {__name__}:METRIC
 """
@@ -204,6 +136,7 @@ def use(folder: str) -> None:
         laboratory.in_use(patch)
         write_recipe(laboratory, "words.both", FLAT)
         use_kind_and_metric()
+        use_format_and_system(laboratory)
         write_recipe(laboratory, "brackets.f1", PARTS)
         use_part("plain", "convolutions.neighbours", 2, "input should")
         use_part("endings", "suffix.letters", 4, "input should be less than")
@@ -242,6 +175,31 @@ def use_kind_and_metric() -> None:
         assert counts["all"] == lengths
         right = 2 if record["variant"] == "to-the-left" else 0
         assert counts["both"] == [right] * len(lengths)
+
+
+def use_format_and_system(laboratory: Laboratory) -> None:
+    """The same trees in the form of the format; a recipe whose only parser is the system."""
+    manifest = (laboratory.manifests / "tiny-open.toml").read_text().partition(LAYER)[0]
+    for old, new in ("tiny-open", "phrases"), ('"brackets"', '"tagged-phrases"'), (".mrg", ".txt"):
+        manifest = manifest.replace(old, new)
+    manifest = manifest.replace('escapes = "ptb"\n', "")
+    (laboratory.manifests / "phrases.toml").write_text(manifest)
+    (laboratory.treebanks / "phrases").mkdir()
+    for path in (laboratory.treebanks / "tiny-open").glob("*.mrg"):
+        lines = []
+        for tree in read_brackets_file(path):
+            pairs = " ".join(map("/".join, zip(tree.words, tree.tags, strict=True)))
+            lines.append(f"S({pairs})\n")
+        target = laboratory.treebanks / "phrases" / path.with_suffix(".txt").name
+        target.write_text("".join(lines))
+    assert "8" in works("treebanks", "check", "phrases").stdout
+    laboratory.write_recipe(["phrases"])
+    chosen = (RECIPE, "--system", ROOT / "tests" / "plugin_system.toml")
+    works("train", *chosen)
+    # Every sentence of the treebank is one phrase, and so is every answer.
+    assert "100.00" in works("eval", *chosen).stdout
+    (laboratory.treebanks / "phrases" / "dev.txt").write_text("the/D dog/N\n" * 8)
+    assert "dev.txt:1: no LABEL(word/TAG" in cli("treebanks", "check", "phrases").stderr
 
 
 def use_part(variant: str, key: str, value: int, wrong: str) -> None:
