@@ -59,11 +59,17 @@ def test_before_training(laboratory: Laboratory) -> None:
         "--treebank tiny-opne": "tiny-opne.*tiny-open",
         "--set train.max_epoch=3": "train.max_epoch: unknown key. Did you mean max_epochs",
         "--set train.max_epochs=-3": "train.max_epochs: .* greater than or equal to 1; fo",
+        "--set model.heads=2147483647": "model.heads: .* than or equal to 1000; found 21474836",
+        "--set model.d_char=9223372036854775807": "model.d_char: .* equal to 65536; found 92233",
         "--device gpu": "unknown device 'gpu'. Allowed",
     }.items():
         assert_refused(message, "train", recipe, *options.split())
         assert_refused(message, "eval", recipe, *options.split())
     assert_refused("not trained yet; run 'spmrl-bench train'", "eval", recipe)
+    # More than any machine has: found before any of it is made.
+    vast = ("model.d_kv=65536", "--set", "model.heads=1000", "--set", "model.layers=1000")
+    message = r"a parser of more than [\d,]+ weights; to train one, 32 bytes of memory are"
+    assert_refused(message, *train, *vast, noted=True)
     message = r"a sentence of \d+ words, but .* allows 3 .*Split the sentence, or train with"
     assert_refused(message, *train, "model.max_positions=5", noted=True)
     result = cli(*train, "train.learning_rate=1e6", "--set", "train.max_epochs=9")

@@ -21,7 +21,7 @@ from spmrl_bench.experiments.packaging import SOFTWARE
 from spmrl_bench.storage.paths import DataKind
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT_OUT = shutil.ignore_patterns(".*", "build", "dist", "runs", "results", "*.egg-info", "*.so")
+KEPT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "*.so")
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,9 @@ def compare(
     metric: str | None = Option(None, help="Default: the first that both have."),
     gold: Path | None = Option(None, help="Gold trees of two files of parses."),
     prm: str = Option("spmrl", help="Parameter set for files of brackets."),
-    trials: int = Option(10_000, min=1, help="Random swaps and random draws of sentences."),
+    trials: int = Option(
+        10_000, min=1, max=1_000_000, help="Random swaps and random draws of sentences."
+    ),
     seed: int = Option(0, min=0, help="Seed of the swaps and draws."),
     form: Literal["table", "json"] = Option("table", "--format", help="What to print."),
     latex: Path | None = Option(None, metavar="FILE", help="Also write the table as LaTeX."),

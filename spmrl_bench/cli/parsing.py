@@ -35,7 +35,7 @@ def parse(
         help="A sentence with more words than the parser has positions: stop; leave it without "
         "parse ('(())', or '_' for its heads); or write one bracket over all words.",
     ),
-    workers: int = Option(1, min=1, help="Processes that parse, which share the cores."),
+    workers: int = Option(1, min=1, max=1000, help="Processes that parse, which share the cores."),
     on: str | None = Option(
         None, "--on", metavar="WHERE", help="Where the workers of '--to' are, as of 'train'."
     ),

@@ -344,8 +344,11 @@ class Recipe(BaseModel):
                 option = f"the command line can name any other: --set model.{key}=PATH"
                 raise RecipeError(f"{self.path}: model.{key}: {error}; {option}") from None
             require_inside(Path.cwd(), Path(files[key]), RecipeError)
-        update = {"overrides": merged.overrides(config), "files": digests(short(files))}
-        return config.model_copy(update=update)
+        try:
+            found = digests(short(files))
+        except OSError as error:
+            raise RecipeError(f"{self.path}: {error.filename}: {error.strerror}") from None
+        return config.model_copy(update={"overrides": merged.overrides(config), "files": found})
 
     def inputs_of(self, variant: str) -> tuple[str, ...]:
         """The lexical inputs of a variant, its own or those of the one that it is like."""

@@ -7,7 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Positive = Annotated[int, Field(ge=1)]
-Even = Annotated[int, Field(ge=2, multiple_of=2)]
+#: Of layers; the widest that anybody has published have a quarter of it.
+Width = Annotated[int, Field(ge=1, le=65_536)]
+Even = Annotated[int, Field(ge=2, le=65_536, multiple_of=2)]
 Rate = Annotated[float, Field(ge=0, lt=1)]
 #: How many; a description with a million layers would be built for minutes.
 Layers = Annotated[int, Field(ge=0, le=1000)]
@@ -31,6 +33,6 @@ class Settings(BaseModel):
 class InputSettings(Settings):
     """Settings of a lexical input."""
 
-    width: Positive | None = None
+    width: Width | None = None
     """Width of its vectors where inputs stand side by side; added up, all are as wide as the
     content."""

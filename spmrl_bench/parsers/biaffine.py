@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
-from spmrl_bench.nn.settings import Positive, Rate, Settings
+from spmrl_bench.nn.settings import Rate, Settings, Width
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
@@ -74,9 +74,9 @@ class DependencyLayer(nn.Module):
     class Config(Settings):
         """Settings of the layer."""
 
-        d_arc: Positive
+        d_arc: Width
         """Width of a word as a dependent, and as a head, in the scores of arcs."""
-        d_relation: Positive
+        d_relation: Width
         """Width of a word as a dependent, and as a head, in the scores of relations."""
         dropout: Rate
         """Dropout of the vectors of dependents and heads."""

@@ -201,5 +201,6 @@ def evaluation_point(config: TrainConfig, progress: Progress, batches: int) -> i
 
 def evaluation_batches(batches: int, evaluations: int) -> frozenset[int]:
     """Return after which numbers of done batches (1..batches) dev is scored; always the last."""
+    evaluations = min(evaluations, batches)  # one after each, at most
     points = (round(batches * k / evaluations) for k in range(1, evaluations + 1))
     return frozenset(max(1, point) for point in points)

@@ -75,6 +75,8 @@ def test_what_is_not_understood_is_one_line_and_status_2() -> None:
         "train german --seeds 0": "spmrl-bench train: Invalid value for '--seeds': ",
         "train german --seeds 1000000": "spmrl-bench train: Invalid value for '--seeds': ",
         "train german --minutes 0": "spmrl-bench train: Invalid value for '--minutes': ",
+        "parse --workers 1000000": "spmrl-bench parse: Invalid value for '--workers': ",
+        "compare a b --trials 1000000000": "spmrl-bench compare: Invalid value for '--trials': ",
         "train german --jobs two": "spmrl-bench train: Invalid value for '--jobs': ",
         "score a b --tags upso": "spmrl-bench score: Invalid value for '--tags': 'upso' is not ",
     }.items():

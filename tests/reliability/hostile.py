@@ -244,6 +244,13 @@ def _(stage: Stage) -> None:
     stage.archive(archives.zip_of([("release/data/new.mrg", b"here")]), path="link")
 
 
+def _vast(path: str, stage: Stage) -> None:
+    stage.write(path, b"w 1.0\n")
+    os.truncate(stage.folder / path, 4 << 40)
+    if path == "vectors.txt":
+        stage.recipe('[variants.v]\ninputs = ["vectors"]\nmodel.vectors = "vectors.txt"\n')
+
+
 @case("a list of folders that is none", "open", "expected an absolute folder")
 def _(stage: Stage) -> None:
     stage.manifest(path=f'"{stage.folder / "outside"}"')
@@ -460,6 +467,10 @@ for _name, (_keys, _text, _says) in RECIPES.items():
 CASES += [Case(name, use, make, says, harmless) for name, use, says, harmless, make in [
     ("a link to a file outside", "open", "expected 3 sentences, found 6", "",
      lambda stage: (stage.root / "tiny_data/a_0.mrg").symlink_to("../../outside/secret.mrg")),
+    ("a treebank of 4 TB", "open", "a sparse file (4,398,046,511,104 bytes", "",
+     partial(_vast, "treebanks/tiny_data/a_1.mrg")),
+    ("word vectors of 4 TB", "train", "a sparse file (4,398,046,511,104 bytes", "",
+     partial(_vast, "vectors.txt")),
     ("an edition called by a path", "treebanks", "expected a name", "",
      lambda stage: stage.manifest(**{'editions."../../outside/x"': '{ track = "open" }'})),
     ("editions that are no tables", "treebanks", "must be tables", "",

@@ -351,6 +351,15 @@ def _inventories() -> Iterator[Harm]:
     )
 
 
+def _vast(folder: Path) -> None:
+    path = str(folder / "vectors.txt")
+    raw("vectors.txt", b"")(folder)
+    sparse("vectors.txt", 4 << 40)(folder)
+    setting(lexical=["vectors"], vectors=path)(folder)
+    noted = {path: {"sha256": "0" * 64, "bytes": 4 << 40}}
+    described(lambda content: content.update(pretrained=noted))(folder)
+
+
 def _settings() -> Iterator[Harm]:
     """Settings that were not those of the training, or are none."""
     for key, value in {
@@ -376,6 +385,7 @@ def _settings() -> Iterator[Harm]:
             lambda c: c.update(pretrained={"/dev/zero": 3})
         ),
     })  # fmt: skip
+    yield Harm("word vectors of 4 TB", "chart", _vast, "a sparse file (4,398,046,511,104 bytes")
     pretrained = described(lambda c: c.update(pretrained={"/dev/zero": "00"}))
     yield Harm("a device as pretrained file", "chart", pretrained, "/dev/zero: missing")
     yield from each("chart", "a device", {

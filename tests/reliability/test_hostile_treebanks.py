@@ -47,6 +47,8 @@ def listing(folder: Path) -> dict[str, str]:
             continue
         if path.is_symlink():
             found[name] = f"link to {os.readlink(path)}"
+        elif path.is_file() and path.stat().st_size > MEMORY:
+            found[name] = f"{path.stat().st_size} bytes"
         elif path.is_file():
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         else:

@@ -129,6 +129,7 @@ def test_stopping_rules_by_name() -> None:
 
 def test_evaluation_points_of_all_small_epochs_are_spread_and_end_the_epoch() -> None:
     assert evaluation_batches(160, 4) == {40, 80, 120, 160}
+    assert evaluation_batches(3, 1 << 62) == {1, 2, 3}
     for batches in range(1, 60):
         for evaluations in range(1, 9):
             points = sorted(evaluation_batches(batches, evaluations))

@@ -31,7 +31,7 @@ from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.self_attention import AttentionHeads, Heads, Scale
 from spmrl_bench.nn.layers import LINEAR, Matrices, Norm, init_heads, layer_norm
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
-from spmrl_bench.nn.settings import Even, Positive, Rate, Settings
+from spmrl_bench.nn.settings import Even, Rate, Settings, Width
 
 
 class LabelHeads(Heads):
@@ -110,7 +110,7 @@ class LabelAttention(nn.Module):
     class Config(Settings):
         """Settings of label attention (Mrini et al. 2020)."""
 
-        heads: Positive | None = None
+        heads: Width | None = None
         """How many; without it, one for each label of the training trees."""
         d_kv: Even = 128
         """Width of a query, key or value of a head; half content, half position."""

@@ -34,7 +34,7 @@ from spmrl_bench.nn.layers import (
     layer_norm,
 )
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
-from spmrl_bench.nn.settings import Even, Layers, Positive, Precision, Rate, Settings
+from spmrl_bench.nn.settings import Even, Layers, Precision, Rate, Settings
 
 #: Whose square root divides the products of queries and keys.
 Scale = Literal["d_kv", "d_model"]
@@ -197,7 +197,7 @@ class AttentionEncoder(Encoder):
 
         layers: Layers
         """How many."""
-        heads: Positive
+        heads: Annotated[int, Field(ge=1, le=1000)]
         """Attention heads per layer."""
         d_kv: Even
         """Width of a query, key or value of one head; half content, half position."""

@@ -15,7 +15,7 @@ from spmrl_bench.nn import kernels
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
 from spmrl_bench.nn.kernels.recurrence import Steps, states
 from spmrl_bench.nn.ragged import SentenceDropout
-from spmrl_bench.nn.settings import Even, InputSettings, Positive, Rate
+from spmrl_bench.nn.settings import Even, InputSettings, Rate, Width
 from spmrl_bench.nn.vocabulary import (
     CHAR_START,
     CHAR_STOP,
@@ -59,7 +59,7 @@ class CharLSTM(CharacterInput):
         """Settings of the input ``charlstm``."""
 
         width: Even | None = None
-        d_char: Positive
+        d_char: Width
         """Width of a character embedding."""
         d_states: Even | None = None
         """Width of the last states, both directions together; without it, that of the input.
@@ -113,7 +113,7 @@ class CharConcat(CharacterInput):
     class Config(InputSettings):
         """Settings of the input ``charconcat``."""
 
-        width: Annotated[int, Field(ge=16, multiple_of=16)] | None = None
+        width: Annotated[int, Field(ge=16, le=65_536, multiple_of=16)] | None = None
         dropout: Rate
         """Dropout of the vector of a form."""
         boundaries: Literal["copies", "spelt"] = "copies"

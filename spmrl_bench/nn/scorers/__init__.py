@@ -8,7 +8,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spmrl_bench.nn.kernels import with_rounded_rows
-from spmrl_bench.nn.settings import Positive, Settings
+from spmrl_bench.nn.settings import Settings, Width
 
 
 class Tagger(nn.Module):
@@ -18,7 +18,7 @@ class Tagger(nn.Module):
     class Config(Settings):
         """Settings of the tagger."""
 
-        d_hidden: Positive = 250
+        d_hidden: Width = 250
         """Width of the hidden layer."""
         loss_weight: Annotated[float, Field(gt=0)] = 5.0
         """Weight of the loss of a word beside the parser's of a sentence (as in their code)."""

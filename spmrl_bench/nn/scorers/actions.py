@@ -35,7 +35,7 @@ from torch.nn import functional
 
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.kernels.decoder import GoldStates, teacher_forced
-from spmrl_bench.nn.settings import Positive, Rate, Settings
+from spmrl_bench.nn.settings import Rate, Settings, Width
 
 
 class Sources(NamedTuple):
@@ -96,13 +96,13 @@ class ActionDecoder(nn.Module):
     class Config(Settings):
         """Settings of the decoder of a transition parser (Zhang et al. 2017)."""
 
-        d_hidden: Positive
+        d_hidden: Width
         """Width of the recurrent layers."""
         layers: Annotated[int, Field(ge=1, le=1000)]
         """Recurrent layers."""
-        d_action: Positive
+        d_action: Width
         """Width of the embedding of an action."""
-        d_attention: Positive
+        d_attention: Width
         """Width of the sums that additive attention takes the tanh of."""
         dropout: Rate
         """Dropout of the inputs of the layers and of the output of the last."""

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from spmrl_bench.nn.kernels import with_rounded_rows
 from spmrl_bench.nn.layers import Norm, layer_norm
-from spmrl_bench.nn.settings import Positive, Settings
+from spmrl_bench.nn.settings import Settings, Width
 
 # Cells scored at once without a gradient: they fit a CPU's cache, or keep a GPU busy.
 BLOCK = 1024
@@ -38,7 +38,7 @@ class SpanScorer(nn.Module):
     class Config(Settings):
         """Settings of the span scorer."""
 
-        d_hidden: Positive
+        d_hidden: Width
         """Width of the hidden layer."""
         layer_norm: Norm = "usual"
         """As of the encoder ``attention``."""
