@@ -379,8 +379,8 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     if found:
         return GENERATED[found[1]]()
     # A file of the repository as it stands, which tests run.
-    markdown = _SOURCE.sub(lambda at: f"```{at[2]}\n{(ROOT / at[1]).read_text()}```", markdown)
-    return with_links_of_the_site(page.file.src_uri, markdown)
+    text = with_links_of_the_site(page.file.src_uri, markdown)
+    return _SOURCE.sub(lambda at: f"```{at[2]}\n{(ROOT / at[1]).read_text()}```", text)
 
 
 def on_page_content(html: str, **_: Any) -> str:

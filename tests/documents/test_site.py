@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import typer
@@ -149,3 +149,12 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     scoring = (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
     assert 'id="spmrl_bench.scoring.texts.score_files"' in scoring
     assert ":class:`" not in scoring
+
+
+def test_pages_have_the_files_that_they_name_whole(hooks: ModuleType) -> None:
+    text = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="plugins.md"))
+    made, named = hooks.on_page_markdown(text, page), re.findall(r"<!-- source: (\S+) -->", text)
+    assert len(named) == 6
+    for name in named:
+        assert f"\n{(ROOT / name).read_text(encoding='utf-8')}```" in made
