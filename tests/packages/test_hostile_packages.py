@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import resource
 import time
 from collections.abc import Callable
@@ -15,52 +13,21 @@ import pytest
 from spmrl_bench.errors import PackageError
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.packages import PACKAGE
+from tests.damage import SPECIAL, WEIGHTS, Damage, edited, raw, sparse, special
 from tests.reliability.tally import Tally
 
 SECONDS, MEGABYTES = 3.0, 500
-WEIGHTS = "weights.safetensors"
 STORED = {"sha256": "0" * 64, "size": 1}
 
-Harm = Callable[[Path], object]
 
-
-def described(edit: Callable[[dict[str, Any]], Any]) -> Harm:
+def described(edit: Callable[[dict[str, Any]], Any]) -> Damage:
     """Edit the description."""
-
-    def do(folder: Path) -> None:
-        path = folder / PACKAGE
-        content = json.loads(path.read_text(encoding="utf-8"))
-        edit(content)
-        path.write_text(json.dumps(content), encoding="utf-8")
-
-    return do
+    return edited(PACKAGE, edit)
 
 
-def listing(name: str, stored: object = STORED) -> Harm:
+def listing(name: str, stored: object = STORED) -> Damage:
     """List one file more."""
     return described(lambda content: content["files"].update({name: stored}))
-
-
-def raw(name: str, data: bytes) -> Harm:
-    return lambda folder: (folder / name).write_bytes(data)
-
-
-def special(name: str, kind: str) -> Harm:
-    """Put something else than a file in the place of one."""
-
-    def do(folder: Path) -> None:
-        (folder / name).unlink()
-        SPECIAL[kind](folder / name)
-
-    return do
-
-
-def changed(name: str, change: Callable[[bytes], bytes]) -> Harm:
-    return lambda folder: raw(name, change((folder / name).read_bytes()))(folder)
-
-
-def sparse(name: str) -> Harm:
-    return lambda folder: os.truncate(folder / name, 1 << 40)
 
 
 def with_folder(folder: Path) -> None:
@@ -72,14 +39,7 @@ def with_folder(folder: Path) -> None:
     listing("transformer/config.json", {"sha256": digest, "size": 2})(folder)
 
 
-SPECIAL: dict[str, Callable[[Path], object]] = {
-    "pipe": os.mkfifo,
-    "device": lambda path: path.symlink_to("/dev/zero"),
-    "folder": Path.mkdir,
-    "dangling": lambda path: path.symlink_to(path.with_name("nowhere")),
-    "loop": lambda path: path.symlink_to(path),
-}
-FOLDERS: dict[str, tuple[Harm, str]] = {
+FOLDERS: dict[str, tuple[Damage, str]] = {
     "no JSON": (raw(PACKAGE, b"{"), "not valid JSON"),
     "a list": (raw(PACKAGE, b"[]"), "found a list, expected an object"),
     "deep": (raw(PACKAGE, b"[" * 10**5 + b"]" * 10**5), "recursion limit exceeded"),
@@ -110,16 +70,16 @@ FOLDERS: dict[str, tuple[Harm, str]] = {
     "a short hash": (listing("a.txt", STORED | {"sha256": "00"}), "files.a.txt.sha256"),
     "transforms: a text": (described(lambda c: c["treebank"].update(transforms="x")), "transforms"),
     "a file missing": (listing("a.txt"), "a.txt: missing"),
-    "weights cut": (changed(WEIGHTS, lambda x: x[:-1]), f"where {PACKAGE} lists"),
+    "weights cut": (raw(WEIGHTS, lambda x: x[:-1]), f"where {PACKAGE} lists"),
     "a bit of the weights": (
-        changed(WEIGHTS, lambda x: x[:-1] + bytes([x[-1] ^ 1])),
+        raw(WEIGHTS, lambda x: x[:-1] + bytes([x[-1] ^ 1])),
         "SHA-256 is not the one",
     ),
     "a letter of the parser": (
-        changed("parser.json", lambda x: x.replace(b"the", b"teh")),
+        raw("parser.json", lambda x: x.replace(b"the", b"teh")),
         "SHA-256 is not the one",
     ),
-    "weights of 1 TB": (sparse(WEIGHTS), f"where {PACKAGE} lists"),
+    "weights of 1 TB": (sparse(WEIGHTS), "bytes, at most 17,179,869,184 are read"),
     "other weights beside": (raw("more.safetensors", b""), "more.safetensors: not listed"),
     "weights not listed": (described(lambda c: c["files"].pop(WEIGHTS)), f"{WEIGHTS}: not listed"),
     "a file beside an encoder's": (with_folder, "added_tokens.json: not listed"),
