@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
-from tests.builders import cli, refused, works
+from spmrl_bench.trees.tree import Tree
+from tests.builders import cli, cli_process, refused, works
 from tests.experiments.conftest import evaluate, train
 from tests.laboratory import Laboratory, make_trees
 
@@ -96,6 +98,34 @@ def page_beside_the_best(system: str) -> str:
     return next(
         text for name, text in files if f"/{system}" in name.removeprefix("systems")
     ).decode()
+
+
+@pytest.mark.campaign
+def test_sixteen_processes_enter_the_same_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bank = open_treebank("german-mini")
+    files = []
+    for number in range(4):  # answers of their own for each system
+        for split in ("dev", "test"):
+            files.append(tmp_path / f"{number}.{split}")
+            words = [tree.words for tree in bank.split(split)]
+            flat = [Tree.build(own, ("X",) * len(own), [(0, len(own), "S")]) for own in words]
+            text = "".join(f"{write_brackets(one)}\n" for one in flat)
+            files[-1].write_text(text.replace("(S", f"(S{number}"))
+    commands = [
+        ("systems", "enter", "--treebank", bank.name, "--system", f"s{number}",
+         "--dev", files[2 * number], "--test", files[2 * number + 1])
+        for number in range(4) for _ in range(4)
+    ]  # fmt: skip
+    with ThreadPoolExecutor(16) as pool:
+        ended = list(pool.map(lambda command: cli_process(*command), commands))
+    assert [one.stderr for one in ended if one.returncode] == []
+    records = read_records(Path("results/runs"))
+    assert {one.system.name for one in records} == {"s0", "s1", "s2", "s3"}
+    assert {one.system.tested for one in records} == {1}
+    assert len({(one.system.name, one.weights) for one in records}) == 4
 
 
 def test_the_other_split_is_named(laboratory: Laboratory, tmp_path: Path) -> None:
