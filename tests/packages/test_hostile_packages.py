@@ -79,7 +79,7 @@ FOLDERS: dict[str, tuple[Damage, str]] = {
         raw("parser.json", lambda x: x.replace(b"the", b"teh")),
         "SHA-256 is not the one",
     ),
-    "weights of 1 TB": (sparse(WEIGHTS), "bytes, at most 17,179,869,184 are read"),
+    "weights of 1 TB": (sparse(WEIGHTS), "where package.json lists"),
     "other weights beside": (raw("more.safetensors", b""), "more.safetensors: not listed"),
     "weights not listed": (described(lambda c: c["files"].pop(WEIGHTS)), f"{WEIGHTS}: not listed"),
     "a file beside an encoder's": (with_folder, "added_tokens.json: not listed"),
