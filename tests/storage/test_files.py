@@ -24,6 +24,7 @@ from spmrl_bench.storage.files import (
     write_new,
     write_text,
 )
+from spmrl_bench.storage.tensors import read_tensors
 from tests.reliability.faults import calls_under, counted, fail_at, hidden, killed
 from tests.reliability.tally import Tally
 
@@ -209,6 +210,11 @@ def test_a_file_of_holes_is_not_read(tmp_path: Path) -> None:
     for read in (file_digest, open_unpacked):
         with pytest.raises(OSError, match=r"a sparse file \(4,398,046,511,104 bytes, of which 0"):
             read(path)
+
+
+def test_a_path_that_is_not_utf8_is_named_as_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="its path is not UTF-8"):
+        read_tensors(tmp_path / "\udcff")
 
 
 def test_reading_begins_anew_when_the_folder_was_replaced(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 
 from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
 from spmrl_bench.storage import locks
-from spmrl_bench.storage.locks import SILENCE, LockedError, holder, lock_of, locked
+from spmrl_bench.storage.locks import SILENCE, LockedError, holder, in_turn, lock_of, locked
 from tests.conftest import PATIENCE, until
 
 LOCK = lock_of(Path("run"))
@@ -102,6 +103,21 @@ def test_a_lock_is_held_until_the_end_however_it_comes(end: type[BaseException] 
         if end is not None:
             raise end
     take()
+
+
+def test_each_in_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_GLANCE", 0.01)
+    inside: list[int] = []
+
+    def work(number: int) -> int:
+        with in_turn(LOCK):
+            inside.append(number)
+            time.sleep(0.02)
+            found = len(inside)
+            return found if inside.pop() == number else 0
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(8))) == [1] * 8
 
 
 def test_the_death_of_an_owner_is_noticed() -> None:
