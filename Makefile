@@ -23,19 +23,21 @@
 #   make minigen                                tests of the generator of the mini treebanks
 #   make docs                                   the documentation as a site, in site/
 
+# A value is what was typed, in one line, and means nothing to make or the shell.
+define newline
+
+
+endef
+GIVEN := $(sort $(foreach name,$(.VARIABLES),$(if $(findstring command,$(origin $(name))),$(name))))
+$(foreach name,$(GIVEN),$(eval override $(name) := $$(subst $$(newline), ,$$(value $(name)))))
+
 PYTHON ?= python3
 VENV ?= .venv
 COMPAT ?= ../shared/compat
-BIN := $(VENV)/bin
-CORE := $(VENV)/.core
-BENCH := $(BIN)/spmrl-bench
 MEASURED := scoring readers chart storage
 COVERING := $(MEASURED) trees treebanks packages training experiments/test_recipe.py \
 	reliability/test_hostile_treebanks.py reliability/test_hostile_models.py cli/test_score.py
 KERNELS := $(shell find spmrl_bench -name '*.pyx' -o -name '*.pxi' -o -name '*.h')
-LOCK := 'import fcntl, subprocess, sys; file = open(sys.argv[1], "w"); fcntl.flock(file, 2); sys.exit(subprocess.call(sys.argv[2:]))'
-ALONE := $(PYTHON) -c $(LOCK) $(VENV)-lock $(MAKE) --no-print-directory
-PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 # The variables of each target. They become --NAME VALUE, but for lang (the argument), set
 # (KEY=VALUE pairs with spaces between them) and those that stand for a flag or an argument.
@@ -50,27 +52,38 @@ VARS.check := treebank
 VARS.add := dir lang yes
 VARS.test := order
 
-# What the command line gives to a variable, as one word of the shell; the environment gives nothing.
-define LINE
-
-
-endef
-given = $(if $(filter command,$(firstword $(origin $(1)))),$(if $(value $(1)),$(call quoted,$(value $(1)))))
-quoted = '$(subst $(LINE), ,$(subst ','\'',$(1)))'
-options = $(foreach name,$(filter-out lang set $(1),$(VARS.$@)),$(if $(call given,$(name)),--$(name) $(call given,$(name)))) \
-	$(if $(call given,set),$(foreach pair,$(value set),--set $(call quoted,$(pair))))
+# One word of the shell, whatever is in the text.
+quoted = '$(subst ','\'',$(1))'
+argument = $(if $($(1)),$(call quoted,$($(1))))
+options = $(foreach name,$(filter-out lang set $(1),$(VARS.$@)),$(if $($(name)),--$(name) $(call quoted,$($(name))))) \
+	$(foreach pair,$(set),--set $(call quoted,$(pair)))
 
 # A variable that no target takes would be ignored, and something else be trained. Those with
 # capital letters are for Python, the compiler and other programs.
 KNOWN := $(sort $(foreach goal,$(MAKECMDGOALS),$(VARS.$(goal))))
 CAPITALS := $(foreach letter,A B C D E F G H I J K L M N O P Q R S T U V W X Y Z,$(letter)%)
-GIVEN := $(foreach variable,$(subst $(LINE),~,$(subst \ ,~,$(MAKEOVERRIDES))),$(firstword $(subst =, ,$(variable))))
 UNKNOWN := $(filter-out $(KNOWN) $(CAPITALS),$(GIVEN))
-$(if $(and $(UNKNOWN),$(LOCK)),$(error unknown: $(UNKNOWN). Known to $(MAKECMDGOALS): $(or $(KNOWN),no variable)))
+$(if $(UNKNOWN),$(error unknown: $(UNKNOWN). Known to $(MAKECMDGOALS): $(or $(KNOWN),no variable)))
+
+# The environment gives nothing but those with capital letters.
+$(foreach name,$(filter-out $(GIVEN),$(foreach target,$(filter VARS.%,$(.VARIABLES)),$($(target)))),$(eval override $(name) :=))
+$(if $(shell case $(call quoted,$(VENV)) in (*[[:blank:]:\;%*?[=\|]*) echo no;; esac),$(error VENV: '$(VENV)': \
+	make takes no path with blanks or any of : ; % * ? [ = |))
+
+BIN := $(call quoted,$(VENV)/bin)
+BENCH := $(call quoted,$(VENV)/bin/spmrl-bench)
+THERE := $(call quoted,../base-$(BASE))
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
+# An environment that is linked belongs to another checkout: it gives the packages, this one the code.
+LINKED := $(shell test -L $(call quoted,$(VENV)) && echo yes)
+CORE := $(if $(LINKED),build,$(VENV))/.core
+$(if $(LINKED),$(eval export PYTHONPATH := $$(CURDIR)$$(if $$(PYTHONPATH),:$$(PYTHONPATH))))
+# Done by one make at a time, and by the next only if it has not been done by then.
+alone = mkdir -p $(call quoted,$(@D)) && $(call quoted,$(PYTHON)) -c 'import fcntl, os, sys; lock = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR); \
+	fcntl.flock(lock, fcntl.LOCK_EX); os.set_inheritable(lock, True); os.execvp("sh", ["sh", "-ec", sys.argv[2]])' $(call quoted,$(@D)/.lock) \
+	$(call quoted,test -n "$$(find $(foreach file,$^ $@,$(call quoted,$(file))) -newer $(call quoted,$@) 2>&1)" || exit 0; $(1); touch $(call quoted,$@))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# An exported value would be expanded, and $(shell ...) in it run.
-unexport $(GIVEN)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -81,40 +94,33 @@ help:
 
 install: $(CORE) $(VENV)/.extra-dev
 
-# One make at a time installs; what waits finds it done.
 $(CORE): pyproject.toml setup.py constraints.txt $(KERNELS)
-ifdef LOCK
-	@command -v $(PYTHON) >/dev/null || { \
-	  echo "make: no program '$(PYTHON)': install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
-	@$(ALONE) LOCK= $@
-else
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "make: '$(PYTHON)' is $$($(PYTHON) --version 2>&1): Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
-	  echo "make: '$(PYTHON)' comes without the venv module: install it (on Debian and Ubuntu: the package python3-venv)" >&2; exit 1; }
-	@echo "Installing into $(VENV) (once; a minute or two)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) setuptools cython
-	@$(PIP) --no-build-isolation -e '.[train]'
-	@touch $@
-endif
+	@python=$(call quoted,$(PYTHON)); command -v "$$python" >/dev/null || { \
+	  echo "make: no program '$$python': install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }; \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "make: '$$python' is $$("$$python" --version 2>&1): Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3.12" >&2; exit 1; }; \
+	"$$python" -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "make: '$$python' comes without the venv module: install it (on Debian and Ubuntu: the package python3-venv)" >&2; exit 1; }
+	@$(call alone,$(if $(LINKED),$(building),$(installing)))
+
+building = echo "Building the kernels (once)"; $(BIN)/python setup.py --quiet build_ext --inplace
+installing = echo "Installing into" $(call quoted,$(VENV)) "(once; a minute or two)"; \
+	test -x $(BIN)/python || $(call quoted,$(PYTHON)) -m venv $(call quoted,$(VENV)); \
+	$(PIP) setuptools cython; $(PIP) --no-build-isolation -e '.[train]'
 
 # The packages alone: `-e '.[dev]'` would build the kernels again.
-$(VENV)/.extra-%: $(CORE)
-ifdef LOCK
-	@$(ALONE) LOCK= $@
-else
-	@echo "Installing what '$*' needs (once)"
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' >$@.txt
-	@$(PIP) -r $@.txt
-	@touch $@
-endif
+$(VENV)/.extra-%: $(if $(LINKED),|) $(CORE)
+	@$(call alone,$(adding))
+
+adding = echo "Installing what $* needs (once)"; \
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$*"], sep="\n")' >$(call quoted,$@.txt); \
+	$(PIP) -r $(call quoted,$@.txt)
 
 train: $(CORE)
-	@$(BENCH) train $(call given,lang) $(call options)
+	@$(BENCH) train $(call options) -- $(call argument,lang)
 
 eval: $(CORE)
-	@$(BENCH) eval $(call given,lang) $(call options,ensemble) $(if $(call given,ensemble),--ensemble)
+	@$(BENCH) eval $(call options,ensemble) $(if $(ensemble),--ensemble) -- $(call argument,lang)
 
 table: $(CORE)
 	@$(BENCH) results table $(call options)
@@ -126,30 +132,30 @@ parse: $(CORE)
 	@$(BENCH) parse $(call options)
 
 score: $(CORE)
-	@$(BENCH) score $(call given,gold) $(call given,test) $(call options,gold test)
+	@$(BENCH) score $(call options,gold test) -- $(call argument,gold) $(call argument,test)
 
 study: $(VENV)/.extra-report
-	@$(BENCH) study run $(call given,study) $(call options,study) $(if $(call given,lang),--lang $(call given,lang))
+	@$(BENCH) study run $(call options,study) $(if $(lang),--lang $(call quoted,$(lang))) -- $(call argument,study)
 
 search: $(VENV)/.extra-search
-	@$(BENCH) study search $(call given,lang) $(call options)
+	@$(BENCH) study search $(call options) -- $(call argument,lang)
 
 recipes treebanks: $(CORE)
 	@$(BENCH) $@ list
 
 check: $(CORE)
-	@$(BENCH) treebanks check $(or $(call given,treebank),all)
+	@$(BENCH) treebanks check -- $(call quoted,$(or $(treebank),all))
 
 add: $(CORE)
-	@$(BENCH) treebanks add $(call given,dir) $(if $(call given,lang),--language $(call given,lang)) $(if $(call given,yes),--yes)
+	@$(BENCH) treebanks add $(if $(lang),--language $(call quoted,$(lang))) $(if $(yes),--yes) -- $(call argument,dir)
 
 # A process for each core, each with one thread: threads of several processes wait for each other.
 test: install
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope $(if $(call given,order),-p randomly --randomly-seed=$(call given,order))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder $(if $(order),-p randomly --randomly-seed=$(call quoted,$(order)))
 
 # Of the rooms on which every figure rests, by the tests of these and of what uses them.
 coverage: install
-	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope --cov --cov-report= $(COVERING:%=tests/%)
+	@OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadscope --no-loadscope-reorder --cov --cov-report= $(COVERING:%=tests/%)
 	@for room in $(MEASURED); do printf '%s, lines and branches in percent: ' $$room; $(BIN)/coverage report --format=total \
 	  --precision=1 --include="spmrl_bench/$$room/*" --fail-under=97 || exit 1; done
 
@@ -159,15 +165,15 @@ lint: install
 	$(BIN)/mypy
 
 size:
-	@$(PYTHON) tools/size.py
+	@$(call quoted,$(PYTHON)) tools/size.py
 
 # BASE is installed beside the checkout, once, and both train the same.
 same: install
-	@test -x $(COMPAT)/same || { echo "make: no $(COMPAT)/same: COMPAT=FOLDER says where it is" >&2; exit 1; }
+	@test -x $(call quoted,$(COMPAT)/same) || { echo "make: no" $(call quoted,$(COMPAT)/same): COMPAT=FOLDER says where it is >&2; exit 1; }
 	@test -n $(call quoted,$(BASE)) || { echo "make: with which version? make same BASE=COMMIT" >&2; exit 1; }
-	@test -d ../base-$(BASE) || git worktree add ../base-$(BASE) $(BASE)
-	@test -x ../base-$(BASE)/$(VENV)/bin/spmrl-bench || $(MAKE) -C ../base-$(BASE) install
-	$(COMPAT)/same . ../base-$(BASE)
+	@test -d $(THERE) || git worktree add $(THERE) $(call quoted,$(BASE))
+	@test -x $(THERE)/$(BIN)/spmrl-bench || $(MAKE) -C $(THERE) install
+	$(call quoted,$(COMPAT)/same) . $(THERE)
 
 campaign: install
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadgroup -m 'campaign or not campaign' --reliability-report=docs/reliability.md

@@ -77,8 +77,13 @@ class Selection:
             return plan_track(str(self.track), languages=names, **own, **common)
         others = [load_system(name) for name in system if name != "all"]
         if "all" in system:
-            known = map(load_system, system_paths())
-            others += [one for one in known if one.train and is_installed(one)]
+            for name in system_paths():
+                try:
+                    known = load_system(name)
+                except SpmrlError as error:  # it hides no other
+                    options.name_left_out([str(error)], strict=False)
+                    continue
+                others += [known] if known.train and is_installed(known) else []
         for one in others:
             version_of(one)  # raises where it is not installed
         theirs = {} if ours else options.parse_settings(self.settings)

@@ -301,7 +301,8 @@ def _sentence(
     """The sentence of a file's columns, if its heads, which are text, form a tree."""
     for head, line in zip(heads, lines, strict=True):
         if _A_NUMBER.fullmatch(head) is None:
-            problem = f"head '{head}', expected a number from 0"
+            found = f"'{head}'" if set(head) <= set("-_.0123456789") else "is text"
+            problem = f"head {found}, expected a number from 0"
             raise ReadError(problem, path=path, line=line, sentence=name)
     numbers = list(map(int, heads))
     fault = head_fault(numbers, roots)

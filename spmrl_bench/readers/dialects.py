@@ -123,7 +123,7 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
 
 _ID = re.compile(r"\(\s*ID\s[^()]*\)\s*\)")
 _INNERMOST = re.compile(r"\(([^()]*)\)")
-_NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*)?")
+_NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*(?![^(\s]))?")
 _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
 

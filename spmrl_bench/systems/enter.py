@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import RecordError, ScoreError, SpmrlError
+from spmrl_bench.errors import ReadError, RecordError, ScoreError, SpmrlError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
 from spmrl_bench.leaderboard.record import (
     WRITING,
@@ -29,7 +30,7 @@ from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.locks import in_turn
-from spmrl_bench.systems.predictions import Policy, Predictions, file_text, read_predictions
+from spmrl_bench.systems.predictions import OTHER, Policy, Predictions, file_text, read_predictions
 from spmrl_bench.treebanks.treebank import Treebank
 
 KIND = "system"
@@ -106,13 +107,14 @@ def score_answers(
             known: dict[str, Any] = {"transforms": bank.manifest.transforms, "encoding": encoding}
             try:
                 found = read_predictions(path, gold, policy=policy, **known)
-            except ScoreError:
-                other = "dev" if split == "test" else "test"
-                try:
-                    read_predictions(path, gold_parses(bank, other, able), **known)
-                except SpmrlError:
-                    other = ""
-                if not other:
+            except (ReadError, ScoreError):
+                other, foreign = "dev" if split == "test" else "test", 1.0
+                with suppress(SpmrlError):
+                    fits = read_predictions(
+                        path, gold_parses(bank, other, able), policy="missing", **known
+                    )
+                    foreign = fits.handled.get(OTHER, 0) / len(fits.parses)
+                if foreign > 0.5:
                     raise
                 problem = f"has the sentences of {other}, not of {split}: --{other} {path}"
                 raise ScoreError(f"{path}: {problem}") from None

@@ -34,6 +34,8 @@ from spmrl_bench.trees.tree import Tree, readonly_int32
 #: What is done with answers that cannot be scored as they stand: nothing is scored; they count as
 #: sentences without a parse; the same, but brackets are repaired first where only these are wrong.
 Policy = Literal["refuse", "missing", "repair"]
+#: What is wrong with an answer that has not the words of its sentence.
+OTHER = "other words"
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 _ROOT, _NO_TAG = "ROOT", "X"
@@ -134,7 +136,10 @@ def read_predictions(
     ]
     invalid = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
     if invalid and policy == "refuse":
-        listed = [f"{path}:{one.line}: sentence {k}: {one.problem}" for k, one in invalid[:_SHOWN]]
+        listed = (
+            str(ReadError(one.problem, path=path, line=one.line or None, sentence=k))
+            for k, one in invalid[:_SHOWN]
+        )
         raise ScoreError(
             "\n".join(listed) + f"\n{len(invalid)} of {len(gold)} answers cannot be scored. "
             "--faults missing counts them as sentences without a parse; --faults repair repairs "
@@ -216,7 +221,7 @@ def _align(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
     found, expected = ("missing" if word is None else f"'{word}'" for word in both)
     numbers = f"({len(parse)} words, in gold {len(gold)})"
     problem = f"word {number} is {found}, in gold {expected} {numbers}"
-    return _Answer(answer.line, kind="other words", problem=problem)
+    return _Answer(answer.line, kind=OTHER, problem=problem)
 
 
 def _without_root(tree: Tree, gold: Tree) -> Tree:

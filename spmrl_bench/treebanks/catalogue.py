@@ -234,7 +234,7 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
             layer_missing = (f"{_first(path)}/",)
         elif layer is not None:
             layer_missing = files.missing("dependencies")
-    unset = f"nowhere: the environment variable {ROOT_VARIABLE} is not set"
+    unset = f"nowhere: set {ROOT_VARIABLE} (environment) to the directory with your treebanks"
     where = str(folder) if folder is not None else unset
     return TreebankStatus(manifest, where, missing, layer_missing, files)
 

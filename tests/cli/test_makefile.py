@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -41,25 +42,90 @@ def test_options_are_passed_on() -> None:
     }.items():  # fmt: skip
         status, calls, said = make(*arguments.split())
         assert (status, said) == (0, ""), arguments
-        assert list(map(set, calls)) == [set(each.split()) for each in commands]
+        assert [{*call} - {"--"} for call in calls] == [set(each.split()) for each in commands]
     _, calls, _ = make("lang=german", "set=model.precision=bf16 train.max_epochs=3", "train")
     assert [" ".join(call) for call in calls] == [
-        "train german --set model.precision=bf16 --set train.max_epochs=3"
+        "train --set model.precision=bf16 --set train.max_epochs=3 -- german"
     ]
 
 
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with the Makefile and an environment, whose programs write down what they are given,
+    one after the other."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    for name in ("pyproject.toml", "setup.py", "constraints.txt", "it's/same"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "spmrl_bench").mkdir()
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    for name in ("spmrl-bench", "python"):
+        program = tmp_path / ".venv" / "bin" / name
+        program.write_text('#!/bin/sh\nmkdir busy || exit 9\nprintf "%s\\0" "$@" >>said\n'
+                           "sleep 0.2\nrmdir busy\n")  # fmt: skip
+        program.chmod(0o755)
+    (tmp_path / "it's/same").chmod(0o755)
+    return tmp_path
+
+
+def started(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        ["make", "-C", str(folder), *arguments],
+        env=os.environ | environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+HARM = ["german;touch x", "$(shell touch x)", "`touch x`", "it's", "a  b", "$HOME", "a#b\\", "-x",
+        '"$(touch x)"', "$$(touch x)", "\t|touch x&", "$(", "%", "a\ntouch x", "*", "é", ">x",
+        "--fresh"]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "value", ["a;touch x", "it's", "$(touch x)", "`touch x`", "$HOME", "$$", "a b", '"', "#", "a\\",
-              "a\ntouch x", "\\\\", "*", "&& touch x", "é", "$(shell touch x)", "(", "|x", ">x"],
+    ("arguments", "said"),
+    [
+        *(([f"lang={value}", "train"], ["train", "--", value.lstrip().replace("\n", " ")])
+          for value in HARM),
+        (["gold=a b", "test=it's", "score"], ["score", "--", "a b", "it's"]),
+        (["set=a=$b;touch c=#'", "lang=x", "search"],
+         ["study", "search", "--set", "a=$b;touch", "--set", "c=#'", "--", "x"]),
+        (["study=a;touch x", "lang=b c", "study"],
+         ["study", "run", "--lang", "b c", "--", "a;touch x"]),
+        (["treebank=a'b", "check"], ["treebanks", "check", "--", "a'b"]),
+        (["dir=a b", "lang=it's", "yes=;touch x", "add"],
+         ["treebanks", "add", "--language", "it's", "--yes", "--", "a b"]),
+        (["ensemble=$(shell touch x)", "eval"], ["eval", "--ensemble", "--"]),
+        (["PYTHON=$(shell touch x)", "site"], ["results", "site"]),
+        (["MEASURED=$(shell touch x)", "table"], ["results", "table"]),
+    ],
 )  # fmt: skip
-def test_values_are_no_shell_text(value: str) -> None:
-    command = ["make", "-s", "-C", str(ROOT), "CORE=", "BENCH=printf [%s]"]
-    given = [f"lang={value}", f"variant={value}", "train"]
-    environment = os.environ | {"seed": "7", "size": "small"}
-    result = subprocess.run([*command, *given], capture_output=True, text=True, env=environment)
-    value = value.replace("\n", " ")
-    assert result.stdout == f"[train][{value}][--variant][{value}]", result.stderr
-    assert not (ROOT / "x").exists()
+def test_a_value_is_a_value(checkout: Path, arguments: list[str], said: list[str]) -> None:
+    for stamp in (".core", ".extra-report", ".extra-search", ".extra-dev"):
+        (checkout / ".venv" / stamp).touch()
+    own = {"seed": "7", "set": "a=1", "treebank": "x", "yes": "1"}  # a user's own, for others
+    output, _ = (process := started(checkout, *arguments, **own)).communicate()
+    assert process.returncode == 0, output
+    assert (checkout / "said").read_text().split("\0")[:-1] == said
+    assert not (checkout / "x").exists()
+    (process := started(checkout, f"BASE={arguments[0]}", "COMPAT=it's", "same")).communicate()
+    assert process.returncode == 2  # there is no such commit
+    assert not (checkout / "x").exists()
+
+
+def test_one_make_installs_at_a_time(checkout: Path) -> None:
+    """Several that begin together; and with an environment of another checkout, none."""
+    for process in [started(checkout, "install") for _ in range(3)]:
+        output, _ = process.communicate()
+        assert process.returncode == 0, output
+    said = (checkout / "said").read_text()
+    assert said.count("--no-build-isolation") == said.count(".extra-dev.txt") == 1
+    (checkout / ".venv").rename(checkout / "other")
+    (checkout / ".venv").symlink_to("other")
+    os.utime(checkout / "pyproject.toml")
+    output, _ = (process := started(checkout, "install")).communicate()
+    assert process.returncode == 0, output
+    assert (checkout / "said").read_text()[len(said) :].split("\0")[:-1] == [
+        "setup.py", "--quiet", "build_ext", "--inplace",
+    ]  # fmt: skip
 
 
 def test_every_target_can_be_shown() -> None:

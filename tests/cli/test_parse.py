@@ -139,7 +139,10 @@ def feed(process: subprocess.Popen[bytes], lines: int) -> None:
 
 @pytest.mark.parametrize(
     ("number", "group", "status"),
-    [(signal.SIGINT, True, 130), (signal.SIGTERM, False, 143)],  # as a terminal, as a scheduler
+    [
+        (signal.SIGINT, True, 130),  # as a terminal
+        pytest.param(signal.SIGTERM, False, 143, marks=pytest.mark.campaign),  # as a scheduler
+    ],
 )
 def test_a_signal_ends_all_processes_with_one_message(
     model: Path, number: signal.Signals, group: bool, status: int

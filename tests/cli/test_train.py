@@ -113,7 +113,9 @@ def test_external_parsers_stand_beside_ours(
     (theirs,) = (record for record in read_records(RECORDS) if record.system)
     assert (theirs.system.name, theirs.recipe["system"]["minutes"]) == ("Flat", 5)
     every = (*board, "--variant", "charlstm", "--system", "all")
-    works("train", "elvish", *every)
+    Path("spoilt.toml").write_text("x = [", encoding="utf-8")  # it is named, and hides no other
+    assert "/spoilt.toml: not valid TOML" in works("train", "elvish", *every).stderr
+    Path("spoilt.toml").unlink()
     printed = works("eval", "elvish", *every).stdout
     assert "| charlstm " in printed
     assert "| Flat" in printed

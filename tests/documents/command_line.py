@@ -97,7 +97,8 @@ def make(*arguments: str) -> tuple[int, list[list[str]], str]:
         check=False,
         timeout=PATIENCE,
     )
-    lines = [one for one in done.stdout.splitlines() if one.startswith("unmade/bin/spmrl-bench ")]
+    program = "'unmade/bin/spmrl-bench' "
+    lines = [one for one in done.stdout.splitlines() if one.startswith(program)]
     calls = [shlex.split(line)[1:] for line in lines]
     return done.returncode, calls, done.stderr
 

@@ -31,7 +31,7 @@ def write(folder: Path, process: int, records: int, together: Barrier) -> None:
 
 
 @pytest.mark.parametrize(
-    ("processes", "records"), [(8, 100), pytest.param(64, 1000, marks=pytest.mark.campaign)]
+    ("processes", "records"), [(4, 100), pytest.param(64, 1000, marks=pytest.mark.campaign)]
 )
 def test_processes_that_write_at_once_lose_nothing(
     tmp_path: Path, processes: int, records: int, tally: Tally

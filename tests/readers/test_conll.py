@@ -258,7 +258,7 @@ DP = SentenceFormat(
         "2 columns": ("a\tNN\n\n", 1, "found 2 columns, expected 3 separated by tabs"),
         "4 columns": ("a\tNN\t0\tnsubj\n\n", 1, "found 4 columns, expected 3 separated by tabs"),
         "no word": ("\tNN\t0\n\n", 1, "column 1 is '', expected '_' or a text without spaces at"),
-        "head is no number": ("a\tNN\tb\n\n", 1, "head 'b', expected a number from 0"),
+        "head is no number": ("a\tNN\tb\n\n", 1, "head is text, expected a number from 0"),
         "two roots": ("a\tNN\t0\nb\tNN\t0\n\n", 2, "a second root; 2 words have head 0"),
     },
     bad_name="2",

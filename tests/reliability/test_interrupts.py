@@ -79,7 +79,7 @@ def patience() -> float:
 @pytest.mark.parametrize(
     "times", [1, pytest.param(50, marks=pytest.mark.campaign)], ids=["some", "all"]
 )
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.campaign)])
 def test_a_signal_at_any_time_ends_the_command_soon_and_loses_nothing(
     environment: Laboratory, tally: Tally, jobs: int, times: int
 ) -> None:

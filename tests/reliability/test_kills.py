@@ -57,7 +57,7 @@ def refuse(number: int, name: str, call: object) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "every"),
-    [("chart", 8), *(pytest.param(kind, 1, marks=pytest.mark.campaign) for kind in KINDS)],
+    [("chart", 16), *(pytest.param(kind, 1, marks=pytest.mark.campaign) for kind in KINDS)],
 )
 def test_a_kill_at_any_call_of_a_save(tmp_path: Path, tally: Tally, kind: str, every: int) -> None:
     held = tally("R14", "kill points of saving a checkpoint and the best parser")

@@ -30,7 +30,7 @@ def test_skipped(tally):
 """
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
+@pytest.mark.parametrize("processes", ["0", pytest.param("2", marks=pytest.mark.campaign)])
 def test_counts_of_all_processes_are_added_up(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, processes: str
 ) -> None:

@@ -136,6 +136,13 @@ def test_the_other_split_is_named(laboratory: Laboratory, tmp_path: Path) -> Non
         "systems", "enter", "--treebank", bank.name, "--system", "x", "--dev", path
     )  # fmt: skip
     assert f"{path}: has the sentences of test, not of dev: --test {path}" in said
+    laid_out = path.read_text().replace("(S ", "(S (X y) ").replace(") (", ")\n(")
+    path.write_text(path.read_text().replace("(S", "S", 1))  # one that is broken hides it not
+    given = ("systems", "enter", "--treebank", bank.name, "--system", "x")
+    assert "has the sentences of test" in cli(*given, "--dev", path).stderr
+    path.write_text(laid_out)
+    said = cli(*given, "--test", path).stderr
+    assert said.startswith(f"spmrl-bench: {path}: sentence 1: word 1 is 'y', in gold ")
     for name in ("", " "):
         said = refused("systems", "enter", "--treebank", bank.name, "--system", name, "--dev", path)
         assert "--system: expected the name of the parser" in said

@@ -73,7 +73,7 @@ def test_absent_folder_says_what_to_do(
         open_treebank("gone")
     assert str(caught.value).splitlines() == [
         "treebank gone is not present",
-        "  looked in: nowhere: the environment variable TREEBANKS is not set",
+        "  looked in: nowhere: set TREEBANKS (environment) to the directory with your treebanks",
         "  missing: gone_data/",
         "  expected layout: gone_data/a_*.mrg, gone_data/d_{08..10}.mrg, gone_data/t.mrg",
         "  how to get it: Ask the elves.",

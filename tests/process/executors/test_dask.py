@@ -123,6 +123,7 @@ def see(yes: bool, real: Callable[[str], bool] = module._sees) -> None:
     module._sees = real if yes else lambda _: False
 
 
+@pytest.mark.campaign
 def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
