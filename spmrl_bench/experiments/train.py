@@ -202,6 +202,7 @@ def train_run(
             if substitution is None
             else lambda number, random: next(iter(parser.index([substitution(number, random)]))),
             prune=prune,
+            prepare=lambda: parser.keep([each.words for each in (*examples, *dev)]),
         )
         report.event("start", versions=find_versions(), threads=torch.get_num_threads())
         if saved is not None:

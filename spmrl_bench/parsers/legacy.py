@@ -32,6 +32,10 @@ TABLES = {
         "d_transformer=width form_dropout=dropout transformer=name transformer_revision=revision "
         "transformer_pooling=pooling transformer_frozen=frozen"
     ),
+    "hidden_states": (
+        "d_hidden_states=width form_dropout=dropout transformer=name transformer_revision=revision "
+        "transformer_pooling=pooling"
+    ),
     "attention": (
         "heads d_kv max_positions position position_table position_only_layers input_norm "
         "forward_features relaxed_window d_ff attention_dropout relu_dropout attention_scale "

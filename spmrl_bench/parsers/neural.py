@@ -32,7 +32,7 @@ from spmrl_bench.nn.layers import at_most, initialise
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words
-from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, first_words
+from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, clipped, first_words
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.saved import load_saved, save_parser
 from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, with_tags
@@ -55,6 +55,9 @@ class TrainedParser(nn.Module, Parser):
     def pretrained_parameters(self) -> list[nn.Parameter]:
         """Return the weights that were trained elsewhere and are trained on here."""
         return []
+
+    def keep(self, sentences: Sequence[Words]) -> None:
+        """Compute what training never changes of sentences that come up again, if there is any."""
 
     @abstractmethod
     def index(self, examples: Iterable[Parse]) -> Iterator[Sized]:
@@ -207,6 +210,10 @@ class NeuralParser(TrainedParser):
             f"a sentence of {n} words, but {bound} (it begins: {first_words(words)} ...). Split "
             f"the sentence{remedy}"
         )
+
+    def keep(self, sentences: Sequence[Words]) -> None:
+        for module in self.lexical.inputs.values():
+            module.keep([[*map(clipped, words)] for words in sentences], self.device)
 
     # Encoding -------------------------------------------------------------------------
 

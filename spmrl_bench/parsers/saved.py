@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from spmrl_bench.errors import CheckpointError, PretrainedError, SpmrlError
+from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.parsers.base import Description, ParserConfig, not_a_parser
 from spmrl_bench.parsers.legacy import FLAT, current_name, leaves, nested
 from spmrl_bench.storage.digests import file_digest
@@ -41,9 +42,10 @@ def save_parser(parser: Any, config: ParserConfig, vocabulary: object, folder: P
     content = {"kind": parser.kind, "config": config.model_dump(mode="json")}
     weights = {name: tensor.contiguous() for name, tensor in parser.state_dict().items()}
     content |= {"vocabulary": vocabulary, "weights": content_digest(weights)}
-    if files := [*_pretrained_files(config)]:
+    if files := dict(_pretrained_files(config)):
         content["pretrained"] = {
-            str(path): {"sha256": file_digest(path), "bytes": path.stat().st_size} for path in files
+            name: {"sha256": file_digest(path), "bytes": path.stat().st_size}
+            for name, path in files.items()
         }
     data = f"{json.dumps(content, ensure_ascii=False, separators=(',', ':'))}\n".encode()
     if len(data) > LIMIT:
@@ -176,17 +178,23 @@ def _digest_of(description: Mapping[str, Any], config: ParserConfig) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _pretrained_files(config: ParserConfig) -> Iterator[Path]:
-    """Yield the files with weights that training does not change and that are not saved."""
+def _pretrained_files(config: ParserConfig) -> Iterator[tuple[str, Path]]:
+    """Yield the files with weights that training does not change and that are not saved, under the
+    names that are noted: of an encoder that has one, wherever it lies on this machine."""
     for place in config.outside().values():
+        if (folder := encoder_folder(place)) is not None:
+            yield f"{place}/model.safetensors", folder / "model.safetensors"
+            continue
         path = Path(place)
-        yield from sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
+        files = sorted(path.glob("*.safetensors")) if path.is_dir() else [path]
+        yield from ((str(file), file) for file in files)
 
 
 def _check_pretrained(path: Path, config: ParserConfig, noted: Mapping[str, Any]) -> None:
     """Check that the files of others are there, unchanged; of another size, none is read."""
+    files = dict(_pretrained_files(config))
     for name, note in noted.items():
-        file = Path(name)
+        file = files.get(name, Path(name))
         # In the past only the digest was noted.
         digest, size = (note["sha256"], note["bytes"]) if isinstance(note, dict) else (note, None)
         if not isinstance(digest, str):
@@ -195,7 +203,7 @@ def _check_pretrained(path: Path, config: ParserConfig, noted: Mapping[str, Any]
             raise PretrainedError(
                 f"{file}: missing; the parser described by {path} was trained with it. Put it back"
             )
-        if file not in _pretrained_files(config):
+        if name not in files:
             raise ValueError(f"pretrained: {name} is no file that the settings name")
         if size not in (None, file.stat().st_size) or file_digest(file) != digest:
             raise PretrainedError(

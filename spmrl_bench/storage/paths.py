@@ -26,7 +26,7 @@ from typing import Literal
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.storage.files import write_text
 
-DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems"]
+DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems", "encoders"]
 
 #: The environment variable that names the user's own folder.
 HOME_VARIABLE = "SPMRL_BENCH_HOME"

@@ -50,7 +50,7 @@ class TrainConfig(BaseModel):
     """Stopping rule: training ends after this many epochs in any case."""
     averaging: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Decay of a moving average of the weights, which is kept instead; without it the last are."""
-    substitution: Annotated[float, Field(gt=0, le=1)] | None = None
+    substitution: Annotated[float, Field(ge=0, le=1)] | None = None
     """Share of sentences, in each epoch, with a constituent that has given way to another."""
     sentences: Count | None = None
     """Training sentences, drawn by the seed, a larger number has the smaller's; without it all."""

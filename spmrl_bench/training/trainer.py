@@ -143,6 +143,8 @@ class Trainer:
     substitute: Callable[[int, np.random.Generator], Sized] | None = None
     """Makes a sentence of the one with this number; ``config.substitution`` needs it."""
     prune: Prune | None = None
+    prepare: Callable[[], None] = lambda: None
+    """What is done first; its time counts."""
     progress: Progress = field(default_factory=Progress, init=False)
     _signal: int | None = field(default=None, init=False)  # that asked training to stop
     _scoring: bool = field(default=False, init=False)  # whether that may break off what goes on
@@ -162,7 +164,11 @@ class Trainer:
         """Train until a stopping rule holds; return the final state of the schedule. Raise a
         TrainingError if the loss or a score is no longer a number, a CheckpointError if the folder
         has a checkpoint that does not fit, and Interrupted at Ctrl-C or SIGTERM, after a save."""
+        begun = time.perf_counter()
+        self.prepare()
         self._resume()
+        if self.progress.steps == 0:
+            self.progress.train_seconds += time.perf_counter() - begun
         with on_signals(self._ask, *STOPPING):
             while self.progress.stopped_by is None:
                 try:

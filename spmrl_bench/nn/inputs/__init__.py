@@ -94,6 +94,9 @@ class LexicalInput(nn.Module):
         """Return the weights that were trained elsewhere and are trained on here."""
         return []
 
+    def keep(self, sentences: Sequence[Sequence[str]], device: torch.device) -> None:
+        """Compute what training never changes of sentences that come up again, if there is any."""
+
     def save_assets(self, folder: Path) -> None:
         """Write what the weights do not hold and the input needs again into an existing folder."""
 
@@ -136,6 +139,7 @@ INPUTS: Registry[type[LexicalInput]] = Registry(
         "vectors": "spmrl_bench.nn.inputs.vectors:StaticVectors",
         "elmo": "spmrl_bench.nn.inputs.elmo:Elmo",
         "transformer": "spmrl_bench.nn.inputs.transformer:Transformer",
+        "hidden_states": "spmrl_bench.nn.inputs.hidden_states:HiddenStates",
     },
 )
 

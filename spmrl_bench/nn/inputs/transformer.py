@@ -28,6 +28,7 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
+from spmrl_bench.nn.inputs.pretrained import encoder_folder, encoder_paths
 from spmrl_bench.nn.kernels import autocast
 from spmrl_bench.nn.layers import at_most
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
@@ -69,7 +70,7 @@ class Transformer(LexicalInput):
         """Settings of the input ``transformer``."""
 
         name: str
-        """Folder or hub name of a pretrained encoder."""
+        """Pretrained encoder: its name (``spmrl-bench model fetch``), folder or hub name."""
         revision: str | None = None
         """Which revision of a hub's encoder; required for a hub name."""
         pooling: Literal["first", "last", "mean"] = "last"
@@ -91,11 +92,11 @@ class Transformer(LexicalInput):
         super().__init__(config, vocabulary, width, **options)
         assets: Path | None = options.get("assets")
         own = None if config.frozen else assets  # folder of a parser that has the weights
-        weights = own or _located(config.name, config.revision)
+        weights = own or located(config.name, config.revision)
         folder = weights if assets is None else assets / ASSETS
-        self._library_config = library_config = _read_config(folder)
+        self._library_config = library_config = read_config(folder)
         if own is None:
-            encoder = _read_encoder(weights, library_config)
+            encoder = read_encoder(weights, library_config)
         else:
             with _explained(f"{folder / 'config.json'}: no encoder can be built", _SAME):
                 _check_size(library_config, own.glob("*.safetensors"))
@@ -282,15 +283,18 @@ def _from_folder(auto: str, folder: Path, **options: Any) -> Any:
     return getattr(transformers, auto).from_pretrained(folder, **options)
 
 
-def _located(name: str, revision: str | None) -> Path:
-    """The folder of an encoder; what is missing of one of the hub is fetched."""
+def located(name: str, revision: str | None) -> Path:
+    """Return the folder of an encoder; what is missing of one of the hub is fetched."""
+    if revision is None and (folder := encoder_folder(name)) is not None:
+        return folder
     if Path(name).is_dir():
         if revision is None:
             return Path(name)
         raise PretrainedError(f"{name}: a folder, but a revision is set ({revision}). Leave it out")
     if revision is None or not _COMMIT.fullmatch(revision):
         raise PretrainedError(
-            f"{name}: no folder (of config.json, model.safetensors and a tokenizer), and for an "
+            f"{name}: no encoder that can be fetched ({', '.join(encoder_paths())}), no folder (of "
+            "config.json, model.safetensors and a tokenizer), and for an "
             f"encoder of the hub (ORGANISATION/NAME) the revision is {revision!r}. Set it to the "
             "40 hexadecimal digits of a commit, so that the name always stands for the same weights"
         )
@@ -305,8 +309,8 @@ def _located(name: str, revision: str | None) -> Path:
         return Path(snapshot_download(name, revision=revision, **options))
 
 
-def _read_config(folder: Path) -> Any:
-    """The library's configuration of an encoder."""
+def read_config(folder: Path) -> Any:
+    """Return the library's configuration of an encoder."""
     path = folder / "config.json"
     content = read_json(path, PretrainedError)
     kind = content.get("model_type") if isinstance(content, dict) else None
@@ -321,8 +325,8 @@ def _read_config(folder: Path) -> Any:
         return _from_folder("AutoConfig", folder)
 
 
-def _read_encoder(folder: Path, config: Any) -> Any:
-    """The encoder of a folder, of which the configuration has been read."""
+def read_encoder(folder: Path, config: Any) -> Any:
+    """Return the encoder of a folder, of which the configuration has been read."""
     with _explained(f"{folder}: its weights cannot be read", _SAME):
         _check_size(config, folder.glob("*.safetensors"))
         encoder, report = _from_folder(

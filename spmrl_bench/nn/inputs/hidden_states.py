@@ -1,0 +1,361 @@
+"""Hidden states of a pretrained encoder whose lower layers, or all, stay as they are.
+
+What is frozen is computed once for each sentence and kept (:mod:`spmrl_bench.nn.inputs.kept`), so
+that training reads it for next to nothing; only layers that are tuned are run again. States of
+several layers are normalised and mixed with learned weights, as ELMo's (Peters et al. 2018, section
+3.2), which with frozen weights is worth points over the last layer alone (docs/notebook.md), then
+mapped to the width of the parser.
+
+Sentences are not padded, but for attention. One with more sub-words than the encoder has positions
+is read in windows that overlap; a word has the states of the window in which it is farther from an
+end. A form that is longer still loses its middle.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from spmrl_bench.errors import PretrainedError
+from spmrl_bench.nn.inputs import Boundary, Codes, LexicalInput, Tokens, sub_batches
+from spmrl_bench.nn.inputs.kept import KeptStates, key_of
+from spmrl_bench.nn.inputs.transformer import Subwords, located, read_config, read_encoder
+from spmrl_bench.nn.kernels import autocast
+from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.settings import InputSettings, Layers, Precision, Rate
+from spmrl_bench.nn.vocabulary import Vocabulary
+from spmrl_bench.storage.digests import digest, digests
+from spmrl_bench.storage.paths import home
+
+#: Encoders whose layers are those of BERT; all but the first two count positions from the padding's.
+KINDS = ("bert", "ernie", "camembert", "roberta", "xlm-roberta")
+#: Sub-words that are read at once, and states of sentences that are not kept but remembered.
+AT_ONCE, REMEMBERED = 1 << 12, 1 << 12
+
+
+class Pieces(NamedTuple):
+    """The sub-words of a sentence as an encoder reads them."""
+
+    ids: NDArray[np.int64]
+    """Of all windows, one after the other, each between the encoder's START and STOP."""
+    windows: list[int]
+    """Sub-words of each."""
+    starts: NDArray[np.int64]
+    """``[tokens]``, which is the first of each token's, START and STOP among the tokens."""
+    counts: NDArray[np.int64]
+    """``[tokens]``, how many each has."""
+
+    @property
+    def key(self) -> bytes:
+        return key_of(*(part.tobytes() for part in (self.ids, self.starts, self.counts)))
+
+
+def in_windows(codes: Sequence[NDArray[np.int64]], limit: int) -> Pieces:
+    """Return the sub-words of a sentence of tokens, the first START and the last STOP, none with
+    more than half of a window, in windows of at most ``limit``."""
+    start, *words, stop = codes
+    room = limit - len(start) - len(stop)
+    counts = np.array([len(word) for word in words], dtype=np.int64)
+    ends = counts.cumsum()
+    ids, windows, starts = [], [], np.zeros(len(words), dtype=np.int64)
+    margin = np.full(len(words), -1)
+    first = done = 0
+    while True:
+        before = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, before + room, side="right"))
+        inside = np.arange(first, last)
+        left = ends[first:last] - counts[first:last] - before
+        ends_at = int(ends[last - 1]) if last else 0
+        # At the ends of a sentence nothing is missing.
+        to_left = np.where(first == 0, room, left)
+        to_right = np.where(last == len(words), room, ends_at - ends[first:last])
+        nearest = np.minimum(to_left, to_right)
+        better = inside[nearest > margin[first:last]]
+        margin[better] = nearest[better - first]
+        starts[better] = done + len(start) + left[better - first]
+        ids += [start, *words[first:last], stop]
+        windows.append(len(start) + ends_at - before + len(stop))
+        done += windows[-1]
+        if last == len(words):
+            break
+        first = max(first + 1, int(np.searchsorted(ends, before + room // 2, side="right")))
+    return Pieces(
+        np.concatenate(ids),
+        windows,
+        np.array([0, *starts, done - len(stop)], dtype=np.int64),
+        np.array([len(start), *counts, len(stop)], dtype=np.int64),
+    )
+
+
+def run_layer(layer: Any, rows: Tensor, layout: Ragged) -> Tensor:
+    """Return the states after a layer of BERT, ``[sub-words, width]`` as before it."""
+    attention = layer.attention.self
+    query, key, value = (
+        layout.pad(part(rows)).unflatten(2, (attention.num_attention_heads, -1)).transpose(1, 2)
+        for part in (attention.query, attention.key, attention.value)
+    )
+    p = attention.dropout.p if layer.training else 0.0
+    mask = layout.mask[:, None, None, :]
+    found = functional.scaled_dot_product_attention(query, key, value, mask, p)
+    context = layout.unpad(found.transpose(1, 2).flatten(2))
+    rows = layer.attention.output(context, rows)
+    return layer.output(layer.intermediate(rows), rows)
+
+
+class FrozenLayers:
+    """The embeddings and lower layers of an encoder, and what they gave: one for all parsers of a
+    process that read the same states. It has no weights that a parser would train or save."""
+
+    _shared: weakref.WeakValueDictionary[str, FrozenLayers] = weakref.WeakValueDictionary()
+
+    def __init__(
+        self, folder: Path, wanted: Sequence[int], precision: Precision, name: str
+    ) -> None:
+        self.folder, self.wanted, self.precision = folder, wanted, precision
+        self.kept = KeptStates(home() / "cache" / "states" / name)
+        self._encoder: Any = None
+        self._recent: dict[bytes, Tensor] = {}
+
+    @classmethod
+    def of(
+        cls, folder: Path, wanted: Sequence[int], pooling: str | None, precision: Precision
+    ) -> FrozenLayers:
+        """Return that which gives these layers' states, 0 being the embeddings, of an encoder."""
+        content = digests({"weights": str(folder)}), [*wanted], pooling, precision
+        name = digest(content)[:24]
+        found = cls._shared.get(name)
+        if found is None:
+            found = cls._shared[name] = cls(folder, wanted, precision, name)
+        return found
+
+    def __deepcopy__(self, _: object) -> FrozenLayers:
+        return self
+
+    def states(
+        self, sentences: Sequence[Pieces], pooling: str | None, device: torch.device
+    ) -> Tensor:
+        """Return the normalised states of some sentences, bf16 ``[rows, layers, width]``: of their
+        tokens, or without a ``pooling`` of their sub-words."""
+        keys = [each.key for each in sentences]
+        found = {key: states for key in keys if (states := self._known(key)) is not None}
+        missing = [number for number, key in enumerate(keys) if key not in found]
+        for number, states in self.compute([sentences[k] for k in missing], pooling, device):
+            key = keys[missing[number]]
+            found[key] = self._recent[key] = states
+        while len(self._recent) > REMEMBERED:  # the oldest first
+            del self._recent[next(iter(self._recent))]
+        return torch.cat([found[key] for key in keys]).to(device)
+
+    def _known(self, key: bytes) -> Tensor | None:
+        kept = self.kept.get(key)
+        return self._recent.get(key) if kept is None else kept
+
+    @torch.no_grad()
+    def compute(
+        self, sentences: Sequence[Pieces], pooling: str | None, device: torch.device
+    ) -> Iterator[tuple[int, Tensor]]:
+        """Yield the states of sentences with their numbers, those of like lengths together."""
+        for group in sub_batches([len(each.ids) for each in sentences], AT_ONCE):
+            pieces = [sentences[k] for k in group]
+            layout = layout_of(pieces, device)
+            ids = torch.from_numpy(np.concatenate([each.ids for each in pieces])).to(device)
+            with autocast(self.precision, device):
+                rows = self._embedded(ids, layout)
+                found = [rows] if 0 in self.wanted else []
+                for number, layer in enumerate(self._layers(device), start=1):
+                    rows = run_layer(layer, rows, layout)
+                    found += [rows] if number in self.wanted else []
+            states = normalised(torch.stack(found, 1)) if pooling else torch.stack(found, 1)
+            states = pooled(states, pieces, pooling) if pooling else states
+            lengths = [len(each.starts if pooling else each.ids) for each in pieces]
+            parts = states.to("cpu", torch.bfloat16).split(lengths)
+            yield from zip(group, (part.clone() for part in parts), strict=True)
+
+    def encoder(self, device: torch.device) -> Any:
+        """The whole encoder, which is read when it is first needed."""
+        if self._encoder is None:
+            encoder = read_encoder(self.folder, read_config(self.folder)).float().eval()
+            self._encoder = encoder.requires_grad_(False)
+        return self._encoder.to(device)
+
+    def _layers(self, device: torch.device) -> Sequence[Any]:
+        return self.encoder(device).encoder.layer[: max(self.wanted)]
+
+    def _embedded(self, ids: Tensor, layout: Ragged) -> Tensor:
+        embeddings = self.encoder(ids.device).embeddings
+        first = (
+            0 if (padding := embeddings.position_embeddings.padding_idx) is None else padding + 1
+        )
+        rows: Tensor = embeddings(
+            input_ids=ids[None],
+            position_ids=(layout.position + first)[None],
+            token_type_ids=torch.zeros_like(ids)[None],
+        )[0]
+        return rows
+
+
+def layout_of(sentences: Iterable[Pieces], device: torch.device) -> Ragged:
+    """Return the layout of all windows of some sentences."""
+    return Ragged.of(np.array([n for each in sentences for n in each.windows]), device)
+
+
+def pooled(rows: Tensor, sentences: Sequence[Pieces], pooling: str) -> Tensor:
+    """Return the states of tokens, ``[tokens, ...]``, of those of the sub-words of sentences."""
+    before = np.cumsum([0, *(len(each.ids) for each in sentences[:-1])])
+    starts, counts = (
+        torch.from_numpy(np.concatenate(parts)).to(rows.device)
+        for parts in ([each.starts + n for each, n in zip(sentences, before, strict=True)],
+                      [each.counts for each in sentences])
+    )  # fmt: skip
+    if pooling != "mean":
+        return rows.index_select(0, starts if pooling == "first" else starts + counts - 1)
+    within = torch.arange(int(counts.sum()), device=rows.device)
+    within -= torch.repeat_interleave(counts.cumsum(0) - counts, counts)
+    owned = rows.index_select(0, torch.repeat_interleave(starts, counts) + within)
+    return torch.segment_reduce(owned.flatten(1).float(), "mean", lengths=counts).view(
+        len(counts), *rows.shape[1:]
+    )
+
+
+def normalised(states: Tensor) -> Tensor:
+    return functional.layer_norm(states.float(), states.shape[-1:])
+
+
+class HiddenStates(LexicalInput):
+    """States of layers of an encoder, mixed and mapped to the width of the input."""
+
+    class Config(InputSettings):
+        """Settings of the input ``hidden_states``."""
+
+        name: str
+        """Pretrained encoder: its name (``spmrl-bench model fetch``), folder or hub name."""
+        revision: str | None = None
+        """Which revision of a hub's encoder; required for a hub name."""
+        layers: Annotated[tuple[Layers, ...], Field(min_length=1)]
+        """Layers whose states are mixed, 0 being the embeddings."""
+        tuned: Layers = 0
+        """How many of the upper layers are trained with the parser."""
+        pooling: Literal["first", "last", "mean"] = "last"
+        """Which sub-words of a word make its vector: the first, the last, or the mean of all."""
+        mix_dropout: Rate = 0.0
+        """Dropout of the mix of states, for each of its numbers."""
+        dropout: Rate
+        """Dropout of the mapped mix, for each sentence and feature."""
+
+        def files(self) -> dict[str, str]:
+            return {"name": self.name}
+
+        def outside(self) -> dict[str, str]:
+            return self.files() if self.revision is None else {}
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        """Read the description of an encoder, and its weights if some are tuned; a PretrainedError
+        says what is missing, broken or does not fit."""
+        super().__init__(config, vocabulary, width, **options)
+        folder = located(config.name, config.revision)
+        found = read_config(folder)
+        kind, depth = found.model_type, getattr(found, "num_hidden_layers", 0)
+        if kind not in KINDS:
+            raise PretrainedError(
+                f"{config.name}: an encoder of the kind {kind}, but the input hidden_states takes "
+                f"{', '.join(KINDS)}. The input transformer takes it"
+            )
+        border = depth - config.tuned
+        if max(config.layers) > depth or border < 0:
+            raise PretrainedError(
+                f"{config.name}: has {depth} layers, but hidden_states.layers = "
+                f"{[*config.layers]} and tuned = {config.tuned}"
+            )
+        lower = {layer for layer in config.layers if layer <= border}
+        self._lower = sorted(lower | {border} if config.tuned else lower)
+        self._border = border
+        self._pooling = None if config.tuned else config.pooling
+        self.frozen = FrozenLayers.of(folder, self._lower, self._pooling, self.precision)
+        self.subwords = Subwords(folder, found.pad_token_id)
+        first = 0 if kind in KINDS[:2] else found.pad_token_id + 1
+        self._limit = found.max_position_embeddings - first
+        self.tuned = nn.ModuleList()
+        if config.tuned:
+            own = self.frozen.encoder(torch.device("cpu")).encoder.layer[border:]
+            self.tuned = copy.deepcopy(own).requires_grad_(True)
+        self.mix = nn.Parameter(torch.zeros(len(set(config.layers))))
+        self.projection = nn.Linear(found.hidden_size, width, bias=False)
+        self.mix_dropout = nn.Dropout(config.mix_dropout)
+        self.dropout = SentenceDropout(config.dropout)
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
+        found = self.subwords.codes(form)
+        half = self._limit // 8
+        return found if len(found) <= 2 * half else np.concatenate((found[:half], found[-half:]))
+
+    def pretrained(self) -> list[nn.Parameter]:
+        return list(self.tuned.parameters())
+
+    def keep(self, sentences: Iterable[Sequence[str]], device: torch.device) -> None:
+        start, stop = map(self.codes, Boundary)
+        known: dict[str, NDArray[np.int64]] = {}
+        for word in {word for words in sentences for word in words}:
+            known[word] = self.codes(word)
+        found = (
+            in_windows([start, *(known[word] for word in words), stop], self._limit)
+            for words in sentences
+        )
+        pieces = {each.key: each for each in found}  # each once
+        distinct = list(pieces.values())
+        self.frozen.kept.keep(
+            list(pieces),
+            lambda some: (
+                (some[number], states)
+                for number, states in self.frozen.compute(
+                    [distinct[k] for k in some], self._pooling, device
+                )
+            ),
+        )
+
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        assert codes is not None
+        pieces, device = self._pieces(tokens, codes), tokens.words.device
+        states = self.frozen.states(pieces, self._pooling, device)
+        if self.tuned:
+            found = self._run_tuned(states, pieces)
+        else:
+            found = dict(zip(self._lower, states.unbind(1), strict=True))
+        weights = self.mix.softmax(0)
+        chosen = sorted(set(self.config.layers))
+        mixed = sum(w * found[layer].float() for w, layer in zip(weights, chosen, strict=True))
+        mapped = self.projection(self.mix_dropout(mixed))
+        return self.dropout(mapped, tokens.layout)
+
+    def _run_tuned(self, states: Tensor, pieces: Sequence[Pieces]) -> dict[int, Tensor]:
+        """The normalised states of tokens, of each layer that is mixed."""
+        layout = layout_of(pieces, states.device)
+        found = dict(zip(self._lower, states.unbind(1), strict=True))
+        rows = found[self._border].float()
+        with autocast(self.precision, states.device):
+            for number, layer in enumerate(self.tuned, start=self._border + 1):
+                found[number] = rows = run_layer(layer, rows, layout)
+        pooling = self.config.pooling
+        return {
+            layer: normalised(pooled(found[layer].float(), pieces, pooling))
+            for layer in self.config.layers
+        }
+
+    def _pieces(self, tokens: Tokens, codes: Codes) -> list[Pieces]:
+        values, lengths = codes.values.cpu().numpy(), codes.lengths.tolist()
+        forms = [row[:length] for row, length in zip(values, lengths, strict=True)]
+        rows = codes.rows.tolist()
+        found, start = [], 0
+        for length in tokens.layout.lengths.tolist():
+            found.append(in_windows([forms[k] for k in rows[start : start + length]], self._limit))
+            start += length
+        return found

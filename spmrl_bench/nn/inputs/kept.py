@@ -1,0 +1,108 @@
+"""States that a frozen encoder gave a sentence, kept: on disk, mapped into memory, for all to use.
+
+An encoder takes a hundred times as long for a sentence as the layers on top of it. Its states are
+computed once and found again by a hash of what the encoder read. Files appear under their names
+only when they are whole, and carry a digest; processes that need the same states take turns, and
+those that were stopped have lost the last file alone. All of it may be removed at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from spmrl_bench.storage.files import write_file
+from spmrl_bench.storage.locks import in_turn, lock_of
+from spmrl_bench.storage.tensors import content_digest, read_tensors
+
+#: Bytes of a file, unless one sentence has more.
+FILE = 1 << 28
+_DIGEST = "digest"
+_KEY = 16  # bytes
+
+_log = logging.getLogger(__name__)
+
+#: Yields the states of sentences of some numbers, ``[rows, ...]`` each, with their numbers.
+Compute = Callable[[Sequence[int]], Iterator[tuple[int, Tensor]]]
+
+
+def key_of(*parts: bytes) -> bytes:
+    return hashlib.blake2b(b"\0".join(parts), digest_size=_KEY).digest()
+
+
+class KeptStates:
+    """The states of sentences by their keys, all of one type and, but for the rows, one shape."""
+
+    def __init__(self, folder: Path | None) -> None:
+        """Begin with nothing; what is kept goes to a ``folder``, if there is one."""
+        self._folder = folder
+        self._states: dict[bytes, Tensor] = {}
+        self._read: set[Path] = set()
+
+    def get(self, key: bytes) -> Tensor | None:
+        return self._states.get(key)
+
+    def keep(self, keys: Sequence[bytes], compute: Compute) -> None:
+        """Have the states of sentences with different keys, of the folder or else computed; a folder
+        that cannot be written costs time only."""
+        folder = self._folder
+        try:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+            with nullcontext() if folder is None else in_turn(lock_of(folder)):
+                self._look()
+                missing = [number for number, key in enumerate(keys) if key not in self._states]
+                found: dict[bytes, Tensor] = {}
+                size = 0
+                for number, states in compute(missing) if missing else ():
+                    self._states[keys[number]] = found[keys[number]] = states
+                    size += states.nbytes
+                    if size >= FILE:
+                        self._write(found)
+                        found, size = {}, 0
+                self._write(found)
+        except OSError as error:
+            _log.warning("cannot keep the states of an encoder for the next time: %s", error)
+            missing = [number for number, key in enumerate(keys) if key not in self._states]
+            self._states |= {keys[number]: states for number, states in compute(missing)}
+
+    def _look(self) -> None:
+        """Take in the files that others have written."""
+        for path in sorted(self._folder.glob("*.safetensors")) if self._folder else ():
+            if path not in self._read:
+                self._take(path)
+
+    def _take(self, path: Path) -> None:
+        try:
+            tensors, notes = read_tensors(path)
+            if notes.get(_DIGEST) != content_digest(tensors):
+                raise ValueError("its digest is another")
+            keys, ends = tensors["keys"].numpy(), tensors["ends"].tolist()
+            parts = map(slice, [0, *ends], ends)
+            self._states |= {
+                key.tobytes(): tensors["states"][part]
+                for key, part in zip(keys, parts, strict=True)
+            }
+            self._read.add(path)
+        except (OSError, ValueError, KeyError) as error:
+            _log.warning("%s: damaged, and computed again (%s)", path, error)
+
+    def _write(self, found: dict[bytes, Tensor]) -> None:
+        if not found or self._folder is None:
+            return
+        keys = torch.frombuffer(bytearray(b"".join(found)), dtype=torch.uint8).view(-1, _KEY)
+        ends = torch.tensor([len(states) for states in found.values()]).cumsum(0)
+        tensors = {"keys": keys, "ends": ends, "states": torch.cat(list(found.values()))}
+        path = self._folder / f"{key_of(*sorted(found)).hex()}.safetensors"
+        notes = {_DIGEST: content_digest(tensors)}
+        write_file(path, lambda new: save_file(tensors, new, notes))
+        os.chmod(path, 0o644)
+        self._take(path)  # mapped, in place of what was computed
