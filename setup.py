@@ -38,7 +38,10 @@ HEADERS = sorted(
     for ending in ("h", "pxi")
     for path in (ROOT / "spmrl_bench").rglob(f"*.{ending}")
 )
-DATA_FOLDERS = ("recipes", "treebanks", "evalb", "published", "systems", "encoders", "results/shipped")
+DATA_FOLDERS = (
+    *("recipes", "treebanks", "evalb", "published", "systems", "encoders"),
+    "results/shipped",
+)
 SWITCHES = ("SPMRL_BENCH_BOUNDS_CHECKS", "SPMRL_BENCH_SANITIZE")
 
 

@@ -1,5 +1,4 @@
-"""Commands about a parser: fetch an encoder for it, package it, see what it looks at and which heads
-decide."""
+"""Commands about a parser: fetch an encoder for it, package it, see which heads decide."""
 
 from __future__ import annotations
 

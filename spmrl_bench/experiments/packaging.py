@@ -23,6 +23,7 @@ from spmrl_bench.errors import PackageError, remedy
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.nn.inputs.pretrained import encoder_paths, read_encoder_description
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import short
@@ -103,12 +104,15 @@ def package_run(
             "stands neither first nor last"
         )
     licence = licence or _own_licence(manifest)
-    if outside := config.model.outside():
+    known = encoder_paths()  # which whoever loads the parser can fetch
+    outside = {key: one for key, one in config.model.outside().items() if one not in known}
+    if outside:
         places = ", ".join(f"model.{key} = {place}" for key, place in short(outside).items())
         raise PackageError(
             f"{run}: its parser reads weights that are not its own, and not packaged ({places}). "
             "Only a parser whose weights are all its own can be shared: one that fine-tunes an "
-            "encoder, has one of the hub, or begins with word vectors (model.word_vectors)"
+            f"encoder, has one of the hub or of {', '.join(known)}, or begins with word vectors "
+            "(model.word_vectors)"
         )
     if os.path.lexists(to / name):
         raise PackageError(f"{to / name}: is there; move it away, or choose another --to or --name")
@@ -253,6 +257,11 @@ def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> 
         treebank=treebank,
         parser=parser,
         weights=weights,
+        encoders={
+            name: read_encoder_description(name)
+            for name in parser.config.files().values()
+            if name in encoder_paths()
+        },
         longest=getattr(getattr(parser, "encoder", None), "max_tokens", None),
         front=_front(package),
         layers=kind_named(package["kind"]).layers,

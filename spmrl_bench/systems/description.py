@@ -28,7 +28,7 @@ Value = str | int | float | bool
 
 #: What all commands may name: the interpreter of the system's environment, the folder of its
 #: description, the folder of its model, and what else is the same for training and parsing.
-COMMON = ("python", "here", "model", "seed", "threads", "device")
+COMMON = ("python", "here", "model", "seed", "threads", "device", "encoder")
 TRAINING, PARSING = ("train", "dev", "seconds"), ("input", "output")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
@@ -60,12 +60,17 @@ class ParseCommand(Frozen):
 
 
 class SystemDescription(Frozen):
+    like: Annotated[str, Field(pattern=f"^({_NAME.pattern})?$")] = ""
+    """Another description beside this one, whose keys and settings hold where this has none."""
     title: str = Field(min_length=1)
     url: str = ""
     paper: str = ""
     adapted: str = ""  # what had to be done so that it runs
     training_data: str = ""  # of a system that is not trained here
     layer: Layer
+    encoder: str = ""
+    """A pretrained encoder that it reads, by its name (:mod:`spmrl_bench.nn.inputs.pretrained`);
+    ``{encoder}`` is its folder."""
     environment: Literal["own", "program"] = "own"
     """A virtual environment with its ``requirements``, or that of this program."""
     requirements: list[str] = []
@@ -83,7 +88,14 @@ class SystemDescription(Frozen):
             raise RecipeError(
                 f"{path}: the name of a system has lower-case letters, digits, - and _, 40 at most"
             )
-        system = validated(cls, read_toml(path, RecipeError), path, RecipeError)
+        content = read_toml(path, RecipeError)
+        like = content.get("like", "")
+        if isinstance(like, str) and _NAME.fullmatch(like):  # else it is refused below
+            whole = read_toml(path.with_stem(like), RecipeError)
+            for table in ("settings", "sizes"):
+                content[table] = {**whole.get(table, {}), **content.get(table, {})}
+            content = {**whole, **content}
+        system = validated(cls, content, path, RecipeError)
         system._path = path
         return system
 
@@ -130,7 +142,8 @@ class SystemDescription(Frozen):
         """16 digits of a hash of the description and the scripts that it names in ``{here}``."""
         named = dict.fromkeys((*self._command("parse"), *self._command("train")))
         drivers = [self.path.parent / one[7:] for one in named if one.startswith("{here}/")]
-        content = b"\0".join(file.read_bytes() for file in (self.path, *drivers))
+        like = [self.path.with_stem(self.like)] if self.like else []
+        content = b"\0".join(file.read_bytes() for file in (self.path, *like, *drivers))
         return hashlib.sha256(content).hexdigest()[:16]
 
     def chosen(self, size: Size, changes: Mapping[str, str]) -> dict[str, Value]:

@@ -26,6 +26,7 @@ from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
+from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.process.console import plain
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
@@ -114,6 +115,7 @@ class SystemRun:
             "seed": self.config.seed,
             "threads": threads,
             "device": choose_device(device).type,
+            "encoder": encoder_folder(self.system.encoder) or "",
             **more,
             "seconds": int(seconds or 0),
         }

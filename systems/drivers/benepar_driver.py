@@ -71,11 +71,11 @@ def build(options, examples):
     decoder = decode_chart.ChartDecoder
     tags = sorted({tag for example in examples for _, tag in example.pos()})
     settings = nkutil.HParams(
-        use_chars_lstm=True,
+        use_chars_lstm=not options.encoder,
         d_char_emb=64,
         char_lstm_input_dropout=0.2,
-        use_pretrained=False,
-        pretrained_model="",
+        use_pretrained=bool(options.encoder),
+        pretrained_model=options.encoder,
         use_encoder=True,
         d_model=options.width,
         num_layers=options.layers,
@@ -164,7 +164,7 @@ def parse(options):
 common.main(
     train=(
         train,
-        "train dev model device",
+        "train dev model device encoder",
         "seed epochs batch checks width layers heads ff hidden",
         "rate",
     ),

@@ -30,8 +30,9 @@ def train(options):
         "dev": options.dev,
         "test": options.dev,  # which it scores after each epoch, for its log
         "path": str(Path(options.model, "model.pt")),
-        "encoder": "lstm",
-        "feat": ["char"],
+        "encoder": "bert" if options.encoder else "lstm",
+        "bert": options.encoder or None,
+        "feat": [] if options.encoder else ["char"],
         "embed": None,
         "build": True,
         "checkpoint": False,
@@ -78,6 +79,11 @@ def parse(options):
 
 
 common.main(
-    train=(train, "train dev model layer", "seed epochs batch lstm layers min-freq", "rate"),
+    train=(
+        train,
+        "train dev model layer encoder",
+        "seed epochs batch lstm layers min-freq",
+        "rate",
+    ),
     parse=(parse, "model input output layer"),
 )

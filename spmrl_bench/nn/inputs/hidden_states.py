@@ -17,7 +17,7 @@ import copy
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.digests import digest, digests
 from spmrl_bench.storage.paths import home
 
-#: Encoders whose layers are those of BERT; all but the first two count positions from the padding's.
+#: Encoders with the layers of BERT; all but the first two count positions from the padding's.
 KINDS = ("bert", "ernie", "camembert", "roberta", "xlm-roberta")
 #: Sub-words that are read at once, and states of sentences that are not kept but remembered.
 AT_ONCE, REMEMBERED = 1 << 12, 1 << 12
@@ -116,7 +116,7 @@ class FrozenLayers:
     """The embeddings and lower layers of an encoder, and what they gave: one for all parsers of a
     process that read the same states. It has no weights that a parser would train or save."""
 
-    _shared: weakref.WeakValueDictionary[str, FrozenLayers] = weakref.WeakValueDictionary()
+    _shared: ClassVar[weakref.WeakValueDictionary[str, FrozenLayers]]
 
     def __init__(
         self, folder: Path, wanted: Sequence[int], precision: Precision, name: str
@@ -188,6 +188,10 @@ class FrozenLayers:
             self._encoder = encoder.requires_grad_(False)
         return self._encoder.to(device)
 
+    def release(self) -> None:
+        """Give back the memory of the encoder until it is needed again."""
+        self._encoder = None
+
     def _layers(self, device: torch.device) -> Sequence[Any]:
         return self.encoder(device).encoder.layer[: max(self.wanted)]
 
@@ -202,6 +206,9 @@ class FrozenLayers:
             token_type_ids=torch.zeros_like(ids)[None],
         )[0]
         return rows
+
+
+FrozenLayers._shared = weakref.WeakValueDictionary()
 
 
 def layout_of(sentences: Iterable[Pieces], device: torch.device) -> Ragged:
@@ -321,6 +328,7 @@ class HiddenStates(LexicalInput):
                 )
             ),
         )
+        self.frozen.release()
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None

@@ -51,8 +51,8 @@ class KeptStates:
         return self._states.get(key)
 
     def keep(self, keys: Sequence[bytes], compute: Compute) -> None:
-        """Have the states of sentences with different keys, of the folder or else computed; a folder
-        that cannot be written costs time only."""
+        """Have the states of sentences with different keys, of the folder or else computed. A
+        folder that cannot be written costs time only."""
         folder = self._folder
         try:
             if folder is not None:

@@ -77,12 +77,12 @@ def write_folder(source: Path, folder: Path) -> None:
     except (ValueError, struct.error, IndexError, KeyError) as error:
         raise PretrainedError(f"{source}: cannot be read: {error}") from None
     config |= {
-        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu", "dtype": "float32",
-        "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+        "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
+        "dtype": "float32", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
         "tokenizer_class": "PreTrainedTokenizerFast", "pad_token_id": special["<pad>"],
     }  # fmt: skip
-    roles = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "unk": "<unk>", "pad": "<pad>",
-             "mask": "<mask>"}  # fmt: skip
+    roles = {"bos": "<s>", "cls": "<s>", "eos": "</s>", "sep": "</s>", "unk": "<unk>",
+             "pad": "<pad>", "mask": "<mask>"}  # fmt: skip
     of_tokenizer = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": config["max_position_embeddings"],
@@ -109,15 +109,18 @@ def _tokenizer(read: _Reader) -> tuple[dict[str, Any], dict[str, int]]:
              for token in sorted(special, key=special.__getitem__)]  # fmt: skip
     ends_of = {token: {"id": token, "ids": [special[token]], "tokens": [token]}
                for token in ("<s>", "</s>")}  # fmt: skip
-    around = [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
-              {"SpecialToken": {"id": "</s>", "type_id": 0}}]  # fmt: skip
+    around = [{kind: {"id": name, "type_id": 0}} for kind, name in
+              (("SpecialToken", "<s>"), ("Sequence", "A"), ("SpecialToken", "</s>"))]  # fmt: skip
     metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     content = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
         "normalizer": {"type": "Sequence", "normalizers": list(_normalizers(read, pieces))},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace]},
+        "pre_tokenizer": {
+            "type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace],
+        },
         "post_processor": {
-            "type": "TemplateProcessing", "single": around, "pair": around, "special_tokens": ends_of,
+            "type": "TemplateProcessing", "single": around, "pair": around,
+            "special_tokens": ends_of,
         },
         "decoder": metaspace,
         "model": {

@@ -57,7 +57,7 @@ class PretrainedEncoder(BaseModel):
 
 
 def encoder_paths() -> dict[str, Path]:
-    """Return the descriptions of all known encoders by name; the user's stand before the shipped."""
+    """Return the descriptions of all known encoders by name; the user's before the shipped."""
     folders = data_dirs("encoders")
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.toml"))}
 
@@ -79,7 +79,8 @@ def encoder_folder(name: str) -> Path | None:
     folder = _folder(name)
     if not (folder / "config.json").is_file():
         raise PretrainedError(
-            f"{name}: the encoder is not in {folder}; 'spmrl-bench model fetch {name}' puts it there"
+            f"{name}: the encoder is not in {folder}; 'spmrl-bench model fetch {name}' puts it "
+            "there"
         )
     return folder
 
