@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence, Sized
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 from rich.console import Console
 
@@ -43,7 +45,7 @@ from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import LAST
 from spmrl_bench.training.report import LOG, Report, last_line, messages
 from spmrl_bench.training.schedule import read_progress
-from spmrl_bench.training.substitution import Substitution
+from spmrl_bench.training.substitution import Substitution, places_of
 from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
 
 if TYPE_CHECKING:
@@ -183,12 +185,18 @@ def train_run(
         sentences: list[Sized] = []
         # A sentence that is too long is found now, not after hours. (Test is not opened.)
         try:
-            sentences.extend(parser.index(examples))
+            places = map(places_of, count(), examples)
+            sentences.extend(map(parser.placed, parser.index(examples), places))
         except (SentenceTooLongError, TreeError) as error:
             place = f"{bank.name}, split train, sentence {numbers[len(sentences)] + 1}"
             raise type(error)(f"{place}: {error}") from None
         check_lengths(parser, bank, "dev", bank.examples("dev", kind.layers))
-        substitution = Substitution(examples) if config.train.substitution else None
+        substitution = Substitution(examples if config.train.substitution else [])
+
+        def substitute(number: int, random: np.random.Generator) -> Sized:
+            made, places = substitution(number, random)
+            return parser.placed(next(iter(parser.index([made]))), places)
+
         write_settings(run.folder, config)
         trainer = Trainer(
             parser,
@@ -198,9 +206,7 @@ def train_run(
             dev_score=lambda model: evaluate_parser(model, dev, rules).score(criterion),
             run_dir=run.folder,
             report=report,
-            substitute=None
-            if substitution is None
-            else lambda number, random: next(iter(parser.index([substitution(number, random)]))),
+            substitute=substitute if config.train.substitution else None,
             prune=prune,
             prepare=lambda: parser.keep([each.words for each in (*examples, *dev)]),
         )

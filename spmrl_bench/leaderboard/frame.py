@@ -14,9 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.leaderboard.record import (
     OF_GOLD_TAGS,
@@ -32,6 +30,9 @@ from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.settings_text import settings_text, variant_text
 from spmrl_bench.training.train_config import TrainConfig
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Key = tuple[str, str, str]
 """A split, a metric and one of its figures; the metric is empty for figures that are no metric's:
@@ -336,6 +337,8 @@ def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
         "record shipped track treebank language group system kind variant name size seed ensemble "
         "selected newest finished baseline split metric figure value"
     )
+    import pandas as pd  # which would be a sixth of the time in which a training starts
+
     return pd.DataFrame(rows, columns=columns.split())
 
 

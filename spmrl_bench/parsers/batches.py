@@ -55,6 +55,8 @@ class Sentence:
     """In the indexer's table of forms."""
     gold: Any = None
     """What the kind of parser learns of it; None where it is only parsed."""
+    places: NDArray[np.int32] | None = None
+    """Of its words, as :class:`~spmrl_bench.nn.inputs.Tokens` has them."""
 
     def __len__(self) -> int:
         return len(self.words) - 2
@@ -174,6 +176,7 @@ class Pool:
         self.forms, self._form_rows = np.unique(self._forms, return_inverse=True)
         ends = np.cumsum([len(sentence.words) for sentence in sentences])
         self._tokens = np.split(np.arange(ends[-1]), ends[:-1])
+        self._places = [each.places for each in sentences]
 
     def replace_by_unk(self, probability: NDArray[np.float64], random: np.random.Generator) -> None:
         """Replace each word by UNK with the probability given for its vocabulary index."""
@@ -197,5 +200,7 @@ class Pool:
             )
             codes = self._indexer.of_tokens(self._forms[tokens], device)
             layout = Ragged.of(lengths + 2, device)
-            read = Tokens(layout, words, tags, rows, forms, codes)
+            known = [own for k in group if (own := self._places[k]) is not None]
+            places = np.concatenate(known) if len(known) == len(group) else None
+            read = Tokens(layout, words, tags, rows, forms, codes, places)
             yield group, Batch(read, lengths.astype(np.int32))

@@ -57,12 +57,18 @@ class TrainedParser(nn.Module, Parser):
         return []
 
     def keep(self, sentences: Sequence[Words]) -> None:
-        """Compute what training never changes of sentences that come up again, if there is any."""
+        """Compute what training never changes of sentences that come up again, if there is any;
+        first of all those that are learnt, in their order."""
 
     @abstractmethod
     def index(self, examples: Iterable[Parse]) -> Iterator[Sized]:
         """Yield gold parses, one by one, as :meth:`gradients` takes them; their size is in words.
         Raise a SentenceTooLongError or a TreeError if one has no room or cannot be learnt."""
+
+    def placed(self, sentence: Any, places: NDArray[np.int32]) -> Any:
+        """Return a sentence of :meth:`index` whose words stand in those that :meth:`keep` was
+        given, int32 ``[n, 2]``: the number of the sentence of each, and its place there."""
+        return sentence
 
     @abstractmethod
     def gradients(
@@ -278,6 +284,9 @@ class NeuralParser(TrainedParser):
         for example in examples:
             indexed = self.training_indexer.sentence(example.words, example.tags)
             yield replace(indexed, gold=self.gold(example))
+
+    def placed(self, sentence: Sentence, places: NDArray[np.int32]) -> Sentence:
+        return replace(sentence, places=places)
 
     def gradients(
         self, batch: Sequence[Sentence], random: np.random.Generator, max_tokens: int

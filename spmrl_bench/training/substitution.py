@@ -7,10 +7,11 @@ A label is the chain of nonterminals over a span, as the chart parser has it: no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from itertools import islice, takewhile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.trees.parse import Parse
@@ -20,6 +21,12 @@ from spmrl_bench.trees.tree import Label, Tree, collapsed_spans
 MAX_WORDS = 60
 
 Row = tuple[int, int, Label]
+
+
+def places_of(number: int, example: Sized) -> NDArray[np.int32]:
+    """Where the words of a training sentence stand, int32 ``[n, 2]``: its number, and from 0."""
+    words = np.arange(len(example), dtype=np.int32)
+    return np.stack((np.full_like(words, number), words), axis=1)
 
 
 class Substitution:
@@ -41,12 +48,14 @@ class Substitution:
             for place, (_, _, label) in enumerate(rows[1:], 1):
                 self._donors[label].append((number, place))
 
-    def __call__(self, number: int, random: np.random.Generator) -> Parse:
-        """Return a sentence with another constituent in place of one of its own below the root;
-        the sentence itself, where it has none or would get too long."""
+    def __call__(self, number: int, random: np.random.Generator) -> tuple[Parse, NDArray[np.int32]]:
+        """Return a sentence with another constituent in place of one of its own below the root, and
+        the place of each word (:func:`places_of`); the sentence itself, where it has none or would
+        get too long."""
         example, rows = self._examples[number], self._rows[number]
+        own = places_of(number, example)
         if len(rows) < 2:
-            return example
+            return example, own
         place = int(random.integers(1, len(rows)))
         start, end, label = rows[place]
         donors = self._donors[label]
@@ -55,7 +64,7 @@ class Substitution:
         first, last, _ = donor_rows[donor_place]
         longer = (last - first) - (end - start)
         if len(example) + longer > max(MAX_WORDS, len(example)):
-            return example
+            return example, own
         after = place + _inside(rows, place)
         inner = donor_rows[donor_place : donor_place + _inside(donor_rows, donor_place)]
         # Of the rows that stay, one either lies beside the constituent or is around it.
@@ -67,7 +76,9 @@ class Substitution:
             for mine, theirs in ((example.words, donor.words), (example.tags, donor.tags))
         )
         chains = (*moved[:place], *put, *moved[place:])
-        return Parse.of(Tree.build(words, tags, [(i, j, one) for i, j, c in chains for one in c]))
+        made = Tree.build(words, tags, [(i, j, one) for i, j, c in chains for one in c])
+        places = own[:start], places_of(other, donor)[first:last], own[end:]
+        return Parse.of(made), np.concatenate(places)
 
 
 def _inside(rows: Sequence[Row], place: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from spmrl_bench.nn.inputs.hidden_states import FrozenLayers, HiddenStates, in_w
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees import Parse
 from tests.builders import TREES, learn, tiny
-from tests.nn.built import apply
+from tests.nn.built import apply, batch
 from tests.nn.tiny_transformers import SENTENCES, make
 from tests.parsers.examples import trees_of
 
@@ -142,6 +143,26 @@ def test_states_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(apply(again, [["the", "mat"]])) == 4
     kept.parent.chmod(0o700)
     assert list(kept.parent.iterdir()) == [kept]
+
+
+def test_words_of_a_made_sentence_keep_the_states_of_where_they_stand(tmp_path: Path) -> None:
+    module = read(make("bert", tmp_path / "bert"))
+    module.keep(SENTENCES, CPU)
+    module.mix_dropout.p = module.dropout.p = 0.0
+    whole = [apply(module, [words]) for words in SENTENCES]
+    places = [(0, 0), (0, 1), (2, 3), (2, 4), (2, 5), (0, 3), (1, 0), (1, 1)]
+    module.train()
+    made = [[SENTENCES[number][place] for number, place in places[:6]], SENTENCES[1]]
+    tokens, codes = batch(module, made)
+    found = module(replace(tokens, places=np.array(places, dtype=np.int32)), codes)
+    wanted = [
+        whole[0][:1],
+        *(whole[n][k + 1 : k + 2] for n, k in places[:6]),
+        whole[0][-1:],
+        whole[1],
+    ]
+    assert torch.equal(found, torch.cat(wanted))
+    assert not torch.equal(module(tokens, codes), found)
 
 
 def refuse(*_: Any) -> None:

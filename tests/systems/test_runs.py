@@ -282,13 +282,13 @@ def test_a_description_like_another_with_an_encoder(
     with pytest.raises(SpmrlError, match="'spmrl-bench model fetch elvish' puts it there"):
         train_all([this], device="cpu")
     (home / "encoders" / "elvish" / "config.json").touch()
-    with pytest.raises(TrainingError, match=rf"flat.py train fails {home}/encoders/elvish "):
+    with pytest.raises(TrainingError, match=rf"flat\.py train fails {home}/encoders/elvish "):
         train_all([this], device="cpu")
     before = found.digest
     (laboratory.folder / "flat.toml").write_text(DESCRIPTION + "# other\n")
     assert load_system(str(path)).digest != before
     path.write_text('like = "../flat"\n')
-    with pytest.raises(RecipeError, match="like: .* pattern"):
+    with pytest.raises(RecipeError, match=r"like: .* pattern"):
         load_system(str(path))
 
 

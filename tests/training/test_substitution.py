@@ -74,14 +74,14 @@ def test_all_sentences_that_text_can_make_come_up_and_no_others() -> None:
     substitution = Substitution([parse_of(text) for text in TREES])
     random = np.random.default_rng(1)
     for number in range(len(TREES)):
-        made = {write_brackets(substitution(number, random).tree) for _ in range(600)}
+        made = {write_brackets(substitution(number, random)[0].tree) for _ in range(600)}
         assert made == (possible(TREES, number) or {TREES[number]})
 
 
 def test_constituents_are_drawn_evenly() -> None:
     trees = ["(S (X (A a)) (X (B b)))", "(S (X (C c)) (X (D d)))"]
     substitution, random = Substitution(list(map(parse_of, trees))), np.random.default_rng(3)
-    seen = Counter(substitution(0, random).words for _ in range(4000))
+    seen = Counter(substitution(0, random)[0].words for _ in range(4000))
     # Two places, four constituents: the sentence itself is made in two ways.
     expected = dict.fromkeys([("b", "b"), ("c", "b"), ("d", "b")], 500)
     expected |= dict.fromkeys([("a", "a"), ("a", "c"), ("a", "d")], 500) | {("a", "b"): 1000}
@@ -93,8 +93,8 @@ def test_sentences_do_not_grow_beyond_the_limit() -> None:
     long = "(S (X " + " ".join(f"(A w{k})" for k in range(MAX_WORDS)) + ") (B end))"
     parses = [parse_of(long), parse_of("(S (X (A a)) (B b) (C c))")]
     substitution, random = Substitution(parses), np.random.default_rng(4)
-    assert max(len(substitution(1, random)) for _ in range(50)) == 3
-    assert {len(substitution(0, random)) for _ in range(50)} == {MAX_WORDS + 1, 2}
+    assert max(len(substitution(1, random)[0]) for _ in range(50)) == 3
+    assert {len(substitution(0, random)[0]) for _ in range(50)} == {MAX_WORDS + 1, 2}
 
 
 def test_dependencies_would_not_fit_and_are_refused() -> None:

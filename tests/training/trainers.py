@@ -60,7 +60,7 @@ def make_trainer(
         dev_score=score,
         run_dir=run_dir,
         report=Report(run_dir, "tiny", "F1", console or Console(file=StringIO())),
-        substitute=lambda number, random: next(parser.index([substitution(number, random)])),
+        substitute=lambda number, random: next(parser.index([substitution(number, random)[0]])),
     )
 
 

@@ -58,6 +58,9 @@ class Tokens:
     """Vectors of forms that have been computed already, ``[forms, width]``, by input."""
     codes: Mapping[str, Codes] = field(default_factory=dict)
     """What the other inputs read, by input."""
+    places: NDArray[np.int32] | None = None
+    """``[words, 2]``, the number of the kept sentence that each word is of (:meth:`
+    LexicalInput.keep`) and its place there; None where that is not known."""
 
 
 class LexicalInput(nn.Module):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -295,6 +296,7 @@ class HiddenStates(LexicalInput):
         if config.tuned:
             own = self.frozen.encoder(torch.device("cpu")).encoder.layer[border:]
             self.tuned = copy.deepcopy(own).requires_grad_(True)
+        self._keys: list[bytes] = []  # of the sentences that are kept
         self.mix = nn.Parameter(torch.zeros(len(set(config.layers))))
         self.projection = nn.Linear(found.hidden_size, width, bias=False)
         self.mix_dropout = nn.Dropout(config.mix_dropout)
@@ -313,11 +315,12 @@ class HiddenStates(LexicalInput):
         known: dict[str, NDArray[np.int64]] = {}
         for word in {word for words in sentences for word in words}:
             known[word] = self.codes(word)
-        found = (
+        found = [
             in_windows([start, *(known[word] for word in words), stop], self._limit)
             for words in sentences
-        )
-        pieces = {each.key: each for each in found}  # each once
+        ]
+        self._keys = [each.key for each in found]
+        pieces = dict(zip(self._keys, found, strict=True))  # each once
         distinct = list(pieces.values())
         self.frozen.kept.keep(
             list(pieces),
@@ -332,8 +335,12 @@ class HiddenStates(LexicalInput):
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None
-        pieces, device = self._pieces(tokens, codes), tokens.words.device
-        states = self.frozen.states(pieces, self._pooling, device)
+        device, places = tokens.words.device, tokens.places
+        if self.training and not self.tuned and self._keys and places is not None:
+            states = self._gathered(places, tokens.layout.lengths.tolist()).to(device)
+        else:
+            pieces = self._pieces(tokens, codes)
+            states = self.frozen.states(pieces, self._pooling, device)
         if self.tuned:
             found = self._run_tuned(states, pieces)
         else:
@@ -343,6 +350,24 @@ class HiddenStates(LexicalInput):
         mixed = sum(w * found[layer].float() for w, layer in zip(weights, chosen, strict=True))
         mapped = self.projection(self.mix_dropout(mixed))
         return self.dropout(mapped, tokens.layout)
+
+    def _gathered(self, places: NDArray[np.int32], lengths: Sequence[int]) -> Tensor:
+        """The states of tokens whose words stand in sentences that are kept; START is that of the
+        sentence of the first word, STOP that of the last one's."""
+        parts: list[Tensor] = []
+        start = 0
+        for length in lengths:
+            own = places[start : start + length - 2]
+            start += length - 2
+            # A word that does not follow the one before it begins another part.
+            cuts = np.flatnonzero((np.diff(own, axis=0) != (0, 1)).any(axis=1)) + 1
+            for first, last in pairwise([0, *cuts.tolist(), len(own)]):
+                number, place = own[first].tolist()
+                states = self.frozen.kept[self._keys[number]]
+                parts += [states[:1]] if first == 0 else []
+                parts.append(states[place + 1 : place + 1 + last - first])
+            parts.append(states[-1:])
+        return torch.cat(parts)
 
     def _run_tuned(self, states: Tensor, pieces: Sequence[Pieces]) -> dict[int, Tensor]:
         """The normalised states of tokens, of each layer that is mixed."""

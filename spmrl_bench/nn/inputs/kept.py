@@ -50,6 +50,9 @@ class KeptStates:
     def get(self, key: bytes) -> Tensor | None:
         return self._states.get(key)
 
+    def __getitem__(self, key: bytes) -> Tensor:
+        return self._states[key]
+
     def keep(self, keys: Sequence[bytes], compute: Compute) -> None:
         """Have the states of sentences with different keys, of the folder or else computed. A
         folder that cannot be written costs time only."""
