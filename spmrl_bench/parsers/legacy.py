@@ -148,8 +148,11 @@ def leaves(settings: Mapping[str, Any]) -> dict[str, Any]:
     ``encoder`` is one, and ``tagger.use`` says whether there is a tagger."""
     layer: dict[str, Any] = {}
     for key, value in settings.items():
-        if key in ("inputs", "encoder") and isinstance(value, Mapping):
-            layer |= {**value, key: list(value) if key == "inputs" else next(iter(value), None)}
+        if key == "inputs" and isinstance(value, Mapping):
+            # In the order of the registry: a record has them in that of their names.
+            layer |= {**value, key: [*filter(value.__contains__, INPUTS.names())]}
+        elif key == "encoder" and isinstance(value, Mapping):
+            layer |= {**value, key: next(iter(value), None)}
         elif key in OPTIONAL:
             layer[key] = {"use": value is not None, **(value or {})}
         else:

@@ -7,8 +7,8 @@ several layers are normalised and mixed with learned weights, as ELMo's (Peters 
 mapped to the width of the parser.
 
 Sentences are not padded, but for attention. One with more sub-words than the encoder has positions
-is read in windows that overlap; a word has the states of the window in which it is farther from an
-end. A form that is longer still loses its middle.
+is read in windows that overlap by half; a word has the states of the window in which it is farther
+from an end. Of a form that would fill a quarter of a window the middle is left out.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ from spmrl_bench.storage.paths import home
 
 #: Encoders with the layers of BERT; all but the first two count positions from the padding's.
 KINDS = ("bert", "ernie", "camembert", "roberta", "xlm-roberta")
-#: Sub-words that are read at once, and states of sentences that are not kept but remembered.
-AT_ONCE, REMEMBERED = 1 << 12, 1 << 12
+#: Sub-words that are read at once.
+AT_ONCE = 1 << 12
+#: Sentences that are not kept, but remembered for the other members of an ensemble.
+REMEMBERED = 1 << 9
 
 
 class Pieces(NamedTuple):
@@ -63,7 +65,7 @@ class Pieces(NamedTuple):
 
 def in_windows(codes: Sequence[NDArray[np.int64]], limit: int) -> Pieces:
     """Return the sub-words of a sentence of tokens, the first START and the last STOP, none with
-    more than half of a window, in windows of at most ``limit``."""
+    more than a quarter of a window, in windows of at most ``limit``."""
     start, *words, stop = codes
     room = limit - len(start) - len(stop)
     counts = np.array([len(word) for word in words], dtype=np.int64)
