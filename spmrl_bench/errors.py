@@ -129,10 +129,11 @@ def _shortened(text: str) -> str:
     return f"{text[:half]} ... ({len(text) - 2 * half:,} characters) ... {text[-half:]}"
 
 
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """Message for a look-up that failed: what was asked, near matches, what exists."""
+def unknown_name(kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:
+    """Message for a look-up that failed: what was asked, near matches, what exists; ``also`` are
+    names that are meant now and then, but not listed."""
     name = _shortened(name)
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, [*names, *also], n=3, cutoff=0.6)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"unknown {kind} '{name}'.{hint} Known: {', '.join(names) if names else 'none'}."

@@ -416,7 +416,7 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
         path = data_dir("recipes") / "base.toml"
         content = {"base": "base", "treebanks": [name], "language": language_of(name)}
     if path is None:
-        raise RecipeError(unknown_name("language", name, list_recipes()))
+        raise RecipeError(unknown_name("language", name, list_recipes(), _ALSO))
     if not path.is_file():
         raise RecipeError(f"{path}: no such recipe file")
     beside = path.with_name("base.toml")
