@@ -249,6 +249,11 @@ def test_the_published_settings_of_its_variants() -> None:
         found = (train.learning_rate, train.batch_size, train.max_epochs)
         assert found == (float(row["rate"]), int(row["batch"]), int(row["epochs at most"]))
         assert model["encoder"] == "attention"
+        if files:
+            stated = re.search(r"released scripts \(([^)]*)\)", LAL)[1]
+            for key, value in re.findall(r"`(\w+) = ([^`]+)`", stated):
+                assert model.get(key, value_of(value)) == value_of(value), key
+                assert key in model or model["label_attention"] is False
 
 
 # Stack attention ----------------------------------------------------------------------------

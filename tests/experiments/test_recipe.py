@@ -36,7 +36,7 @@ def test_languages_are_known_by_their_own_names() -> None:
     spoken = ("deutsch", "Français", "euskara", "한국어", "Español", "עברית")
     names = ["german", "french", "basque", "korean", "spanish", "hebrew"]
     assert [load_recipe(one).name for one in spoken] == names
-    with pytest.raises(RecipeError, match="'deutsh'. Did you mean deutsch or dutch"):
+    with pytest.raises(RecipeError, match=r"'deutsh'\. Did you mean deutsch or dutch"):
         load_recipe("deutsh")
 
 
