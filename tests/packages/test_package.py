@@ -114,7 +114,7 @@ def test_cards_of_every_kind_can_be_read(packages: Path, kind: str) -> None:
     scores = {"dev": {"attachment": attachment} | content["scores"]["dev"]}
     parser = SimpleNamespace(
         vocabulary=SimpleNamespace(words=dict.fromkeys(range(4321))),
-        config=SimpleNamespace(label_attention={}),
+        config=SimpleNamespace(label_attention={}, files=lambda: {"name": "e5-small"}),
         reads_tags=kind == "joint",
         predicts_tags=False,
         citations=("Lem (2018). Robots.",),
@@ -133,6 +133,7 @@ def test_cards_of_every_kind_can_be_read(packages: Path, kind: str) -> None:
         names = {(one.metric_type, one.metric_name) for one in card.data.eval_results}
         assert {("accuracy", "LAS"), ("f1", "F1")} <= names
         assert ("4,321 words that occur in the training" in card.text) == (track == "ptb")
+        assert "`spmrl-bench model fetch e5-small`" in card.text
         assert ("since the parser reads tags" in card.text) == parser.reads_tags
         assert "| dev | 90.00 | 85.12 |" in card.text or "| dev | 85.12 | 90.00 |" in card.text
         said = ("1,234,567 weights", "Lem (2018)", "test was not scored")
