@@ -20,6 +20,15 @@ import torch
 from benepar import char_lstm, decode_chart, nkutil, parse_chart
 from benepar.parse_base import BaseInputExample
 from benepar.ptb_unescape import guess_space_after, ptb_unescape
+from transformers import PreTrainedTokenizerFast
+
+# It asks the tokenizer of an encoder what stands around a sentence; that which reads any
+# tokenizer.json does not say.
+PreTrainedTokenizerFast.build_inputs_with_special_tokens = lambda self, ids, other=None: [
+    self.cls_token_id,
+    *ids,
+    self.sep_token_id,
+]
 
 WARMUP = 160  # batches
 PATIENCE = 5  # epochs without a better score before the rate is halved

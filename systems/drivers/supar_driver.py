@@ -11,7 +11,9 @@ from pathlib import Path
 
 import common
 import torch
+import transformers
 
+transformers.AdamW = torch.optim.AdamW  # which was there in its time
 torch.load = functools.partial(torch.load, weights_only=False)
 
 import supar  # noqa: E402 (after the line above)
