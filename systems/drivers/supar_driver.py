@@ -7,13 +7,12 @@ the one just written.
 
 import functools
 import re
+import sys
 from pathlib import Path
 
 import common
 import torch
-import transformers
 
-transformers.AdamW = torch.optim.AdamW  # which was there in its time
 torch.load = functools.partial(torch.load, weights_only=False)
 
 import supar  # noqa: E402 (after the line above)
@@ -47,6 +46,8 @@ def train(options):
         "patience": options.epochs,
         "buckets": 32,
         "lr": options.rate,
+        "lr_rate": 20,  # of what is above an encoder
+        "warmup": 0.1,
         "mu": 0.9,
         "nu": 0.9,
         "eps": 1e-12,
@@ -65,6 +66,7 @@ def train(options):
         "equal": {},
     }
     parser = kind.build(**own)
+    sys.modules["transformers"].AdamW = torch.optim.AdamW  # which was there in its time
     parser.train(**own)
 
 
