@@ -122,9 +122,14 @@ class FrozenLayers:
     _shared: ClassVar[weakref.WeakValueDictionary[str, FrozenLayers]]
 
     def __init__(
-        self, folder: Path, wanted: Sequence[int], precision: Precision, name: str
+        self,
+        folder: Path,
+        wanted: Sequence[int],
+        pooling: str | None,
+        precision: Precision,
+        name: str,
     ) -> None:
-        self.folder, self.wanted, self.precision = folder, wanted, precision
+        self.folder, self.wanted, self.pooling, self.precision = folder, wanted, pooling, precision
         self.kept = KeptStates(home() / "cache" / "states" / name)
         self._encoder: Any = None
         self._recent: dict[bytes, Tensor] = {}
@@ -133,39 +138,35 @@ class FrozenLayers:
     def of(
         cls, folder: Path, wanted: Sequence[int], pooling: str | None, precision: Precision
     ) -> FrozenLayers:
-        """Return that which gives these layers' states, 0 being the embeddings, of an encoder."""
+        """Return that which gives these layers' states, 0 being the embeddings, of an encoder: of
+        tokens, or without a ``pooling`` of their sub-words."""
         content = digests({"weights": str(folder)}), [*wanted], pooling, precision
         name = digest(content)[:24]
         found = cls._shared.get(name)
         if found is None:
-            found = cls._shared[name] = cls(folder, wanted, precision, name)
+            found = cls._shared[name] = cls(folder, wanted, pooling, precision, name)
         return found
 
     def __deepcopy__(self, _: object) -> FrozenLayers:
         return self
 
-    def states(
-        self, sentences: Sequence[Pieces], pooling: str | None, device: torch.device
-    ) -> Tensor:
-        """Return the normalised states of some sentences, bf16 ``[rows, layers, width]``: of their
-        tokens, or without a ``pooling`` of their sub-words."""
+    def states(self, sentences: Sequence[Pieces], device: torch.device) -> Tensor:
+        """Return the states of some sentences, bf16 ``[rows, layers, width]``; those of tokens are
+        normalised."""
         keys = [each.key for each in sentences]
-        found = {key: states for key in keys if (states := self._known(key)) is not None}
+        known = self.kept.states, self._recent
+        found = {key: states[key] for states in known for key in keys if key in states}
         missing = [number for number, key in enumerate(keys) if key not in found]
-        for number, states in self.compute([sentences[k] for k in missing], pooling, device):
+        for number, states in self.compute([sentences[k] for k in missing], device):
             key = keys[missing[number]]
             found[key] = self._recent[key] = states
         while len(self._recent) > REMEMBERED:  # the oldest first
             del self._recent[next(iter(self._recent))]
         return torch.cat([found[key] for key in keys]).to(device)
 
-    def _known(self, key: bytes) -> Tensor | None:
-        kept = self.kept.get(key)
-        return self._recent.get(key) if kept is None else kept
-
     @torch.no_grad()
     def compute(
-        self, sentences: Sequence[Pieces], pooling: str | None, device: torch.device
+        self, sentences: Sequence[Pieces], device: torch.device
     ) -> Iterator[tuple[int, Tensor]]:
         """Yield the states of sentences with their numbers, those of like lengths together."""
         for group in sub_batches([len(each.ids) for each in sentences], AT_ONCE):
@@ -178,9 +179,10 @@ class FrozenLayers:
                 for number, layer in enumerate(self._layers(device), start=1):
                     rows = run_layer(layer, rows, layout)
                     found += [rows] if number in self.wanted else []
-            states = normalised(torch.stack(found, 1)) if pooling else torch.stack(found, 1)
-            states = pooled(states, pieces, pooling) if pooling else states
-            lengths = [len(each.starts if pooling else each.ids) for each in pieces]
+            states = torch.stack(found, 1)
+            if self.pooling:
+                states = pooled(normalised(states), pieces, self.pooling)
+            lengths = [len(each.starts if self.pooling else each.ids) for each in pieces]
             parts = states.to("cpu", torch.bfloat16).split(lengths)
             yield from zip(group, (part.clone() for part in parts), strict=True)
 
@@ -289,8 +291,8 @@ class HiddenStates(LexicalInput):
         lower = {layer for layer in config.layers if layer <= border}
         self._lower = sorted(lower | {border} if config.tuned else lower)
         self._border = border
-        self._pooling = None if config.tuned else config.pooling
-        self.frozen = FrozenLayers.of(folder, self._lower, self._pooling, self.precision)
+        pooling = None if config.tuned else config.pooling
+        self.frozen = FrozenLayers.of(folder, self._lower, pooling, self.precision)
         self.subwords = Subwords(folder, found.pad_token_id)
         first = 0 if kind in KINDS[:2] else found.pad_token_id + 1
         self._limit = found.max_position_embeddings - first
@@ -328,9 +330,7 @@ class HiddenStates(LexicalInput):
             list(pieces),
             lambda some: (
                 (some[number], states)
-                for number, states in self.frozen.compute(
-                    [distinct[k] for k in some], self._pooling, device
-                )
+                for number, states in self.frozen.compute([distinct[k] for k in some], device)
             ),
         )
         self.frozen.release()
@@ -342,7 +342,7 @@ class HiddenStates(LexicalInput):
             states = self._gathered(places, tokens.layout.lengths.tolist()).to(device)
         else:
             pieces = self._pieces(tokens, codes)
-            states = self.frozen.states(pieces, self._pooling, device)
+            states = self.frozen.states(pieces, device)
         if self.tuned:
             found = self._run_tuned(states, pieces)
         else:
@@ -365,7 +365,7 @@ class HiddenStates(LexicalInput):
             cuts = np.flatnonzero((np.diff(own, axis=0) != (0, 1)).any(axis=1)) + 1
             for first, last in pairwise([0, *cuts.tolist(), len(own)]):
                 number, place = own[first].tolist()
-                states = self.frozen.kept[self._keys[number]]
+                states = self.frozen.kept.states[self._keys[number]]
                 parts += [states[:1]] if first == 0 else []
                 parts.append(states[place + 1 : place + 1 + last - first])
             parts.append(states[-1:])

@@ -44,14 +44,8 @@ class KeptStates:
     def __init__(self, folder: Path | None) -> None:
         """Begin with nothing; what is kept goes to a ``folder``, if there is one."""
         self._folder = folder
-        self._states: dict[bytes, Tensor] = {}
+        self.states: dict[bytes, Tensor] = {}
         self._read: set[Path] = set()
-
-    def get(self, key: bytes) -> Tensor | None:
-        return self._states.get(key)
-
-    def __getitem__(self, key: bytes) -> Tensor:
-        return self._states[key]
 
     def keep(self, keys: Sequence[bytes], compute: Compute) -> None:
         """Have the states of sentences with different keys, of the folder or else computed. A
@@ -62,11 +56,11 @@ class KeptStates:
                 folder.mkdir(parents=True, exist_ok=True)
             with nullcontext() if folder is None else in_turn(lock_of(folder)):
                 self._look()
-                missing = [number for number, key in enumerate(keys) if key not in self._states]
+                missing = [number for number, key in enumerate(keys) if key not in self.states]
                 found: dict[bytes, Tensor] = {}
                 size = 0
                 for number, states in compute(missing) if missing else ():
-                    self._states[keys[number]] = found[keys[number]] = states
+                    self.states[keys[number]] = found[keys[number]] = states
                     size += states.nbytes
                     if size >= FILE:
                         self._write(found)
@@ -74,8 +68,8 @@ class KeptStates:
                 self._write(found)
         except OSError as error:
             _log.warning("cannot keep the states of an encoder for the next time: %s", error)
-            missing = [number for number, key in enumerate(keys) if key not in self._states]
-            self._states |= {keys[number]: states for number, states in compute(missing)}
+            missing = [number for number, key in enumerate(keys) if key not in self.states]
+            self.states |= {keys[number]: states for number, states in compute(missing)}
 
     def _look(self) -> None:
         """Take in the files that others have written."""
@@ -90,7 +84,7 @@ class KeptStates:
                 raise ValueError("its digest is another")
             keys, ends = tensors["keys"].numpy(), tensors["ends"].tolist()
             parts = map(slice, [0, *ends], ends)
-            self._states |= {
+            self.states |= {
                 key.tobytes(): tensors["states"][part]
                 for key, part in zip(keys, parts, strict=True)
             }

@@ -181,7 +181,4 @@ def _weights(read: _Reader, config: dict[str, Any]) -> Iterator[tuple[str, NDArr
         else:
             kind, _, which = own.partition(".")
             ending = {"w": "weight", "b": "bias"}[which]
-            yield (
-                f"encoder.layer.{int(part[1:])}.{_LAYER[kind]}.{ending}",
-                found.reshape(found.shape if packed else -1),
-            )
+            yield f"encoder.layer.{int(part[1:])}.{_LAYER[kind]}.{ending}", found
