@@ -7,6 +7,7 @@
 #   make lang=german set="train.max_epochs=5" train   settings of the recipe
 #   make track=mini seeds=2 train eval          every language of a track
 #   make table | recipes | treebanks            results; what can be trained; what is present
+#   make models                                 the best parser of each treebank in runs/, packaged
 #   make site                                   results as static pages, results/site/index.html
 #   make study=encoders treebank=NAME study     one of the papers' experiments
 #   make lang=german variant=charlstm trials=12 set='train.learning_rate=log:1e-4:5e-3' search
@@ -87,7 +88,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install train eval study search table site parse score recipes treebanks check add test coverage lint size same campaign attack bench minigen docs
+.PHONY: help install train eval study search table models site parse score recipes treebanks check add test coverage lint size same campaign attack bench minigen docs
 
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' Makefile
@@ -124,6 +125,9 @@ eval: $(CORE)
 
 table: $(CORE)
 	@$(BENCH) results table $(call options)
+
+models: $(CORE)
+	@$(BENCH) model package --to packages -- runs/*/*/
 
 site: $(VENV)/.extra-report
 	@$(BENCH) results site

@@ -19,7 +19,7 @@ from spmrl_bench.cli.options import (
     print_rows,
     say_line,
 )
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import PackageError, SpmrlError
 from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
@@ -29,9 +29,17 @@ if TYPE_CHECKING:
 
 @group.command()
 def package(
-    run: Path = Argument(..., metavar="RUN", help="The folder of a run that was scored."),
+    runs: list[Path] = Argument(
+        ...,
+        metavar="RUN...",
+        help="Folders of runs that were scored; of several the best of each "
+        "treebank on dev are packaged, one with an encoder and one without.",
+    ),
     to: Path = Option(..., help="The folder that gets the package, as a folder of its name."),
-    name: str | None = Option(None, help="Default: 'spmrl_bench_' and the treebank."),
+    name: str | None = Option(
+        None,
+        help="Of one run. Default: 'spmrl_bench_', the treebank and, if one is read, the encoder.",
+    ),
     licence: str | None = Option(
         None,
         "--license",
@@ -40,22 +48,41 @@ def package(
     ),
     results: ResultsFolder = Path("results"),
 ) -> None:
-    """Package the best parser of a run, to share it.
+    """Package the best parser of a run, or of each treebank, to share it.
 
-    The package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
+    A package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
     card (README.md) with what it was trained on and how it was scored, and a list of the files with
     their hashes. Its version is the day on which the run was scored. Whatever takes a model takes
     its folder, or its name on the hub ('hf upload OWNER/NAME FOLDER' puts it there).
 
-    Example:
-        spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
-    """
-    from spmrl_bench.experiments.packaging import package_run
+    Of several runs what cannot be shared is named and left out.
 
-    folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
-    for warning in warnings:
-        say_line(f"spmrl-bench: {warning}")
-    echo(folder)
+    Examples:
+        spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
+        spmrl-bench model package runs/*/* --to packages
+    """
+    from spmrl_bench.experiments.packaging import best_of, package_run, row_of
+
+    def tell(line: str) -> None:
+        say_line(f"spmrl-bench: {line}")
+
+    if len(runs) == 1:
+        folder, warnings = package_run(runs[0], to, results=results, name=name, licence=licence)
+        for warning in warnings:
+            tell(warning)
+        echo(folder)
+        return
+    if name is not None:
+        raise SpmrlError(f"--name {name}: of one run, but {len(runs)} are given")
+    rows = []
+    for run in best_of(runs, results, tell):
+        try:
+            folder, _ = package_run(run, to, results=results, licence=licence)
+        except PackageError as error:
+            tell(f"left out: {error}")
+            continue
+        rows.append(row_of(folder))
+    print_rows(("package", "MB", "dev", "test", "licence"), rows)
 
 
 @group.command()

@@ -11,7 +11,7 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 import jinja2
 
 from spmrl_bench import __version__
-from spmrl_bench.errors import PackageError, remedy
+from spmrl_bench.errors import PackageError, SpmrlError, remedy
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
@@ -39,7 +39,7 @@ from spmrl_bench.parsing.packages import (
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_regular, write_folder, write_new, write_text
-from spmrl_bench.storage.json import parse_json
+from spmrl_bench.storage.json import parse_json, read_json
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
@@ -91,20 +91,23 @@ def package_run(
     """Package the best parser of a run as a new folder below ``to``; return that, and what whoever
     shares it has to know, a sentence each.
 
-    By default the name is ``spmrl_bench_`` and the treebank, and the licence that of the treebank
-    if it is a well-known open one. A SpmrlError says why there can be no package.
+    By default the name is ``spmrl_bench_``, the treebank, and the encoder that the parser reads;
+    the licence that of the treebank if it is a well-known open one. A SpmrlError says why there can
+    be no package.
     """
     config = read_config(run / "run.json")
     record = find_record(str(run), results)
     manifest = load_manifest(config.treebank)
-    name = name or "spmrl_bench_" + re.sub("[^a-z0-9]+", "_", manifest.name.lower()).strip("_")
+    known = encoder_paths()  # which whoever loads the parser can fetch
+    read = config.model.outside().values()
+    own_name = "_".join([manifest.name, *(one for one in known if one in read)]).lower()
+    name = name or "spmrl_bench_" + re.sub("[^a-z0-9]+", "_", own_name).strip("_")
     if not _NAME.fullmatch(name):
         raise PackageError(
             f"--name {name[:100]}: expected up to 96 letters, digits, '-', '_' and '.', which "
             "stands neither first nor last"
         )
     licence = licence or _own_licence(manifest)
-    known = encoder_paths()  # which whoever loads the parser can fetch
     outside = {key: one for key, one in config.model.outside().items() if one not in known}
     if outside:
         places = ", ".join(f"model.{key} = {place}" for key, place in short(outside).items())
@@ -155,6 +158,37 @@ def package_run(
             f"{remedy(error)}, or choose another --to folder"
         ) from None
     return to / name, warnings
+
+
+def best_of(runs: Iterable[Path], results: Path, tell: Callable[[str], None]) -> list[Path]:
+    """Return of the runs on each treebank the best on dev, of those whose parser reads an encoder
+    and of the others; ``tell`` is told what cannot be compared, and why."""
+    best: dict[tuple[str, bool], tuple[float, Path]] = {}
+    for run in runs:
+        try:
+            config, record = read_config(run / "run.json"), find_record(str(run), results)
+        except SpmrlError as error:
+            tell(str(error))
+            continue
+        key, score = (config.treebank, bool(config.model.outside())), record.dev_score or 0.0
+        best[key] = max(best.get(key, (score, run)), (score, run))
+    return [run for _, run in best.values()]
+
+
+def row_of(package: Path) -> tuple[str, ...]:
+    """Return name, megabytes, F1 and LAS on dev and on test, and licence of a package, as text."""
+    told: Any = read_json(package / PACKAGE, PackageError)
+    scores = (
+        ", ".join(
+            f"{figures[key]:.2f}"
+            for figures in (each["figures"] for each in told["scores"].get(split, {}).values())
+            for key in ("f1", "las")
+            if figures.get(key) is not None
+        )
+        for split in ("dev", "test")
+    )
+    size = sum(file["size"] for file in told["files"].values())
+    return told["name"], f"{size / 1e6:.1f}", *scores, told["license"]
 
 
 def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:

@@ -30,6 +30,8 @@ DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems", "enc
 
 #: The environment variable that names the user's own folder.
 HOME_VARIABLE = "SPMRL_BENCH_HOME"
+#: Set to ``0`` in the environment, nothing is kept and nothing kept is used.
+CACHE_VARIABLE = "SPMRL_BENCH_CACHE"
 
 _LIST = "folders.txt"  # in the user's own folder
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -73,6 +75,11 @@ def home() -> Path:
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise SpmrlError(f"{HOME_VARIABLE}: {folder}: not a folder; name one, or unset it")
     return folder
+
+
+def cache_folder() -> Path | None:
+    """Where is kept what can be computed again; it may not exist. None where nothing is to be."""
+    return None if os.environ.get(CACHE_VARIABLE) == "0" else home() / "cache"
 
 
 def data_dirs(kind: DataKind) -> list[Path]:

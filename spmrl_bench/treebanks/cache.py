@@ -18,7 +18,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, chain, repeat
@@ -35,14 +34,11 @@ from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.files import write_bytes
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import parse_json
-from spmrl_bench.storage.paths import home
+from spmrl_bench.storage.paths import cache_folder
 from spmrl_bench.treebanks.reading import SplitData
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Tree, readonly_int32
-
-#: Set to ``0`` in the environment, nothing is kept and nothing kept is used.
-CACHE_VARIABLE = "SPMRL_BENCH_CACHE"
 
 _DIGEST_SIZE = 32
 _CODE = ("readers", "trees", "treebanks")
@@ -59,19 +55,14 @@ def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitData]) -> 
     One file is kept for each name (of treebank and split); ``key`` has all that decides the data
     besides the program itself.
     """
-    if os.environ.get(CACHE_VARIABLE) == "0":
+    if (folder := cache_folder()) is None:
         return read()
-    path = folder() / f"{name}.{digest({**key, 'code': _code_digest()})[:24]}.safetensors"
+    path = folder / f"{name}.{digest({**key, 'code': _code_digest()})[:24]}.safetensors"
     found = _load(path)
     if found is None:
         found = read()
         _store(name, path, found)
     return found
-
-
-def folder() -> Path:
-    """Return where the files are; it may not exist."""
-    return home() / "cache"
 
 
 def _load(path: Path) -> SplitData | None:

@@ -201,6 +201,25 @@ def test_licensed_treebanks_need_a_licence_and_warn(
         manifest.write_text(text)
 
 
+def test_of_several_runs_the_best_of_each_treebank_is_packaged(
+    scored: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(scored.folder)
+    (tmp_path / "no run").mkdir()
+    result = cli("model", "package", tmp_path / "no run", run_of(scored), "--to", tmp_path / "to")
+    assert result.exit_code == 0
+    assert str(tmp_path / "no run") in result.stderr
+    assert [path.name for path in (tmp_path / "to").iterdir()] == [NAME]
+    record = find_record(str(run_of(scored)), scored.folder / "results")
+    row = result.stdout.splitlines()[-1].split()
+    assert row[0] == NAME
+    assert row[-1] == "MIT"
+    assert row[2] == f"{record.dev_score:.2f}"
+    again = cli("model", "package", run_of(scored), run_of(scored), "--to", tmp_path / "to")
+    assert "left out" in again.stderr
+    assert "is there" in again.stderr
+
+
 def test_names_of_licences_and_languages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert licence_identifier("CC BY-NC-SA 3.0") == "cc-by-nc-sa-3.0"
     assert licence_identifier("Apache-2.0") == "apache-2.0"

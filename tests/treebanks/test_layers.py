@@ -12,7 +12,7 @@ import pytest
 from spmrl_bench.errors import ReadError, RecipeError, TreebankError
 from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.storage.digests import digest, file_digest
-from spmrl_bench.treebanks import cache
+from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
 from spmrl_bench.treebanks.check import validate
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
@@ -141,7 +141,7 @@ def test_the_second_layer_is_read_once(
         write(root, "a", "b", "*", "c", "e", "b")
         with pytest.raises(TypeError):
             open_treebank("tiny", root).examples("dev")
-    assert len(list(cache.folder().glob("tiny-dev-dependencies.*"))) == 1
+    assert len(list((home() / "cache").glob("tiny-dev-dependencies.*"))) == 1
 
 
 def test_an_absent_layer(bank: Treebank, root: Path) -> None:

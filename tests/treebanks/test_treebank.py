@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.storage.digests import digest
-from spmrl_bench.treebanks import cache
+from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.cache import cached, from_bytes, to_bytes
 from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
 from spmrl_bench.treebanks.check import validate
@@ -481,7 +481,7 @@ def reader() -> Mock:
 
 
 def stored() -> list[Path]:
-    return sorted(cache.folder().glob("*"))
+    return sorted((home() / "cache").glob("*"))
 
 
 def test_the_second_time_nothing_is_read() -> None:

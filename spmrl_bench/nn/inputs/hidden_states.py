@@ -36,7 +36,7 @@ from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Layers, Precision, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.digests import digest, digests
-from spmrl_bench.storage.paths import home
+from spmrl_bench.storage.paths import cache_folder
 
 #: Encoders with the layers of BERT; all but the first two count positions from the padding's.
 KINDS = ("bert", "ernie", "camembert", "roberta", "xlm-roberta")
@@ -130,7 +130,8 @@ class FrozenLayers:
         name: str,
     ) -> None:
         self.folder, self.wanted, self.pooling, self.precision = folder, wanted, pooling, precision
-        self.kept = KeptStates(home() / "cache" / "states" / name)
+        cache = cache_folder()
+        self.kept = KeptStates(cache and cache / "states" / name)
         self._encoder: Any = None
         self._recent: dict[bytes, Tensor] = {}
 
