@@ -36,12 +36,14 @@ _TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "tor
 # Click's usage error, which some versions of typer bring along under a name of their own.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
-#: Names that commands had, and what to type now.
-RENAMED = {
+#: Names that commands had, and what to type now: some are in a group today, by its name.
+_MOVED = {"results": "table site", "study": "search", "model": "package attention heads"}
+RENAMED = {old: f"spmrl-bench {to} {old}" for to, names in _MOVED.items() for old in names.split()}
+RENAMED |= {
+    "task": "spmrl-bench systems task",
+    "enter": "spmrl-bench systems enter",
     "multilingual": "spmrl-bench train --track TRACK' and 'spmrl-bench eval --track TRACK",
     "leaderboard": "spmrl-bench train --track TRACK --system all' and the same with 'eval",
-    "table": "spmrl-bench results table",
-    "site": "spmrl-bench results site",
     "explain": "spmrl-bench compare",
     "score-dependencies": "spmrl-bench score",
     "validate": "spmrl-bench treebanks check",
@@ -50,14 +52,8 @@ RENAMED = {
     "disagreements": "spmrl-bench treebanks suspects NAME --model RUN",
     "variation": "spmrl-bench treebanks suspects NAME",
     "settings": "spmrl-bench recipes show",
-    "search": "spmrl-bench study search",
     "study list": "spmrl-bench study run",
-    "package": "spmrl-bench model package",
-    "attention": "spmrl-bench model attention",
-    "heads": "spmrl-bench model heads",
     "trace": "spmrl-bench model heads --sentence WORDS",
-    "task": "spmrl-bench systems task",
-    "enter": "spmrl-bench systems enter",
     "runs cancel": "kill PID' or 'scancel JOB",
     "runs watch": "watch spmrl-bench runs list",
     "bench": "make bench",

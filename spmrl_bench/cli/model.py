@@ -32,8 +32,8 @@ def package(
     runs: list[Path] = Argument(
         ...,
         metavar="RUN...",
-        help="Folders of runs that were scored; of several the best of each "
-        "treebank on dev are packaged, one with an encoder and one without.",
+        help="Folders of runs that were scored; of several, the best on each treebank's dev with "
+        "an encoder and without, if its licence is known.",
     ),
     to: Path = Option(..., help="The folder that gets the package, as a folder of its name."),
     name: str | None = Option(
@@ -48,41 +48,36 @@ def package(
     ),
     results: ResultsFolder = Path("results"),
 ) -> None:
-    """Package the best parser of a run, or of each treebank, to share it.
+    """Package the best parser of a run, or of several, to share it.
 
     A package is a folder in the layout of a repository of the Hugging Face hub: the parser, a
     card (README.md) with what it was trained on and how it was scored, and a list of the files with
     their hashes. Its version is the day on which the run was scored. Whatever takes a model takes
     its folder, or its name on the hub ('hf upload OWNER/NAME FOLDER' puts it there).
 
-    Of several runs what cannot be shared is named and left out.
-
     Examples:
         spmrl-bench model package runs/german-mini/small-charlstm-seed1 --to packages
         spmrl-bench model package runs/*/* --to packages
     """
-    from spmrl_bench.experiments.packaging import best_of, package_run, row_of
+    from spmrl_bench.experiments.packaging import best_of, package_run
 
     def tell(line: str) -> None:
         say_line(f"spmrl-bench: {line}")
 
-    if len(runs) == 1:
-        folder, warnings = package_run(runs[0], to, results=results, name=name, licence=licence)
+    several = len(runs) > 1
+    if several and name is not None:
+        raise SpmrlError(f"--name {name}: of one run, but {len(runs)} are given")
+    for run in best_of(runs, results, tell) if several else runs:
+        try:
+            folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
+        except PackageError as error:
+            if not several:
+                raise
+            tell(f"left out: {error}")
+            continue
         for warning in warnings:
             tell(warning)
         echo(folder)
-        return
-    if name is not None:
-        raise SpmrlError(f"--name {name}: of one run, but {len(runs)} are given")
-    rows = []
-    for run in best_of(runs, results, tell):
-        try:
-            folder, _ = package_run(run, to, results=results, licence=licence)
-        except PackageError as error:
-            tell(f"left out: {error}")
-            continue
-        rows.append(row_of(folder))
-    print_rows(("package", "MB", "dev", "test", "licence"), rows)
 
 
 @group.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +50,8 @@ def listing(
     states = [run for run in looked_at if not state or run.state in state]
     if as_json:
         for run in states:
-            echo(of.json_line(run, runs))
+            named = {"run": of.shown(run.folder, runs), **vars(run)}
+            echo(json.dumps(named, default=str))
         return
     if states:
         print_rows(of.HEADINGS, (of.row(run, runs) for run in states))

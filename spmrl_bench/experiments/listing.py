@@ -6,7 +6,6 @@ What is broken of their files is said of the run, and stops no listing. Nothing 
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -139,11 +138,6 @@ def row(run: RunState, runs_dir: Path) -> tuple[str, ...]:
     dev = "" if run.dev is None else f"{run.dev:.2f}"
     remark = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return (shown(run.folder, runs_dir), run.state, run.host, epoch + of, dev, remark)
-
-
-def json_line(run: RunState, runs_dir: Path) -> str:
-    """A run as a JSON object: what :class:`RunState` has, and what the run is called."""
-    return json.dumps({"run": shown(run.folder, runs_dir), **vars(run)}, default=str)
 
 
 def counts(runs: Sequence[RunState]) -> str:

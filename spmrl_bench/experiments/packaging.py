@@ -39,7 +39,7 @@ from spmrl_bench.parsing.packages import (
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_regular, write_folder, write_new, write_text
-from spmrl_bench.storage.json import parse_json, read_json
+from spmrl_bench.storage.json import parse_json
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 
@@ -173,22 +173,6 @@ def best_of(runs: Iterable[Path], results: Path, tell: Callable[[str], None]) ->
         key, score = (config.treebank, bool(config.model.outside())), record.dev_score or 0.0
         best[key] = max(best.get(key, (score, run)), (score, run))
     return [run for _, run in best.values()]
-
-
-def row_of(package: Path) -> tuple[str, ...]:
-    """Return name, megabytes, F1 and LAS on dev and on test, and licence of a package, as text."""
-    told: Any = read_json(package / PACKAGE, PackageError)
-    scores = (
-        ", ".join(
-            f"{figures[key]:.2f}"
-            for figures in (each["figures"] for each in told["scores"].get(split, {}).values())
-            for key in ("f1", "las")
-            if figures.get(key) is not None
-        )
-        for split in ("dev", "test")
-    )
-    size = sum(file["size"] for file in told["files"].values())
-    return told["name"], f"{size / 1e6:.1f}", *scores, told["license"]
 
 
 def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:

@@ -26,7 +26,7 @@ from pydantic import (
     model_validator,
 )
 
-from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.errors import ScoreError
 from spmrl_bench.leaderboard.documents import (
     Part,
     StoredModel,
@@ -432,11 +432,3 @@ def load_records(folder: Path) -> tuple[list[Record], list[str]]:
     """The records of a folder, oldest first, and a message for each file that is none."""
     found, errors = load_documents(Record, folder)
     return sorted(found.values(), key=lambda record: record.finished), errors
-
-
-def read_records(folder: Path) -> list[Record]:
-    """All records of a folder, oldest first; a RecordError names every wrong file."""
-    records, errors = load_records(folder)
-    if errors:
-        raise RecordError("\n".join(errors))
-    return records

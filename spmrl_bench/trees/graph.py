@@ -254,7 +254,10 @@ def raise_crossing_branches(graph: Graph) -> Graph:
         if parent == NO_PARENT:  # has no gap
             continue
         parts = _parts(children[node])
-        kept = min(parts, key=_part_rank)
+        # The best head, then most tokens, then leftmost.
+        kept = min(
+            parts, key=lambda p: (min(c.rank for c in p), p[0].first - p[-1].last, p[0].first)
+        )
         rank = _HEAD_RANKS.get(graph.edges[node], _NO_HEAD)
         children[parent].append(_Child(kept[0].first, kept[-1].last, rank, n + node))
         for child in (child for part in parts if part is not kept for child in part):
@@ -346,8 +349,3 @@ def _parts(children: list[_Child]) -> list[list[_Child]]:
         else:
             parts.append([child])
     return parts
-
-
-def _part_rank(part: list[_Child]) -> tuple[int, int, int]:
-    """Least for the part that stays: best head, then most tokens, then leftmost."""
-    return min(child.rank for child in part), part[0].first - part[-1].last, part[0].first

