@@ -48,7 +48,10 @@ Settings = Annotated[
 ]
 Minutes = Annotated[
     float | None,
-    Option(min=1e-6, help="End each training before so many minutes are over; more of them go on."),
+    Option(
+        min=1e-6,
+        help="End each training before its threads have worked so long; more go on.",
+    ),
 ]
 RunsFolder = Annotated[Path, Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[Path, Option("--results", help="Folder of the records and tables.")]

@@ -9,6 +9,7 @@ import datetime
 import time
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from spmrl_bench.errors import SentenceTooLongError
@@ -108,6 +109,8 @@ def score_split(
             "size": config.size,
             "precision": config.model.precision,
             "seed": "+".join(map(str, seeds)) or config.seed,
+            "learns": "tags" if parser.predicts_tags else None,
+            "encoder": "+".join(sorted(encoders_of(config.model))),
         }
     source["tags"] = bank.manifest.tags if parser.reads_tags else "none"
     return SplitResult(
@@ -119,6 +122,12 @@ def score_split(
         tokens_per_second=found.tokens_per_second if config else None,
         tag_accuracy=found.tag_accuracy,
     )
+
+
+def encoders_of(model: Any) -> set[str]:
+    """Return the names of the pretrained encoders that a parser of these settings reads."""
+    files = (own.files() for own in getattr(model, "inputs", {}).values())
+    return {Path(own["name"]).name for own in files if "name" in own}
 
 
 def metric_result(

@@ -318,6 +318,7 @@ def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:
         updates=total("steps"),
         parameters=sum(p.numel() for parser in parsers for p in parser.parameters()),
         wall_seconds=seconds + total("dev_seconds"),
+        processor_seconds=total("processor_seconds"),
         tokens_per_second=total("tokens") / seconds if seconds else 0.0,
         peak_memory_bytes=largest(state.peak_memory_bytes for state in states),
         peak_gpu_memory_bytes=largest(state.peak_gpu_memory_bytes for state in states),

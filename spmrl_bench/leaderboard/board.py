@@ -368,7 +368,9 @@ class Group:
     @property
     def title(self) -> str:
         number = f", table {self.number}" if self.several else ""
-        return f"{self.treebank} ({track_title(self.track)}{number})"
+        encoder = next(iter(self.runs.counted.values()), {}).get("encoder", "none")
+        read = "" if encoder == "none" else f", with {encoder}"
+        return f"{self.treebank} ({track_title(self.track)}{number}{read})"
 
     @cached_property
     def metrics(self) -> list[str]:

@@ -49,7 +49,8 @@ Difference = tuple[str, str, str]
 
 #: Keys of a signature that say which run it was: what one compares.
 _RUN_KEYS = frozenset(
-    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version"}
+    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version", "learns"}
+    | {"encoder"}
 )
 #: Tables of a recorded recipe that hold no settings.
 _NO_SECTIONS = frozenset({"settings", "files", "fingerprints", "model"})
@@ -178,6 +179,9 @@ def _counted(record: Record) -> Counted:
             # Beyond dev, the splits of two records can differ in this only.
             skipped = {"test skipped": key.get("skipped", "0")}
             found[name, split] = skipped if split == "test" else key
+            # With other sentences behind them, parsers are no competition for those without.
+            signed = signature_parts(result.metrics[name].signature_long)
+            found[name, split]["encoder"] = signed.get("encoder", "none")
     return found
 
 

@@ -197,6 +197,9 @@ class Training(Part):
     updates: NonNegativeInt = Field(description="Optimiser steps.")
     parameters: NonNegativeInt = Field(description="Trained weights of the model.")
     wall_seconds: NonNegativeFloat = Field(description="Seconds, scoring of dev included.")
+    processor_seconds: NonNegativeFloat | None = Field(
+        None, description="Of the processor for each thread, without scoring of dev."
+    )
     tokens_per_second: NonNegativeFloat = Field(description="Without the scoring of dev.")
     peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of the process.")
     peak_gpu_memory_bytes: NonNegativeInt | None = Field(None, description="Of tensors on the GPU.")
@@ -225,6 +228,9 @@ class SystemTraining(Part):
     """What the training of a system took that was trained here."""
 
     wall_seconds: NonNegativeFloat = Field(description="Seconds from its start to its end.")
+    processor_seconds: NonNegativeFloat | None = Field(
+        None, description="Of the processor for each thread, from its start to its end."
+    )
     peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of its largest process.")
     minutes: NonNegativeFloat | None = Field(None, description="Allowed; None for no limit.")
     out_of_time: bool = Field(description="Whether it was ended when these were over.")

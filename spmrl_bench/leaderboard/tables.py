@@ -7,7 +7,9 @@ figure stands in a column of its own, with the treebank it is of.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -29,6 +31,13 @@ from spmrl_bench.leaderboard.writing import Document, Note, Table, csv_text, to_
 from spmrl_bench.scoring.metric import metric_named
 
 SPEED = ("train", "", "tokens_per_second")
+#: What a training took, in CSV.
+COSTS = ("wall_seconds", "processor_seconds", "epochs", "parameters", "peak_memory_bytes")
+_RANKS = (
+    "Rank: the first and the last that an entry may have on test. Two are told apart where p of "
+    f"the paired randomisation test is below {LEVEL:g} after Holm's correction over all pairs of "
+    "the tables shown."
+)
 
 
 def results_markdown(records: Iterable[Record], published: Iterable[PublishedFigure]) -> str:
@@ -36,11 +45,47 @@ def results_markdown(records: Iterable[Record], published: Iterable[PublishedFig
 
 
 def results_document(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> Document:
-    beside = by_variant(published)
-    return Document("", tables=tuple(_table(group, groups, beside) for group in groups))
+    beside, ranks = by_variant(published), ranks_of(groups)
+    return Document("", tables=tuple(_table(group, groups, beside, ranks) for group in groups))
 
 
-def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
+def ranks_of(groups: Iterable[Group]) -> dict[int, str]:
+    """Return the first and last rank on test that each entry of a table may have, by its id; none
+    in a table of one.
+
+    Two are told apart where p of the paired randomisation test is below :data:`LEVEL` after Holm's
+    correction (1979) over all pairs of all tables. Who is told apart from nobody may have any rank.
+    """
+    pairs: list[tuple[float, float, Entry, Entry]] = []
+    tables: list[list[Entry]] = []
+    for group in groups:
+        if not group.metrics:
+            continue
+        view = (group.metrics[0], "test")
+        scored = [one for one in group.entries if not one.baseline and one.headline(view)]
+        tables.append(scored)
+        for one, other in combinations(scored, 2):
+            if (found := one.compare(other, view)) is not None:
+                pairs.append((found.p, found.points, one, other))
+    above, below = Counter[int](), Counter[int]()
+    for number, (p, points, one, other) in enumerate(sorted(pairs, key=lambda pair: pair[0])):
+        if p * (len(pairs) - number) >= LEVEL:
+            break
+        first, second = (one, other) if points > 0 else (other, one)
+        above[id(second)] += 1
+        below[id(first)] += 1
+    ranks = {
+        id(one): dict.fromkeys((1 + above[id(one)], len(table) - below[id(one)]))
+        for table in tables
+        for one in table
+        if len(table) > 1
+    }
+    return {key: "-".join(map(str, both)) for key, both in ranks.items()}
+
+
+def _table(
+    group: Group, groups: Sequence[Group], beside: Beside, ranks: Mapping[int, str]
+) -> Table:
     entries = group.entries
     figures = [  # few parsers tag
         column
@@ -49,6 +94,7 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
     ]
     columns = {
         "variant": [one.title for one in entries],
+        "rank": [ranks.get(id(one), "") for one in entries],
         "size": [one.size for one in entries],
         "seed": [
             f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries
@@ -62,8 +108,9 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         "signature": [f"[{n}]" for n in range(1, len(entries) + 1)],
         "settings": [one.searched for one in entries],
     }
-    if not any(columns["settings"]):
-        del columns["settings"]
+    for name in ("rank", "settings"):
+        if not any(columns[name]):
+            del columns[name]
     # A column for each system, treebank and setting that has a figure beside one of the rows.
     for row, entry in enumerate(entries):
         for found in _beside(entry, group, beside):
@@ -78,7 +125,7 @@ def _table(group: Group, groups: Sequence[Group], beside: Beside) -> Table:
         headings=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
-        notes=tuple(_notes(group, groups, beside)),
+        notes=(*_notes(group, groups, beside), *([_RANKS] if "rank" in columns else [])),
     )
 
 
@@ -171,7 +218,7 @@ def results_frame(
         for name in ("system", "treebank", "dev_f1", "test_f1"):
             frame[f"published_{name}"] = None
     # Without this, one missing cell would turn the whole column of integers into floats.
-    return frame.astype(dict.fromkeys(("seed", "test_sentences", "runs"), "Int64"))
+    return frame.astype(dict.fromkeys(("seed", "test_sentences", "runs", "threads"), "Int64"))
 
 
 def _row(
@@ -179,6 +226,8 @@ def _row(
 ) -> dict[str, Any]:
     figures = {name: entry.figure(column.key) for name, column in columns.items()}
     speed = entry.figure(SPEED)
+    costs = {name: entry.figure(("train", "", name)) for name in COSTS}
+    hardware = None if entry.baseline else entry.record.hardware
     row: dict[str, Any] = {
         "variant": entry.variant,
         "size": entry.size or None,
@@ -186,6 +235,9 @@ def _row(
         **{name: found and found.mean for name, found in figures.items()},
         "test_sentences": entry.test_sentences,
         "tokens_per_second": speed and speed.mean,
+        **{name: found and found.mean for name, found in costs.items()},
+        "processor": hardware and hardware.processor,
+        "threads": hardware and hardware.threads,
         "signature": entry.signature(),
         "dates": " ".join(entry.dates),
         "commits": " ".join(entry.commits),

@@ -37,6 +37,8 @@ KEYS = {
     "skipped": "skip",
     "counts": "cnt",
     "tags": "t",
+    "learns": "learn",
+    "encoder": "enc",
     "transforms": "tr",
     "variant": "var",
     "settings": "set",

@@ -30,6 +30,7 @@ _OURS = ("PYTHONPATH", "PYTHONHOME")
 
 class ResourceUsage(NamedTuple):
     seconds: float
+    processor_seconds: float  # for each thread
     peak_memory_bytes: int  # of its largest process
     out_of_time: bool
 
@@ -37,7 +38,8 @@ class ResourceUsage(NamedTuple):
 def run(
     command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
 ) -> ResourceUsage:
-    """Run a command to its end, or until its seconds are over, its output at the end of a log.
+    """Run a command to its end, or until its seconds of the processor are over, of each thread; its
+    output is at the end of a log.
 
     A TrainingError, with the last lines of the log, where it cannot be started or fails.
     """
@@ -45,7 +47,7 @@ def run(
         raise TrainingError(f"{command[0]}: cannot be run: no such program")
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}
     output = {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
-    limits = map(str, (seconds or 0, GRACE))
+    limits = map(str, (seconds or 0, threads, GRACE))
     with subprocess.Popen(
         [sys.executable, "-I", watcher.__file__, str(log), *limits, *command],
         stdin=subprocess.DEVNULL,
@@ -60,11 +62,11 @@ def run(
         except BaseException:  # this process is asked to end
             watching.terminate()
             raise
-    status, took, memory, ended = map(float, said.split())
+    status, took, busy, memory, ended = map(float, said.split())
     if status and not ended:
         how = "was ended by signal" if status < 0 else "ended with status"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
         end = "\n".join(f"  {line[:300]}" for line in lines)
         how = f"{how} {abs(status):.0f}; its log, {log}, ends"
         raise TrainingError(f"{' '.join(command)}\n{how}\n{end}")
-    return ResourceUsage(took, int(memory), bool(ended))
+    return ResourceUsage(took, busy, int(memory), bool(ended))

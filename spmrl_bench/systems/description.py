@@ -126,6 +126,12 @@ class SystemDescription(Frozen):
                 raise ValueError(f"{section}.command: {error}; write {{{{ for a brace") from None
         return self
 
+    @property
+    def learns(self) -> str:
+        """What it learns beside its layer, as signatures say it."""
+        tagged = self.train is not None and (self.train.tags, self.parse.tags)
+        return "tags" if tagged == ("treebank", "none") else ""
+
     def _command(self, section: str) -> Sequence[str]:
         return getattr(getattr(self, section), "command", ())
 

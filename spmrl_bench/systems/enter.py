@@ -78,6 +78,7 @@ def score_answers(
     encoding: str = "utf-8",
     parses_in: Path | None = None,
     speeds: Mapping[str, float | None] | None = None,
+    about: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> Record:
     """The record of the answers of a system, which is not written.
@@ -87,6 +88,7 @@ def score_answers(
         recipe: what tells it from other systems and runs.
         tags: whether the system read the treebank's tags.
         parses_in: a results folder, to keep the parses as they were scored.
+        about: further keys of the signature.
         fields: of the record of a system that was trained here.
     """
     source = {
@@ -95,6 +97,7 @@ def score_answers(
         "settings": settings_text(recipe.get("settings", {})),
         "size": fields.get("size"),
         "seed": fields.get("seed"),
+        **(about or {}),
     }
     metrics = {metric_named(name).layers: name for name in METRICS.names()}
     able = [name for layers, name in metrics.items() if {*layers} <= {*bank.layers}]

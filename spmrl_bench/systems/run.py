@@ -63,11 +63,12 @@ class SystemSettings(Frozen):
     seed: int
     values: dict[str, Value]  # all settings
     settings: dict[str, Value]  # those that the command line changed
-    minutes: float | None  # that training may take; what has been reached then counts
+    minutes: float | None  # of the processor that training may take; what is reached then counts
 
 
 class Trained(Frozen):
     seconds: float
+    processor_seconds: float | None = None
     peak_memory_bytes: int
     out_of_time: bool
     threads: int
@@ -248,7 +249,9 @@ class SystemRun:
             and SystemTraining(
                 wall_seconds=state.seconds,
                 minutes=config.minutes,
-                **state.model_dump(include={"peak_memory_bytes", "out_of_time"}),
+                **state.model_dump(
+                    include={"processor_seconds", "peak_memory_bytes", "out_of_time"}
+                ),
             ),
             outputs={},
         )
@@ -260,6 +263,7 @@ class SystemRun:
             tags=system.parse.tags == "treebank",
             parses_in=scoring.results_dir if scoring.save_parses else None,
             speeds=speeds,
+            about={"learns": system.learns, "encoder": system.encoder},
             recipe=self._recipe(),
             lang=config.recipe,
             size=config.size,

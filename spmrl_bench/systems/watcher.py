@@ -1,11 +1,14 @@
 """Runs a command from a process that is small, so that its memory can be told from ours.
 
-``python -I watcher.py LOG SECONDS GRACE COMMAND...`` prints how the command ended: its status, the
-seconds that it took, the most memory that a process of it had, in bytes, and whether it was ended.
-That is when its seconds are over (0 for no limit), or when the watcher is asked to end.
+``python -I watcher.py LOG SECONDS THREADS GRACE COMMAND...`` prints how the command ended: its
+status, the seconds that it took, those of the processor for each of its threads, the most memory
+that a process of it had, in bytes, and whether it was ended. That is when its seconds of the
+processor are over (0 for no limit), or :data:`PATIENCE` times as many of the clock, or when the
+watcher is asked to end.
 """
 
 import ctypes
+import math
 import os
 import resource
 import signal
@@ -14,6 +17,8 @@ import sys
 import time
 from contextlib import suppress
 
+#: How many times as long as its processor's time a command may take that waits or is kept waiting.
+PATIENCE = 3
 _PR_SET_PDEATHSIG = 1
 
 
@@ -28,8 +33,18 @@ def _signal(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
+def _processor_seconds(session: int) -> float:
+    """What the processes of a session have had, and those that they have waited for."""
+    ticks = 0
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError), open(f"/proc/{process}/stat", encoding="latin-1") as file:
+            fields = file.read().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15])) if int(fields[3]) == session else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 if __name__ == "__main__":
-    log, seconds, grace, *command = sys.argv[1:]
+    log, seconds, threads, grace, *command = sys.argv[1:]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     begun = time.monotonic()
     with open(log, "ab") as file:
@@ -41,16 +56,25 @@ if __name__ == "__main__":
             start_new_session=True,
             preexec_fn=end_with_parent,
         )
-    ended = False
+    most, took, busy, ended = float(seconds) or math.inf, 0.0, 0.0, False
+    told = os.path.exists("/proc/self/stat")  # else the clock counts alone
     try:
-        process.wait(float(seconds) or None)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        while process.poll() is None and busy < most and took < PATIENCE * most:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(max(most - busy, 0.05), 1.0))
+            took = time.monotonic() - begun
+            busy = _processor_seconds(process.pid) / int(threads) if told else took
+        ended = process.poll() is None
+    except KeyboardInterrupt:
         ended = True
+    if ended:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(float(grace))
     took = time.monotonic() - begun
     _signal(process.pid, signal.SIGKILL)  # what it has left behind, too
     status = process.wait()
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    print(status, took, memory, int(ended))
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Those that others have waited for, or nobody, are in only one of the two.
+    busy = max(busy, (usage.ru_utime + usage.ru_stime) / int(threads))
+    print(status, took, busy, usage.ru_maxrss * 1024, int(ended))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.storage.digests import digest
@@ -54,6 +54,8 @@ class Progress(BaseModel):
     loss_sum: float = 0.0  # of the mean batch losses of the epoch
     tokens: Count = 0  # words trained on
     train_seconds: Amount = 0.0  # in optimiser steps
+    processor_seconds: Amount = 0.0
+    """Of the processor in optimiser steps, of each thread; on a GPU those of the clock."""
     dev_seconds: Amount = 0.0  # in dev evaluations
     threads: Annotated[int, Field(ge=1)] | None = None
     """Of the CPU, on which the last bits of sums depend; None on a GPU, and in earlier versions."""
@@ -62,6 +64,13 @@ class Progress(BaseModel):
     curve: list[tuple[float, float]] = []
     """Of each dev evaluation: the seconds of training and scoring until it was done, its score."""
     stopped_by: str | None = None  # the stopping rule that ended the run; None while it goes on
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_before(cls, content: Any) -> Any:  # earlier versions had the clock alone
+        if isinstance(content, dict) and "train_seconds" in content:
+            return {"processor_seconds": content["train_seconds"], **content}
+        return content
 
     @property
     def speed(self) -> float:
@@ -174,6 +183,8 @@ def end_epoch(config: TrainConfig, progress: Progress) -> bool:
 
 def stopping_rule(config: TrainConfig, progress: Progress) -> str | None:
     """Return the name of the rule that ends training now, or None."""
+    if config.target_score is not None and (progress.best_score or 0.0) >= config.target_score:
+        return "target_score"
     if progress.epoch >= config.max_epochs:
         return "max_epochs"
     if progress.epochs_since_best >= config.stop_patience:
@@ -182,14 +193,9 @@ def stopping_rule(config: TrainConfig, progress: Progress) -> str | None:
 
 
 def out_of_time(config: TrainConfig, progress: Progress) -> bool:
-    """Return whether another batch and a dev evaluation would end too late, if they take what they
-    took so far on average."""
-    if config.max_minutes is None:
-        return False
-    batch = progress.train_seconds / max(1, progress.steps)
-    evaluation = progress.dev_seconds / max(1, len(progress.curve))
-    used = progress.train_seconds + progress.dev_seconds
-    return used + batch + evaluation > 60 * config.max_minutes
+    """Return whether another batch would end too late, if it takes what batches took so far."""
+    used, batches = progress.processor_seconds, max(1, progress.steps)
+    return config.max_minutes is not None and used + used / batches > 60 * config.max_minutes
 
 
 def evaluation_point(config: TrainConfig, progress: Progress, batches: int) -> int:

@@ -48,6 +48,8 @@ class TrainConfig(BaseModel):
     """Stopping rule: epochs without a new best dev score after which training ends."""
     max_epochs: Count
     """Stopping rule: training ends after this many epochs in any case."""
+    target_score: Amount | None = None
+    """Stopping rule: training ends with the first dev score, in percent, that is at least this."""
     averaging: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Decay of a moving average of the weights, which is kept instead; without it the last are."""
     substitution: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -55,7 +57,8 @@ class TrainConfig(BaseModel):
     sentences: Count | None = None
     """Training sentences, drawn by the seed, a larger number has the smaller's; without it all."""
     max_minutes: Amount | None = None
-    """Stopping rule: minutes of training and evaluating, of all sessions of a run. Runs so cut are
-    not reproducible bit by bit, and go on when they are given more."""
+    """Stopping rule: minutes of the processor in training, for each thread (on a GPU of the clock);
+    scoring dev is not counted. Runs so cut are not reproducible bit by bit, and go on when they are
+    given more."""
     checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
     """Minutes between checkpoints; changes no weights, and is not noted of a run."""

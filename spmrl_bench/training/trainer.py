@@ -164,11 +164,12 @@ class Trainer:
         """Train until a stopping rule holds; return the final state of the schedule. Raise a
         TrainingError if the loss or a score is no longer a number, a CheckpointError if the folder
         has a checkpoint that does not fit, and Interrupted at Ctrl-C or SIGTERM, after a save."""
-        begun = time.perf_counter()
+        begun = self._clocks()
         self.prepare()
+        ended = self._clocks()
         self._resume()
         if self.progress.steps == 0:
-            self.progress.train_seconds += time.perf_counter() - begun
+            self._spend(begun, ended)
         with on_signals(self._ask, *STOPPING):
             while self.progress.stopped_by is None:
                 try:
@@ -246,7 +247,7 @@ class Trainer:
         return sentences
 
     def _step(self, number: int, batch: list[Sized]) -> None:
-        state, begun = self.progress, time.perf_counter()
+        state, begun = self.progress, self._clocks()
         place = (state.epoch, number)
         seed_torch(self.seed, Stream.DROPOUT, *place)
         for group in self.optimiser.param_groups:
@@ -269,7 +270,17 @@ class Trainer:
         state.next_batch = number + 1
         state.loss_sum += loss
         state.tokens += sum(map(len, batch))
-        state.train_seconds += time.perf_counter() - begun
+        self._spend(begun, self._clocks())
+
+    def _clocks(self) -> tuple[float, float]:
+        """The clock, and the processor's for each thread, which work beside does not move."""
+        now = time.perf_counter()
+        on_gpu = self.parser.device.type == "cuda"
+        return now, now if on_gpu else time.process_time() / torch.get_num_threads()
+
+    def _spend(self, begun: tuple[float, float], ended: tuple[float, float]) -> None:
+        self.progress.train_seconds += ended[0] - begun[0]
+        self.progress.processor_seconds += ended[1] - begun[1]
 
     def _diverged(self, symptom: str) -> TrainingError:
         state = self.progress

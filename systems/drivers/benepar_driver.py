@@ -2,7 +2,7 @@
 
 The package has the network, its loss and its decoder, but not the loop that trains them, which is
 only in its repository (``src/main.py``): what that does by default is done here. Adam with a
-warm-up of 160 batches, a rate that is halved when dev has not risen for more than five epochs, an
+warm-up, a rate that is halved when dev has not risen for more than five epochs, an
 end after eighteen without a better dev score, no clipping, and the weights that were best on dev.
 Dev is scored by labelled brackets below the root, counted here.
 """
@@ -30,7 +30,6 @@ PreTrainedTokenizerFast.build_inputs_with_special_tokens = lambda self, ids, oth
     self.sep_token_id,
 ]
 
-WARMUP = 160  # batches
 PATIENCE = 5  # epochs without a better score before the rate is halved
 LAST = 18  # epochs without one before the end
 TOKENS = 2000  # that go through the network at once
@@ -82,7 +81,7 @@ def build(options, examples):
     settings = nkutil.HParams(
         use_chars_lstm=not options.encoder,
         d_char_emb=64,
-        char_lstm_input_dropout=0.2,
+        char_lstm_input_dropout=options.char_dropout,
         use_pretrained=bool(options.encoder),
         pretrained_model=options.encoder,
         use_encoder=True,
@@ -92,10 +91,10 @@ def build(options, examples):
         d_kv=64,
         d_ff=options.ff,
         encoder_max_len=512,
-        morpho_emb_dropout=0.2,
-        attention_dropout=0.2,
-        relu_dropout=0.1,
-        residual_dropout=0.2,
+        morpho_emb_dropout=options.form_dropout,
+        attention_dropout=options.dropout,
+        relu_dropout=options.relu_dropout,
+        residual_dropout=options.dropout,
         force_root_constituent=decoder.infer_force_root_constituent(trees),
         predict_tags=False,
         d_label_hidden=options.hidden,
@@ -140,7 +139,7 @@ def train(options):
                 parser.compute_loss(part).backward()
             steps += 1
             for group in adam.param_groups:
-                group["lr"] = options.rate * factor * min(1.0, steps / WARMUP)
+                group["lr"] = options.rate * factor * min(1.0, steps / options.warmup)
             adam.step()
             if batch not in looks:
                 continue
@@ -148,7 +147,7 @@ def train(options):
             score = common.f1([*zip(gold, found, strict=True)])
             print(f"epoch {epoch} batch {batch} dev F1 {score:.2f}", flush=True)
             looks_since_best += 1
-            bad_looks += steps > WARMUP
+            bad_looks += steps > options.warmup
             if score > best:
                 best, looks_since_best, bad_looks = score, 0, 0
                 save(parser, path)
@@ -174,8 +173,8 @@ common.main(
     train=(
         train,
         "train dev model device encoder",
-        "seed epochs batch checks width layers heads ff hidden",
-        "rate",
+        "seed epochs batch checks warmup width layers heads ff hidden",
+        "rate dropout relu-dropout form-dropout char-dropout",
     ),
     parse=(parse, "model input output device"),
 )

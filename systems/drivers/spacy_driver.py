@@ -67,6 +67,7 @@ def train(options):
             "components.tok2vec.model.encode.depth": options.depth,
             "components.tok2vec.model.embed.width": options.width,
             "components.parser.model.tok2vec.width": options.width,
+            "components.parser.min_action_freq": 1,  # 30 makes rare relations into "dep"
         },
     )  # fmt: skip
 

@@ -31,8 +31,8 @@ from spmrl_bench.leaderboard.record import (
     Record,
     SplitResult,
     System,
+    load_records,
     read_record,
-    read_records,
     write_record,
 )
 from tests.builders import (
@@ -118,16 +118,19 @@ def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
 
 
 def test_folder_reads_oldest_first_and_names_every_wrong_file(tmp_path: Path) -> None:
-    assert read_records(tmp_path / "absent") == []
+    assert load_records(tmp_path / "absent")[0] == []
     old, new = make_record(), make_record(finished="2021-01-01T00:00:00Z")
     for record in (new, old):
         write_record(record, tmp_path)
     (tmp_path / ".record-half.tmp").write_bytes(b"{")
-    assert read_records(tmp_path) == [old, new]
+    assert load_records(tmp_path)[0] == [old, new]
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_bytes(b"{")
-    with pytest.raises(RecordError, match=r"(?s)a\.json: .*b\.json: "):
-        read_records(tmp_path)
+    records, mistakes = load_records(tmp_path)
+    assert records == [old, new]
+    assert [mistake.partition(": ")[0] for mistake in mistakes] == [
+        str(tmp_path / name) for name in ("a.json", "b.json")
+    ]
 
 
 # Of the program and the machine --------------------------------------------------------------

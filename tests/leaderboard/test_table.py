@@ -14,9 +14,17 @@ import pandas as pd
 import pytest
 
 from spmrl_bench.leaderboard.board import groups_of
+from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
-from spmrl_bench.leaderboard.record import Record, SplitResult, System, SystemTraining, read_records
+from spmrl_bench.leaderboard.record import (
+    SPLITS,
+    Record,
+    SplitResult,
+    System,
+    SystemTraining,
+    load_records,
+)
 from spmrl_bench.leaderboard.tables import (
     ours_and_others,
     ours_and_others_table,
@@ -25,6 +33,7 @@ from spmrl_bench.leaderboard.tables import (
     results_markdown,
 )
 from spmrl_bench.leaderboard.writing import Document, Table, to_csv, to_latex, to_markdown
+from spmrl_bench.scoring.counts import Status
 from tests.builders import (
     ATTACHED,
     HALF,
@@ -110,6 +119,30 @@ def test_signatures_that_do_not_compare_are_split_with_a_note() -> None:
         table = "german-mini (mini track, generated sentences, table {})".format
         assert titles(text) == [table(1), table(2)], key
         assert f"Does not compare with table 1 of german-mini: {key} is" in text
+
+
+def test_parsers_with_an_encoder_have_a_table_of_their_own_but_compare() -> None:
+    alone, with_it = make_record(), make_record(dev=make_result(PERFECT, HALF, encoder="e5-small"))
+    text = text_of([alone, with_it])
+    table = "german-mini (mini track, generated sentences, table {})".format
+    assert titles(text) == [table(1), table("2, with e5-small")]
+    assert "Does not compare with table 1 of german-mini: encoder is e5-small" in text
+    comparable_counts(alone, with_it, "dev", "brackets")
+
+
+def test_entries_that_cannot_be_told_apart_share_their_ranks() -> None:
+    """Of 8 sentences 8, 1 and 0 are right: p is 0.008, 0.016 and 1 for the three pairs."""
+    wrong = (3, Status.VALID, 1, 2, 2, 1, 3, 3)
+    records = []
+    for name, right in {"charlstm": 8, "bilstm": 1, "word-charlstm": 0}.items():
+        rows = [PERFECT] * right + [wrong] * (8 - right)
+        splits = {split: make_result(*rows, split=split, variant=name) for split in SPLITS}
+        records.append(make_record(variant=name, **splits))
+    text = text_of(records)
+    ranks = [cells(text, record.variant)[1] for record in records]
+    assert ranks == ["1", "2-3", "2-3"]
+    assert "Holm" in text
+    assert "Holm" not in text_of(records[:1])
 
 
 def test_newest_record_of_a_run_is_shown_and_older_ones_are_counted() -> None:
@@ -241,10 +274,10 @@ def test_parsers_of_one_layer_and_of_both_share_a_table() -> None:
     text = text_of([links, whole, make_record(dev=brackets[0], test=brackets[1])], [])
     assert len(titles(text)) == 1
     heads = cells(text, "variant")
-    assert heads[3:7] == ["dev F1", "dev LAS", "test recall", "test precision"]
+    assert heads[4:8] == ["dev F1", "dev LAS", "test recall", "test precision"]
     assert len(set(heads)) == len(heads)
     shown = {"both": ["87.50", "62.50"], "links": ["", "62.50"], "charlstm": ["87.50", ""]}
-    assert {name: cells(text, name)[3:5] for name in shown} == shown
+    assert {name: cells(text, name)[4:6] for name in shown} == shown
     assert names(text)[3:] == ["attach-neighbour", "right-branching"]
     assert "`prm:spmrl & match:attachment`" in text
 
@@ -302,7 +335,7 @@ def test_a_round_counts_only_who_had_its_time() -> None:
 
 # Records of version 2 as they were written once, and the figures of tables then -------------
 
-GOLDEN = read_records(Path(__file__).parent / "golden")
+GOLDEN = load_records(Path(__file__).parent / "golden")[0]
 SHIPPED = ROOT / "results" / "shipped"
 
 
@@ -346,7 +379,7 @@ def test_shipped_tables_are_those_of_the_shipped_records() -> None:
     changed = subprocess.run(asked, cwd=SHIPPED, capture_output=True, text=True, check=False)
     if changed.returncode or changed.stdout:
         pytest.skip("the results beside the tests are not only those that are shipped")
-    records = read_records(SHIPPED / "runs")
+    records = load_records(SHIPPED / "runs")[0]
     rows = results_csv(groups_of(by_age(records)), PUBLISHED)
     assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
     assert text_of(records) == (SHIPPED / "table.md").read_text(encoding="utf-8")

@@ -109,22 +109,24 @@ def test_the_schedule_of_before_is_read() -> None:
 
 def test_stopping_rules_by_name() -> None:
     config = train_config(max_epochs=10, stop_patience=4, max_minutes=1.0)
-    minute: dict[str, Any] = {"train_seconds": 45, "dev_seconds": 9}
+    minute: dict[str, Any] = {"processor_seconds": 54, "train_seconds": 200, "dev_seconds": 900}
     cases: list[tuple[dict[str, Any], str | None]] = [
         ({}, None),
-        (
-            {"epoch": 9, "epochs_since_best": 3, **minute, "curve": [(1, 1.0)] * 3, "steps": 20},
-            None,
-        ),
-        ({**minute, "curve": [(1, 1.0)] * 3, "steps": 10}, "max_minutes"),  # another batch
+        ({"epoch": 9, "epochs_since_best": 3, **minute, "steps": 20}, None),
+        ({**minute, "steps": 8}, "max_minutes"),  # another batch would be too much
         ({"epoch": 10}, "max_epochs"),
         ({"epochs_since_best": 4}, "stop_patience"),
-        ({**minute, "curve": [(1, 1.0)]}, "max_minutes"),
-        ({"train_seconds": 50, "dev_seconds": 10}, "max_minutes"),
+        ({"train_seconds": 61}, "max_minutes"),  # of an earlier version
+        ({"train_seconds": 61, "processor_seconds": 10, "steps": 1}, None),
     ]
     found = [stopping_rule(config, Progress.model_validate(state)) for state, _ in cases]
     assert found == [rule for _, rule in cases]
     assert stopping_rule(train_config(max_epochs=10), Progress(train_seconds=1e9)) is None
+    reached = [
+        stopping_rule(train_config(target_score=80.0), Progress(best_score=score))
+        for score in (None, 79.99, 80.0)
+    ]
+    assert reached == [None, None, "target_score"]
 
 
 def test_evaluation_points_of_all_small_epochs_are_spread_and_end_the_epoch() -> None:

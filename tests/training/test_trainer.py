@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers.batches import Sentence
@@ -95,29 +96,35 @@ def test_data_order_is_a_function_of_seed_and_epoch(
     assert first != second
 
 
-def test_the_last_evaluation_ends_within_the_time(
+def test_training_ends_within_the_processor_time_that_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A clock on which a batch takes a second and an evaluation five."""
-    clock = [0.0]
+    """On clocks on which a batch takes a second of the processor and three in all, since others
+    work too, and an evaluation, which does not count, five."""
+    clock, processor = [0.0], [0.0]
 
     def score(_: object) -> float:
         clock[0] += 5
+        processor[0] += 5
         return 1.0
 
-    trainer = make_trainer(tmp_path, score=score, max_minutes=1.0, max_epochs=500)
-    step = trainer._step
+    trainer = make_trainer(
+        tmp_path, score=score, max_minutes=1.0, max_epochs=500, stop_patience=500
+    )
+    gradients = trainer.parser.gradients
 
-    def timed_step(number: int, batch: Any) -> None:
-        step(number, batch)
-        clock[0] += 1
-        trainer.progress.train_seconds = clock[0] - trainer.progress.dev_seconds
+    def timed(*given: Any) -> float:
+        clock[0] += 3
+        processor[0] += torch.get_num_threads()
+        return gradients(*given)
 
-    monkeypatch.setattr(trainer, "_step", timed_step)
+    monkeypatch.setattr(trainer.parser, "gradients", timed)
     monkeypatch.setattr("spmrl_bench.training.trainer.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("spmrl_bench.training.trainer.time.process_time", lambda: processor[0])
     progress = trainer.fit()
     assert progress.stopped_by == "max_minutes"
-    assert 54 <= clock[0] <= 60
+    assert progress.steps == 60
+    assert progress.train_seconds == pytest.approx(180)
     assert progress.curve[-1][0] == pytest.approx(clock[0])
 
 
