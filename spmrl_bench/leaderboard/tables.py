@@ -163,7 +163,6 @@ def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[No
         # One source may be another with a remark: the longer one says both.
         longest = [text for text in texts if sum(one.startswith(text) for one in texts) == 1]
         yield f"{name}: {'; '.join(longest)}."
-    # Of our parsers, test saw only those that dev chose; of others it may have seen more.
     times = dict.fromkeys(
         f"{run.record.variant}: {system.tested} output{'' if system.tested == 1 else 's'} "
         "scored on test"
@@ -171,7 +170,8 @@ def _notes(group: Group, groups: Sequence[Group], beside: Beside) -> Iterator[No
         if run.newest and (system := run.record.system) is not None
     )
     if times:
-        yield f"Systems of others. {'; '.join(times)}."
+        ours = sum(run.record.system is None and run.record.test is not None for run in group.runs)
+        yield f"Systems of others. {'; '.join(times)}. Of ours, which dev chose: {ours}."
     if older := sum(not run.newest for run in group.runs):
         records = "record is" if older == 1 else "records are"
         yield f"Newest record of each run; {older} older {records} not shown."
