@@ -83,6 +83,7 @@ def test_long_and_short_form() -> None:
     )
     assert signature.as_dict()["skipped"] == "2"
     of_others = ("punctuation", "missing", "outer", "escapes", "relations", "roots", "output")
+    of_others += ("learns", "encoder")
     assert list(signature.as_dict()) == [key for key in KEYS if key not in of_others]
 
 
@@ -122,6 +123,8 @@ INGREDIENTS: dict[str, tuple[Callable[[], Signature], set[str]]] = {
     "the size": (lambda: brackets(size="published"), {"size"}),
     "the precision": (lambda: brackets(precision=None), {"precision"}),
     "the seed": (lambda: brackets(seed="2"), {"seed"}),
+    "what is learnt beside": (lambda: brackets(learns="tags"), {"learns"}),
+    "an encoder": (lambda: brackets(encoder="e5-small"), {"encoder"}),
     "answers that failed": (lambda: brackets(output="no parse 2"), {"output"}),
     "the rule of punctuation": (lambda: attachment(punctuation="none"), {"punctuation"}),
     "the column of tags": (lambda: attachment(tags="upos"), {"punctuation"}),

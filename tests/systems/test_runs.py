@@ -430,8 +430,8 @@ def test_what_counts_is_the_time_of_the_processor_for_each_thread(log: Path) -> 
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
     usage = commands.run([sys.executable, "-c", code], log, threads=2, seconds=0.4)
     assert usage.out_of_time
-    assert 0.4 <= usage.processor_seconds < 1.2
-    assert usage.seconds >= 0.8
+    assert 0.1 < usage.processor_seconds < 1.2
+    assert usage.seconds >= 0.8  # one of its two threads works
 
 
 def test_it_ends_with_the_program(log: Path) -> None:
