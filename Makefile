@@ -127,7 +127,7 @@ table: $(CORE)
 	@$(BENCH) results table $(call options)
 
 models: $(CORE)
-	@$(BENCH) model package --to packages -- runs/*/*/
+	@set --; for best in runs/*/*/best; do set -- "$$@" "$${best%/best}"; done; $(BENCH) model package --to packages -- "$$@"
 
 site: $(VENV)/.extra-report
 	@$(BENCH) results site

@@ -31,6 +31,7 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     Training,
     TreebankInfo,
+    load_records,
 )
 from spmrl_bench.parsers.config import parts
 from spmrl_bench.parsers.kinds import kind_named
@@ -314,6 +315,13 @@ def make_record(**changes: Any) -> Record:
         fields[key] = fields[key] and resigned(fields[key], bank)
     fields["baselines"] = {k: resigned(one, bank) for k, one in fields["baselines"].items()}
     return Record(**fields)
+
+
+def records_in(folder: Path) -> list[Record]:
+    """All records of a folder, oldest first; none of its files is broken."""
+    records, mistakes = load_records(folder)
+    assert mistakes == []
+    return records
 
 
 def resigned(result: SplitResult, treebank: str) -> SplitResult:

@@ -37,11 +37,10 @@ _TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "tor
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
 #: Names that commands had, and what to type now: some are in a group today, by its name.
-_MOVED = {"results": "table site", "study": "search", "model": "package attention heads"}
+_MOVED = {"results": "table site", "study": "search", "model": "package attention heads",
+          "systems": "task enter"}  # fmt: skip
 RENAMED = {old: f"spmrl-bench {to} {old}" for to, names in _MOVED.items() for old in names.split()}
 RENAMED |= {
-    "task": "spmrl-bench systems task",
-    "enter": "spmrl-bench systems enter",
     "multilingual": "spmrl-bench train --track TRACK' and 'spmrl-bench eval --track TRACK",
     "leaderboard": "spmrl-bench train --track TRACK --system all' and the same with 'eval",
     "explain": "spmrl-bench compare",

@@ -17,9 +17,10 @@ from spmrl_bench.cli.options import (
     ResultsFolder,
     loaded_parser,
     print_rows,
+    raise_all,
     say_line,
 )
-from spmrl_bench.errors import PackageError, SpmrlError
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
@@ -61,23 +62,19 @@ def package(
     """
     from spmrl_bench.experiments.packaging import best_of, package_run
 
-    def tell(line: str) -> None:
-        say_line(f"spmrl-bench: {line}")
-
-    several = len(runs) > 1
-    if several and name is not None:
+    if name is not None and len(runs) > 1:
         raise SpmrlError(f"--name {name}: of one run, but {len(runs)} are given")
-    for run in best_of(runs, results, tell) if several else runs:
+    best, errors = best_of(runs, results)
+    for run in best:
         try:
             folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
-        except PackageError as error:
-            if not several:
-                raise
-            tell(f"left out: {error}")
+        except SpmrlError as error:
+            errors.append(error)
             continue
         for warning in warnings:
-            tell(warning)
+            say_line(f"spmrl-bench: {warning}")
         echo(folder)
+    raise_all(errors)
 
 
 @group.command()

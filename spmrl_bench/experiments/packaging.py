@@ -11,7 +11,7 @@ import datetime
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import jinja2
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, SpmrlError, remedy
+from spmrl_bench.experiments.evaluation import encoders_of
 from spmrl_bench.experiments.run_folder import best_weights, read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
@@ -98,9 +99,7 @@ def package_run(
     config = read_config(run / "run.json")
     record = find_record(str(run), results)
     manifest = load_manifest(config.treebank)
-    known = encoder_paths()  # which whoever loads the parser can fetch
-    read = config.model.outside().values()
-    own_name = "_".join([manifest.name, *(one for one in known if one in read)]).lower()
+    own_name = "_".join([manifest.name, *sorted(encoders_of(config.model))]).lower()
     name = name or "spmrl_bench_" + re.sub("[^a-z0-9]+", "_", own_name).strip("_")
     if not _NAME.fullmatch(name):
         raise PackageError(
@@ -108,6 +107,7 @@ def package_run(
             "stands neither first nor last"
         )
     licence = licence or _own_licence(manifest)
+    known = encoder_paths()  # which whoever loads the parser can fetch
     outside = {key: one for key, one in config.model.outside().items() if one not in known}
     if outside:
         places = ", ".join(f"model.{key} = {place}" for key, place in short(outside).items())
@@ -160,19 +160,20 @@ def package_run(
     return to / name, warnings
 
 
-def best_of(runs: Iterable[Path], results: Path, tell: Callable[[str], None]) -> list[Path]:
+def best_of(runs: Iterable[Path], results: Path) -> tuple[list[Path], list[SpmrlError]]:
     """Return of the runs on each treebank the best on dev, of those whose parser reads an encoder
-    and of the others; ``tell`` is told what cannot be compared, and why."""
-    best: dict[tuple[str, bool], tuple[float, Path]] = {}
+    and of the others, and why some cannot be compared."""
+    scored: list[tuple[float, Path, tuple[str, bool]]] = []
+    errors: list[SpmrlError] = []
     for run in runs:
         try:
             config, record = read_config(run / "run.json"), find_record(str(run), results)
         except SpmrlError as error:
-            tell(str(error))
+            errors.append(error)
             continue
-        key, score = (config.treebank, bool(config.model.outside())), record.dev_score or 0.0
-        best[key] = max(best.get(key, (score, run)), (score, run))
-    return [run for _, run in best.values()]
+        key = config.treebank, bool(encoders_of(config.model))
+        scored.append((record.dev_score or 0.0, run, key))
+    return [*{key: run for _, run, key in sorted(scored)}.values()], errors
 
 
 def write_parser(parser: Parser, folder: Path) -> dict[str, StoredFile]:

@@ -48,10 +48,8 @@ Resolved = Mapping[str, Any]
 Difference = tuple[str, str, str]
 
 #: Keys of a signature that say which run it was: what one compares.
-_RUN_KEYS = frozenset(
-    {"variant", "settings", "ensemble", "size", "precision", "seed", "output", "version", "learns"}
-    | {"encoder"}
-)
+_OF_RUNS = "variant settings ensemble size precision seed output version learns encoder"
+_RUN_KEYS = frozenset(_OF_RUNS.split())
 #: Tables of a recorded recipe that hold no settings.
 _NO_SECTIONS = frozenset({"settings", "files", "fingerprints", "model"})
 #: Settings that the program leaves out where it notes a run: they do not change its weights.
@@ -179,7 +177,7 @@ def _counted(record: Record) -> Counted:
             # Beyond dev, the splits of two records can differ in this only.
             skipped = {"test skipped": key.get("skipped", "0")}
             found[name, split] = skipped if split == "test" else key
-            # With other sentences behind them, parsers are no competition for those without.
+            # What an encoder has read makes it no competition for parsers without one.
             signed = signature_parts(result.metrics[name].signature_long)
             found[name, split]["encoder"] = signed.get("encoder", "none")
     return found

@@ -49,9 +49,9 @@ def results_document(groups: Sequence[Group], published: Iterable[PublishedFigur
     return Document("", tables=tuple(_table(group, groups, beside, ranks) for group in groups))
 
 
-def ranks_of(groups: Iterable[Group]) -> dict[int, str]:
-    """Return the first and last rank on test that each entry of a table may have, by its id; none
-    in a table of one.
+def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
+    """Return the first and last rank on test that each entry of a table may have; none in a table
+    of one.
 
     Two are told apart where p of the paired randomisation test is below :data:`LEVEL` after Holm's
     correction (1979) over all pairs of all tables. Who is told apart from nobody may have any rank.
@@ -67,24 +67,24 @@ def ranks_of(groups: Iterable[Group]) -> dict[int, str]:
         for one, other in combinations(scored, 2):
             if (found := one.compare(other, view)) is not None:
                 pairs.append((found.p, found.points, one, other))
-    above, below = Counter[int](), Counter[int]()
+    above, below = Counter[Entry](), Counter[Entry]()
     for number, (p, points, one, other) in enumerate(sorted(pairs, key=lambda pair: pair[0])):
         if p * (len(pairs) - number) >= LEVEL:
             break
         first, second = (one, other) if points > 0 else (other, one)
-        above[id(second)] += 1
-        below[id(first)] += 1
+        above[second] += 1
+        below[first] += 1
     ranks = {
-        id(one): dict.fromkeys((1 + above[id(one)], len(table) - below[id(one)]))
+        one: dict.fromkeys((1 + above[one], len(table) - below[one]))
         for table in tables
         for one in table
         if len(table) > 1
     }
-    return {key: "-".join(map(str, both)) for key, both in ranks.items()}
+    return {entry: "-".join(map(str, both)) for entry, both in ranks.items()}
 
 
 def _table(
-    group: Group, groups: Sequence[Group], beside: Beside, ranks: Mapping[int, str]
+    group: Group, groups: Sequence[Group], beside: Beside, ranks: Mapping[Entry, str]
 ) -> Table:
     entries = group.entries
     figures = [  # few parsers tag
@@ -94,7 +94,7 @@ def _table(
     ]
     columns = {
         "variant": [one.title for one in entries],
-        "rank": [ranks.get(id(one), "") for one in entries],
+        "rank": [ranks.get(one, "") for one in entries],
         "size": [one.size for one in entries],
         "seed": [
             f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries

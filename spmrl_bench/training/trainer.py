@@ -164,12 +164,11 @@ class Trainer:
         """Train until a stopping rule holds; return the final state of the schedule. Raise a
         TrainingError if the loss or a score is no longer a number, a CheckpointError if the folder
         has a checkpoint that does not fit, and Interrupted at Ctrl-C or SIGTERM, after a save."""
+        self._resume()
         begun = self._clocks()
         self.prepare()
-        ended = self._clocks()
-        self._resume()
         if self.progress.steps == 0:
-            self._spend(begun, ended)
+            self._spend(begun)
         with on_signals(self._ask, *STOPPING):
             while self.progress.stopped_by is None:
                 try:
@@ -270,7 +269,7 @@ class Trainer:
         state.next_batch = number + 1
         state.loss_sum += loss
         state.tokens += sum(map(len, batch))
-        self._spend(begun, self._clocks())
+        self._spend(begun)
 
     def _clocks(self) -> tuple[float, float]:
         """The clock, and the processor's for each thread, which work beside does not move."""
@@ -278,9 +277,10 @@ class Trainer:
         on_gpu = self.parser.device.type == "cuda"
         return now, now if on_gpu else time.process_time() / torch.get_num_threads()
 
-    def _spend(self, begun: tuple[float, float], ended: tuple[float, float]) -> None:
-        self.progress.train_seconds += ended[0] - begun[0]
-        self.progress.processor_seconds += ended[1] - begun[1]
+    def _spend(self, begun: tuple[float, float]) -> None:
+        clock, processor = self._clocks()
+        self.progress.train_seconds += clock - begun[0]
+        self.progress.processor_seconds += processor - begun[1]
 
     def _diverged(self, symptom: str) -> TrainingError:
         state = self.progress

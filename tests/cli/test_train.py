@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.experiments.recipe import recipe_of
-from spmrl_bench.leaderboard.record import load_records
-from tests.builders import cli, refused, works
+from tests.builders import cli, records_in, refused, works
 from tests.laboratory import Laboratory
 from tests.systems.conftest import DESCRIPTION, DRIVER
 
@@ -63,7 +62,7 @@ def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:
     table = [line for line in lines if line.startswith(("| dwarvish", "| elvish"))]
     assert all(" ± " in line for line in table)
     assert lines[-1] == "Absent: orcish."
-    records = load_records(RECORDS)[0]
+    records = records_in(RECORDS)
     assert len(records) == 8
     assert sum(record.test is not None for record in records) == 4
     assert Path("results/multilingual-mini.md").read_text().splitlines()[0] == lines[0]
@@ -73,7 +72,7 @@ def test_a_track_is_trained_and_scored_once(world: Laboratory) -> None:
     works("train", *TRACK, "--seeds", "2")
     assert works("eval", *TRACK, "--seeds", "2").stdout == result.stdout
     assert [path.stat().st_mtime_ns for path in weights] == before
-    assert len(load_records(RECORDS)[0]) == 8
+    assert len(records_in(RECORDS)) == 8
 
 
 def test_a_run_that_fails_keeps_no_other_language_from_the_table(world: Laboratory) -> None:
@@ -110,7 +109,7 @@ def test_external_parsers_stand_beside_ours(
     alone = ("elvish", *board, "--system", "flat.toml")
     works("train", *alone)
     assert "Flat" in works("eval", *alone).stdout
-    (theirs,) = (record for record in load_records(RECORDS)[0] if record.system)
+    (theirs,) = (record for record in records_in(RECORDS) if record.system)
     assert (theirs.system.name, theirs.recipe["system"]["minutes"]) == ("Flat", 5)
     every = (*board, "--variant", "charlstm", "--system", "all")
     Path("spoilt.toml").write_text("x = [", encoding="utf-8")  # it is named, and hides no other
@@ -126,4 +125,4 @@ def test_external_parsers_stand_beside_ours(
     assert cells[3].startswith("charlstm")
     assert cells[5].startswith("Flat")
     assert 0 < float(cells[-3]) <= 1  # p
-    assert len(load_records(RECORDS)[0]) == 2
+    assert len(records_in(RECORDS)) == 2

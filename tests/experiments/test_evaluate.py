@@ -19,7 +19,7 @@ from spmrl_bench.experiments.evaluation import (
 )
 from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.compare import find_record
-from spmrl_bench.leaderboard.record import Record, SplitResult, load_records
+from spmrl_bench.leaderboard.record import Record, SplitResult
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.leaderboard.tables import results_markdown
 from spmrl_bench.parsers.base import Parser
@@ -30,6 +30,7 @@ from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Parse
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.tree import Tree
+from tests.builders import records_in
 from tests.damage import WEIGHTS
 from tests.experiments.conftest import (
     FIRST,
@@ -55,7 +56,7 @@ def test_runs_scored_side_by_side_have_the_same_records(laboratory: Laboratory) 
     alone, together = ([dump(record) for record in records] for records in found)
     assert alone == together
     assert len(alone) == 2 + 1
-    assert len(load_records(Path("side-by-side") / "runs")[0]) == len(alone)
+    assert len(records_in(Path("side-by-side") / "runs")) == len(alone)
 
 
 def test_evaluations_at_once_leave_one_record(laboratory: Laboratory) -> None:
@@ -64,7 +65,7 @@ def test_evaluations_at_once_leave_one_record(laboratory: Laboratory) -> None:
     (run,) = plan(laboratory, variants=["word-tag"])
     for _ in range(2):  # as if both had looked for records before either had written one
         run.score(Scoring(RESULTS), device="cpu")
-    assert len(load_records(RESULTS / "runs")[0]) == 1
+    assert len(records_in(RESULTS / "runs")) == 1
 
 
 def dump(record: Record) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def test_dev_selects_and_only_the_selected_variant_sees_test(
     splits_parsed.clear()
     assert evaluate(trained) == records
     assert splits_parsed == []
-    assert load_records(RESULTS / "runs")[0] == records
+    assert records_in(RESULTS / "runs") == records
 
 
 def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_see_test(
@@ -132,7 +133,7 @@ def test_the_mean_over_the_seeds_selects_and_all_seeds_of_the_selected_variant_s
     # One seed selects otherwise, and the table says so until all seeds are compared again.
     (first, second) = evaluate(laboratory)
     assert (first.selected, second.selected) == (True, False)
-    assert len(load_records(RESULTS / "runs")[0]) == 6
+    assert len(records_in(RESULTS / "runs")) == 6
     again = evaluate(laboratory, seeds=[1, 2])
     assert [record.selected for record in again] == [record.selected for record in records]
     assert [dev_f1(record) for record in again] == [dev_f1(record) for record in records]
@@ -167,7 +168,7 @@ def test_an_ensemble_averages_all_seeds_of_the_selected_variant(
     assert evaluate(laboratory, ensemble=True, **options) == [*singles, record]
     assert evaluate(laboratory, **options) == singles
     assert splits_parsed == []
-    assert load_records(RESULTS / "runs")[0][-1] == record
+    assert records_in(RESULTS / "runs")[-1] == record
     assert [find_record(str(folder), RESULTS) for folder in selected] == members
 
 
@@ -250,7 +251,7 @@ def test_spoilt_weights_are_not_scored(trained: Laboratory) -> None:
     path.write_bytes(data[:-4] + bytes([data[-4] ^ 1]) + data[-3:])
     with pytest.raises(CheckpointError, match="has changed since it was saved"):
         evaluate(trained, variants=["charlstm"])
-    assert load_records(RESULTS / "runs")[0] == [before]
+    assert records_in(RESULTS / "runs") == [before]
 
 
 def test_the_source_and_the_accuracy_of_tags_go_into_record_and_table(
@@ -265,7 +266,9 @@ def test_the_source_and_the_accuracy_of_tags_go_into_record_and_table(
     (folder,) = train(laboratory, variants=["charlstm"], settings=settings)
     (record,) = evaluate(laboratory, variants=["charlstm"], settings=settings)
     assert record.test is not None
+    assert "learns" not in long_signature(plain.dev)
     for result in (record.dev, record.test):
+        assert "|learns:tags|" in long_signature(result)
         gold = open_treebank("tiny-open").examples("dev" if result is record.dev else "test")
         parses = load_parser(folder).parse([parse.words for parse in gold])
         right, found = ([tag for each in some for tag in each.tags] for some in (gold, parses))

@@ -30,7 +30,7 @@ from spmrl_bench.experiments.search import (
     read_space,
     trial_folder,
 )
-from spmrl_bench.leaderboard.record import Record, load_records
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.searches import (
     SEARCH,
     Search,
@@ -42,7 +42,7 @@ from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.legacy import short
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress
-from tests.builders import cli, refused, works
+from tests.builders import cli, records_in, refused, works
 from tests.conftest import PATIENCE
 from tests.laboratory import Laboratory
 
@@ -245,7 +245,7 @@ def test_mistakes_are_told_before_anything_is_trained(
 def scored(*options: str) -> tuple[str, Record]:
     """Train and score; what is printed, and the newest record."""
     works("train", *options)
-    return untimed(works("eval", *options).stdout), load_records(Path("results/runs"))[0][-1]
+    return untimed(works("eval", *options).stdout), records_in(Path("results/runs"))[-1]
 
 
 def untimed(text: str) -> str:

@@ -44,6 +44,7 @@ from tests.builders import (
     make_record,
     make_result,
     make_treebank,
+    records_in,
 )
 
 
@@ -118,12 +119,12 @@ def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
 
 
 def test_folder_reads_oldest_first_and_names_every_wrong_file(tmp_path: Path) -> None:
-    assert load_records(tmp_path / "absent")[0] == []
+    assert records_in(tmp_path / "absent") == []
     old, new = make_record(), make_record(finished="2021-01-01T00:00:00Z")
     for record in (new, old):
         write_record(record, tmp_path)
     (tmp_path / ".record-half.tmp").write_bytes(b"{")
-    assert load_records(tmp_path)[0] == [old, new]
+    assert records_in(tmp_path) == [old, new]
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_bytes(b"{")
     records, mistakes = load_records(tmp_path)

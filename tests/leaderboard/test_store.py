@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.leaderboard.documents import files_of
-from spmrl_bench.leaderboard.record import Record, load_records, read_record, write_record
+from spmrl_bench.leaderboard.record import Record, read_record, write_record
+from tests.builders import records_in
 from tests.reliability.tally import Tally
 
 COMMON = -1
 PATIENCE = 600.0  # seconds; the other processes start faster without what conftest imports
-GOLDEN = load_records(Path(__file__).parent / "golden")[0][0]  # larger than what is written at once
+GOLDEN = records_in(Path(__file__).parent / "golden")[0]  # larger than what is written at once
 
 
 def record(process: int, number: int) -> Record:
@@ -59,7 +60,7 @@ def test_processes_that_write_at_once_lose_nothing(
     expected = {(str(process), number) for process in range(processes) for number in range(records)}
     expected |= {(str(COMMON), number) for number in range(0, records, 10)}
     written.add(processes * records)
-    kept = [(one.variant, one.seed) for one in load_records(tmp_path)[0]]
+    kept = [(one.variant, one.seed) for one in records_in(tmp_path)]
     assert len(kept) == len(expected)
     assert set(kept) == expected
     assert len(list(tmp_path.iterdir())) == len(kept)

@@ -23,7 +23,6 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     System,
     SystemTraining,
-    load_records,
 )
 from spmrl_bench.leaderboard.tables import (
     ours_and_others,
@@ -45,6 +44,7 @@ from tests.builders import (
     make_record,
     make_result,
     make_treebank,
+    records_in,
 )
 
 PUBLISHED = load_published()[0]
@@ -335,7 +335,7 @@ def test_a_round_counts_only_who_had_its_time() -> None:
 
 # Records of version 2 as they were written once, and the figures of tables then -------------
 
-GOLDEN = load_records(Path(__file__).parent / "golden")[0]
+GOLDEN = records_in(Path(__file__).parent / "golden")
 SHIPPED = ROOT / "results" / "shipped"
 
 
@@ -379,7 +379,7 @@ def test_shipped_tables_are_those_of_the_shipped_records() -> None:
     changed = subprocess.run(asked, cwd=SHIPPED, capture_output=True, text=True, check=False)
     if changed.returncode or changed.stdout:
         pytest.skip("the results beside the tests are not only those that are shipped")
-    records = load_records(SHIPPED / "runs")[0]
+    records = records_in(SHIPPED / "runs")
     rows = results_csv(groups_of(by_age(records)), PUBLISHED)
     assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
     assert text_of(records) == (SHIPPED / "table.md").read_text(encoding="utf-8")

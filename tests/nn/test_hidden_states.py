@@ -208,3 +208,13 @@ def test_what_does_not_fit(tmp_path: Path) -> None:
         read(make("xlnet", tmp_path / "xlnet"))
     with pytest.raises(PretrainedError, match="'spmrl-bench model fetch e5-small' puts it there"):
         read(Path("e5-small"))
+
+
+def test_nothing_is_kept_on_disk_where_the_user_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
+    module = read(make("bert", tmp_path / "bert"))
+    module.keep(WORDS, CPU)
+    assert module.frozen.kept.states
+    assert not (tmp_path / "home" / "cache").exists()

@@ -16,6 +16,7 @@ import torch
 from spmrl_bench.errors import PackageError, RecordError
 from spmrl_bench.experiments.packaging import (
     LANGUAGES,
+    best_of,
     licence_identifier,
     package_run,
     write_card,
@@ -28,7 +29,7 @@ from spmrl_bench.parsing.models import load_parser, trained_on
 from spmrl_bench.parsing.packages import CARD, PACKAGE, read_package
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
-from tests.builders import cli, config
+from tests.builders import cli, config, refused
 from tests.laboratory import Laboratory, make_trees
 from tests.nn.tiny_transformers import make
 from tests.packages.conftest import NAME, run_of
@@ -201,19 +202,37 @@ def test_licensed_treebanks_need_a_licence_and_warn(
         manifest.write_text(text)
 
 
-def test_of_several_runs_the_best_of_each_treebank_is_packaged(
+def test_of_several_runs_what_cannot_be_packaged_is_named(
     scored: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(scored.folder)
     (tmp_path / "no run").mkdir()
     result = cli("model", "package", tmp_path / "no run", run_of(scored), "--to", tmp_path / "to")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert str(tmp_path / "no run") in result.stderr
     assert [path.name for path in (tmp_path / "to").iterdir()] == [NAME]
     assert result.stdout == f"{tmp_path / 'to' / NAME}\n"
-    again = cli("model", "package", run_of(scored), run_of(scored), "--to", tmp_path / "to")
-    assert "left out" in again.stderr
-    assert "is there" in again.stderr
+    options = ("--to", tmp_path / "to", "--name", "mine")
+    assert "--name mine: of one run" in refused("model", "package", "a", "b", *options)
+
+
+def test_of_several_runs_the_best_on_dev_is_chosen_with_an_encoder_and_without(
+    scored: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = {"worse": 70.0, "best": 80.0, "middle": 75.0, "read": 60.0, "read less": 50.0}
+    for name in scores:
+        copy = Path(shutil.copytree(run_of(scored), tmp_path / name))
+        if name.startswith("read"):
+            settings = json.loads((copy / "run.json").read_text())
+            own = {"name": "e5-small", "layers": [3, 12], "dropout": 0.1}
+            settings["model"]["inputs"] |= {"hidden_states": own}
+            (copy / "run.json").write_text(json.dumps(settings))
+    monkeypatch.setattr(
+        "spmrl_bench.experiments.packaging.find_record",
+        lambda run, _: SimpleNamespace(dev_score=scores[Path(run).name]),
+    )
+    best, errors = best_of([tmp_path / name for name in scores], tmp_path)
+    assert ({path.name for path in best}, errors) == ({"best", "read"}, [])
 
 
 def test_names_of_licences_and_languages(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 from spmrl_bench.analysis.study_run import SCHEMA_VERSION as SCORES_VERSION
 from spmrl_bench.analysis.study_run import readable_scores
 from spmrl_bench.leaderboard.documents import document_name
-from spmrl_bench.leaderboard.record import SCHEMA_VERSION, load_records
+from spmrl_bench.leaderboard.record import SCHEMA_VERSION
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.nn.encoders.self_attention import AttentionMask
+from tests.builders import records_in
 from tests.reliability.tally import Tally
 
 OLD_RECORDS = Path(__file__).parents[1] / "leaderboard" / "golden"
@@ -40,7 +41,7 @@ def test_no_file_was_changed() -> None:
 
 
 def test_records_of_version_2(tally: Tally) -> None:
-    records = load_records(OLD_RECORDS)[0]
+    records = records_in(OLD_RECORDS)
     tally("R20", "records and scores of earlier layouts").add(len(records))
     first = records[0]
     assert (first.variant, first.seed, first.dev.sentences) == ("charlstm", 1, 300)
@@ -50,7 +51,7 @@ def test_records_of_version_2(tally: Tally) -> None:
 
 def test_a_record_of_version_3(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
-    record, *_ = load_records(GOLDEN / "records")[0]
+    record, *_ = records_in(GOLDEN / "records")
     assert (record.lang, record.kind, record.variant) == ("german", "chart", "charlstm")
     assert (record.seed, record.selected, record.select) == (
         3,
@@ -69,7 +70,7 @@ def test_a_record_of_version_3(tally: Tally) -> None:
 
 def test_a_record_of_version_4_is_of_a_system(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
-    _, record, _ = load_records(GOLDEN / "records")[0]
+    _, record, _ = records_in(GOLDEN / "records")
     assert (record.system.title, record.system.notes) == ("Branch 1.0", "right-branching")
     assert record.system.outputs["dev"].policy == "missing"
     assert record.system.outputs["dev"].handled == {"no parse": 1}
@@ -79,7 +80,7 @@ def test_a_record_of_version_4_is_of_a_system(tally: Tally) -> None:
 
 def test_a_record_of_version_5_says_what_was_searched(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
-    *_, record = load_records(GOLDEN / "records")[0]
+    *_, record = records_in(GOLDEN / "records")
     (search,) = record.searches
     assert search.space["train.learning_rate"] == "log:0.0001:0.005"
     assert [trial.state for trial in search.trials] == ["complete", "complete", "pruned", "failed"]

@@ -15,7 +15,7 @@ from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import track_document
-from spmrl_bench.leaderboard.record import Record, System, load_records, read_record
+from spmrl_bench.leaderboard.record import Record, System, read_record
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
@@ -31,7 +31,7 @@ from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import Tree
-from tests.builders import cli, cli_process, refused, works
+from tests.builders import cli, cli_process, records_in, refused, works
 from tests.experiments.conftest import evaluate, train
 from tests.laboratory import Laboratory, make_trees
 
@@ -88,7 +88,7 @@ def test_dev_and_test_are_one_record_and_looks_at_test_are_counted(laboratory: L
     path.write_text(path.read_text().replace("(S ", "(SBAR ", 1))
     system, bank = System(name="Branch", version="2", outputs={}), open_treebank("tiny-open")
     assert enter({"test": [path]}, bank, system, RESULTS)[0].system.tested == 2
-    records = load_records(RESULTS / "runs")[0]
+    records = records_in(RESULTS / "runs")
     assert [record.variant for record in records] == ["Branch 1"] * 3 + ["Branch 2"] * 2
 
 
@@ -122,7 +122,7 @@ def test_sixteen_processes_enter_the_same_systems(
     with ThreadPoolExecutor(16) as pool:
         ended = list(pool.map(lambda command: cli_process(*command), commands))
     assert [one.stderr for one in ended if one.returncode] == []
-    records = load_records(Path("results/runs"))[0]
+    records = records_in(Path("results/runs"))
     assert {one.system.name for one in records} == {"s0", "s1", "s2", "s3"}
     assert {one.system.tested for one in records} == {1}
     assert len({(one.system.name, one.weights) for one in records}) == 4

@@ -31,7 +31,7 @@ from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import load_results
-from spmrl_bench.leaderboard.record import Record, System, load_records, write_record
+from spmrl_bench.leaderboard.record import Record, System, write_record
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 from spmrl_bench.storage.living import is_dead, process_start_time
@@ -43,7 +43,7 @@ from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.tree import Tree
-from tests.builders import environment, refused, works
+from tests.builders import environment, records_in, refused, works
 from tests.conftest import PATIENCE, until
 from tests.laboratory import Laboratory
 from tests.systems.conftest import DESCRIPTION
@@ -120,7 +120,7 @@ def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: SystemDesc
     assert score(asked, save_parses=True) == [record]
     assert len(saved.read("dev", "constituents")[1]) == 8
     assert times == {path: path.stat().st_mtime_ns for path in times}
-    assert len(load_records(RESULTS / "runs")[0]) == 1
+    assert len(records_in(RESULTS / "runs")) == 1
     assert record.system.tested == 1
 
 
@@ -530,6 +530,6 @@ def test_the_treebank_grammar(laboratory: Laboratory) -> None:
     """The whole way of a system that comes with the program."""
     for command in ("train", "eval"):
         works(command, laboratory.recipe, "--system", "pcfg")
-    (record,) = load_records(RESULTS / "runs")[0]
+    (record,) = records_in(RESULTS / "runs")
     assert record.dev.figure("brackets", "f1") > 60  # type: ignore  # right-branching has less
     assert record.variant == f"PCFG (nltk) {nltk.__version__}"
