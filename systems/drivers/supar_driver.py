@@ -71,7 +71,8 @@ def train(options):
         "equal": {},
     }
     parser = kind.build(**own)
-    sys.modules["transformers"].AdamW = torch.optim.AdamW  # which was there in its time
+    if options.encoder:
+        sys.modules["transformers"].AdamW = torch.optim.AdamW  # which was there in its time
     parser.train(**own)
 
 
