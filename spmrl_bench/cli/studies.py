@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from typer import Argument, Option
 
@@ -75,6 +75,9 @@ def search(
     treebank: options.TreebankName = None,
     track: options.Track = None,
     variant: str | None = Option(None, help="Of the recipe; needed where there are several."),
+    system: str | None = Option(
+        None, help="A parser of somebody else ('spmrl-bench systems list') in place of a variant."
+    ),
     size: options.Size = None,
     settings: list[str] | None = Option(
         None,
@@ -102,18 +105,36 @@ def search(
     and '--minutes' are another search. At the end stand all trials and the command that trains the
     best. It needs the extra 'search'.
 
+    A system of others is trained and parses dev in each trial, and none is ended early.
+
     Examples:
         spmrl-bench study search german --variant charlstm --set train.learning_rate=log:1e-4:5e-3
         spmrl-bench study search german --variant charlstm --set 'train.batch_size=8|16' --trials 2
+        spmrl-bench study search german --system pcfg --set 'vertical=0|1' --trials 2
     """
     from spmrl_bench.experiments.search import plan_search, run_search, trials_report
     from spmrl_bench.process.executors.backend import parse_backend
 
     where, lang = parse_backend(on), options.required_lang(lang)
-    given = options.parse_settings(settings, minutes)
+    if system is None:
+        chosen: dict[str, Any] = {"variants": [variant] if variant else None, "pruner": pruner}
+        chosen |= {"settings": options.parse_settings(settings, minutes)}
+    else:
+        from spmrl_bench.systems.description import load_system
+        from spmrl_bench.systems.run import system_runs
+        from spmrl_bench.systems.search import SystemSearch
+
+        if variant:
+            raise SpmrlError("--variant and --system: give one of the two")
+        chosen = {"system": load_system(system), "minutes": minutes, "make": system_runs}
+        chosen |= {
+            "pruner": "none",
+            "of": SystemSearch,
+            "settings": options.parse_settings(settings),
+        }
     work = plan_search(
-        lang, settings=given, treebank=treebank, track=track, variant=variant, size=size,
-        seed=1 if seed is None else seed, sampler=sampler, pruner=pruner,
+        lang, treebank=treebank, track=track, size=size, seed=1 if seed is None else seed,
+        sampler=sampler, **chosen,
     )  # fmt: skip
     found = run_search(
         work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=options.say_line

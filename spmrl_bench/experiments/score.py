@@ -266,7 +266,7 @@ class Ensemble:
             weights=weights[0] if alone else hashlib.sha256("".join(weights).encode()).hexdigest(),
             ensemble=[] if alone else weights,
             recipe=recipe,
-            searches=searches_behind(runs[0].folder.parent, recipe),
+            searches=searches_behind(runs[0].folder.parents[1], recipe),
             **results,
             baselines=baseline_results(bank, "test", kind.metrics) if selected and alone else {},
             training=_training([ended(run.folder) for run in runs], parsers),

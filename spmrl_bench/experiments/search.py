@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,8 @@ from spmrl_bench.errors import (
     SpmrlError,
     TrainingError,
 )
-from spmrl_bench.experiments.plan import Run, make_runs
-from spmrl_bench.experiments.recipe import RunConfig, load_recipe
+from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.experiments.run_folder import MINUTES, differences, run_lock, unwritable
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.environment import find_versions
@@ -37,6 +37,7 @@ from spmrl_bench.leaderboard.searches import (
     Search,
     SearchDocument,
     SearchTrial,
+    TrialState,
     minutes_text,
     read_search,
 )
@@ -132,12 +133,21 @@ def probes(distribution: Any) -> tuple[Value, ...]:
     return low, type(low)(low + 0.382 * (high - low)), high
 
 
+class Tried(NamedTuple):
+    """What the folder of a trial says of it."""
+
+    minutes: float
+    state: TrialState = "running"
+    dev: float | None = None
+    curve: Sequence[float] = ()  # the scores of all evaluations
+
+
 @dataclass(frozen=True)
 class SearchPlan:
     """A search over one variant of a recipe on one treebank."""
 
-    asked: Mapping[str, Any]  # what make_runs is given for each trial, but for settings
-    first: Run  # with the first value of all that is searched
+    make: Callable[..., Sequence[Any]]  # the one run with the ``settings`` of a trial
+    first: Any  # the run with the first value of all that is searched
     fixed: Mapping[str, str]  # what all trials have
     space: Mapping[str, Any]  # what is searched, by key
     sampler: str
@@ -145,15 +155,25 @@ class SearchPlan:
     #: A choice as it was given, by key and what the recipe makes of it: 1e-3 of 0.001.
     texts: dict[str, Value] = field(default_factory=dict)
 
-    def run(self, values: Mapping[str, Value]) -> Run:
+    @property
+    def select(self) -> str:
+        """What trials are compared by."""
+        return str(self.first.config.select)
+
+    def run(self, values: Mapping[str, Value]) -> Any:
         """The run of a trial; a RecipeError says that its values are refused together."""
         settings = {**self.fixed, **{key: str(value) for key, value in values.items()}}
-        (run,) = make_runs(**self.asked, settings=settings)
+        (run,) = self.make(settings=settings)
         return replace(run, treebank=self.first.treebank)
 
-    def divided(self, config: RunConfig) -> tuple[dict[str, Any], dict[str, Any]]:
+    def recipe(self, run: Any) -> dict[str, Any]:
+        """What a record of a run has as its recipe, and its treebank."""
+        recipe: dict[str, Any] = run.config.model_dump(mode="json")
+        return recipe
+
+    def divided(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Settings as in JSON, those of the parser by dotted key, without what is searched."""
-        found, searched = config.model_dump(mode="json"), {}
+        found, searched = self.recipe(run), {}
         found["model"] = leaves(found["model"])
         for key in self.space:
             section, _, name = key.partition(".")
@@ -179,14 +199,39 @@ class SearchPlan:
             given[key] = notation(searched).replace("|", ":").split(":")
         first = self.first.config
         parts = (settings_folder(given), self.sampler, self.pruner, f"seed{first.seed}")
-        name = "-".join((SEARCHES + first.size, first.variant, *parts))
+        name = "-".join((SEARCHES + first.size, self.name, *parts))
         return runs_dir / first.treebank / name
+
+    @property
+    def name(self) -> str:
+        """Of what is trained, in the name of the folder."""
+        return str(self.first.config.variant)
+
+    @property
+    def options(self) -> Sequence[str]:
+        """The options of ``train`` that ask for that."""
+        return "--variant", self.name
+
+    def train(self, number: int, folder: Path) -> Callable[..., None]:
+        """What trains a trial by its number, in the folder of the search."""
+        return partial(train_run, prune=partial(falls_behind, self, folder, number))
+
+    def tried(self, folder: Path) -> Tried | None:
+        """What the folder of a trial says, None before it says anything."""
+        if (progress := read_progress(folder / LAST)) is None:
+            return None
+        spent = (progress.train_seconds + progress.dev_seconds) / 60
+        curve = [score for _, score in progress.curve]
+        if progress.stopped_by is None:
+            return Tried(spent, curve=curve)
+        state: TrialState = "pruned" if progress.stopped_by == PRUNED else "complete"
+        return Tried(spent, state, progress.best_score, curve)
 
     def command(self, lang: str, best: SearchTrial, runs: Path) -> str:
         """The command line that trains the settings of a trial."""
         config = self.first.config
         words = ["spmrl-bench", "train", lang, "--treebank", config.treebank]
-        words += ["--variant", config.variant, "--size", config.size, "--seed", str(config.seed)]
+        words += [*self.options, "--size", config.size, "--seed", str(config.seed)]
         for key, value in {**self.fixed, **best.settings}.items():
             words += ["--set", f"{key}={_text(value)}"]
         return shlex.join([*words, *(["--runs", str(runs)] if runs != Path("runs") else [])])
@@ -220,30 +265,31 @@ def plan_search(
     lang: str,
     *,
     settings: Mapping[str, str],
-    variant: str | None = None,
     seed: int = 1,
     sampler: str = "tpe",
     pruner: str = "median",
+    make: Callable[..., Sequence[Any]] = make_runs,
+    of: type[SearchPlan] = SearchPlan,
     **chosen: Any,
 ) -> SearchPlan:
     """Try the recipe on both ends of every range, a number between them, and every choice, so that
-    nothing is refused after hours. Options ``chosen`` besides, and errors, are those of
-    :func:`~spmrl_bench.experiments.plan.make_runs`."""
+    nothing is refused after hours. Options ``chosen`` besides, and errors, are those of what makes
+    the runs, such as :func:`~spmrl_bench.experiments.plan.make_runs`."""
     fixed, space = read_space(settings)
     first = {key: probes(searched)[0] for key, searched in space.items()}
     given = {**fixed, **{key: str(value) for key, value in first.items()}}
-    asked = {"lang": lang, "seeds": [seed], "variants": [variant] if variant else None, **chosen}
-    run, *others = make_runs(**asked, settings=given)
+    asked = {"lang": lang, "seeds": [seed], **chosen}
+    run, *others = make(**asked, settings=given)
     if others:
         variants = ", ".join(load_recipe(lang).variants)
         problem = "a search is over one variant: name it with --variant. The recipe has"
         raise RecipeError(f"{problem}: {variants}")
     asked |= {"treebank": run.config.treebank, "track": None}
-    work = SearchPlan(asked, run, fixed, space, sampler, pruner)
+    work = of(partial(make, **asked), run, fixed, space, sampler, pruner)
     for key, searched in space.items():
         for value in probes(searched):
             try:
-                _, found = work.divided(work.run({**first, key: value}).config)
+                _, found = work.divided(work.run({**first, key: value}))
             except RecipeError as error:
                 hint = "; of whole numbers int:LOW:HIGH is a range" * isinstance(value, float)
                 text = f"--set {key}={notation(searched)}: {value} is refused: {error}{hint}"
@@ -285,36 +331,35 @@ def run_search(
                     return None
                 begun.append(SearchTrial(number=len(begun) + 1, settings=values, state="running"))
                 try:
-                    config = work.run(values).config
-                    begun[-1].settings.update(work.divided(config)[1])
-                    document.recipes[len(begun)] = config.model_dump(mode="json")
-                    _write(folder, document)
+                    drawn = work.run(values)
+                    begun[-1].settings.update(work.divided(drawn)[1])
+                    document.recipes[len(begun)] = work.recipe(drawn)
+                    _write(work, folder, document)
                 except RecipeError as error:
-                    _write(folder, document, {len(begun): error})
+                    _write(work, folder, document, {len(begun): error})
                 trial = begun[-1]
             place = trial_folder(folder, trial.number)
             run = replace(work.run(work.values_of(trial)), folder=place)
             title = f"trial {trial.number} of {trials}: {run.title}"
-            train = partial(train_run, prune=partial(falls_behind, work, folder, trial.number))
-            unit = Unit(title, train, (run, None), folder=place)
+            unit = Unit(title, work.train(trial.number, folder), (run, None), folder=place)
             in_work[unit] = trial.number
             return unit
 
         def on_end(outcome: Outcome) -> None:
             number = in_work.pop(outcome.unit)
-            _write(folder, document, {number: outcome.error})
+            _write(work, folder, document, {number: outcome.error})
             if outcome.error is None:
                 log(f"trial {number} of {trials}: {begun[number - 1].state}")
             elif begun[number - 1].state != "failed":
                 raise outcome.error
 
-        _write(folder, document)
+        _write(work, folder, document)
         log(work.first.note)
         executor = executor_for(on, jobs, device=device, shared=folder.parent, log=log)
         try:
             run_units([], executor, log=log, next_unit=next_unit, on_end=on_end)
         finally:
-            _write(folder, document)
+            _write(work, folder, document)
         if len(begun) < trials:
             log(f"no settings are left that none of the {len(begun)} trials has had")
         return document.search
@@ -328,14 +373,15 @@ def trial_folder(folder: Path, number: int) -> Path:
 def _document(work: SearchPlan, folder: Path) -> SearchDocument:
     """The document of the search that goes on, or of a new one."""
     config, earlier = work.first.config, read_search(folder)
-    base, _ = work.divided(config)
+    base, _ = work.divided(work.first)
     if earlier is None:
         search = Search(
             space={key: notation(searched) for key, searched in work.space.items()},
             sampler=work.sampler,
             pruner=work.pruner,
             seed=config.seed,
-            select=config.select,
+            treebank=config.treebank,
+            select=work.select,
             trials=[],
         )
         return SearchDocument(search=search, base=base, recipes={}, versions=find_versions())
@@ -349,18 +395,18 @@ def _document(work: SearchPlan, folder: Path) -> SearchDocument:
 
 
 def _write(
-    folder: Path, document: SearchDocument, errors: Mapping[int, Exception | None] = {}
+    work: SearchPlan,
+    folder: Path,
+    document: SearchDocument,
+    errors: Mapping[int, Exception | None] = {},
 ) -> None:
     """Write the document, with what the folders and errors of running trials say of them."""
     for number, trial in enumerate(document.search.trials, start=1):
         if trial.state != "running":
             continue
         found: dict[str, Any] = {}
-        if progress := read_progress(trial_folder(folder, number) / LAST):
-            found["minutes"] = round((progress.train_seconds + progress.dev_seconds) / 60, 4)
-            if progress.stopped_by is not None:
-                state = "pruned" if progress.stopped_by == PRUNED else "complete"
-                found |= {"state": state, "dev": progress.best_score}
+        if tried := work.tried(trial_folder(folder, number)):
+            found = {"minutes": round(tried.minutes, 4), "state": tried.state, "dev": tried.dev}
         if isinstance(error := errors.get(number), _OWN_FAULT):
             found |= {"state": "failed", "problem": str(error).partition("\n")[0]}
         document.search.trials[number - 1] = trial.model_copy(update=found)
@@ -419,15 +465,15 @@ def _study(
     states["failed"] = states["fail"]
     study = optuna.create_study(direction="maximize", sampler=sampler)
     for trial in trials:
-        progress = read_progress(trial_folder(folder, trial.number) / LAST)
-        curve = progress.curve if progress is not None else []
+        tried = work.tried(trial_folder(folder, trial.number))
+        curve = tried.curve if tried is not None else ()
         study.add_trial(
             optuna.trial.create_trial(
                 state=states[trial.state],
                 value=trial.dev if trial.state == "complete" else None,
                 params=work.values_of(trial),
                 distributions=dict(work.space),
-                intermediate_values={k: score for k, (_, score) in enumerate(curve, start=1)},
+                intermediate_values=dict(enumerate(curve, start=1)),
             )
         )
     return study

@@ -266,19 +266,21 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
     )
 
 
-def searches_behind(folder: Path, recipe: Mapping[str, Any]) -> list[Search]:
-    """The searches beside the runs of a treebank that resolved settings come from.
+def searches_behind(runs: Path, recipe: Mapping[str, Any]) -> list[Search]:
+    """The searches, on any treebank of a folder of runs, that resolved settings come from.
 
     Where a trial had these settings, whatever its seed and its time, these are all searches for the
     variant, since the later ones go on from what the earlier ones have shown.
     """
+    # A description that takes over what was found is another one than that of the trials.
+    other = dict.fromkeys(("train.max_minutes", "system.minutes", "system.description"))
 
     def comparable(settings: Mapping[str, Any]) -> str:
-        return digest({**resolved_settings(settings), "train.max_minutes": None})
+        return digest({**resolved_settings(settings), **other})
 
-    own, names = comparable(recipe), ("treebank", "variant", "size", "kind")
+    own, names = comparable(recipe), ("variant", "size", "kind")
     found = []
-    for place in sorted(folder.glob(f"{SEARCHES}*")):
+    for place in sorted(runs.glob(f"*/{SEARCHES}*")):
         document = read_search(place)
         if document and all(document.base.get(name) == recipe.get(name) for name in names):
             tried = (n for n, one in sorted(document.recipes.items()) if comparable(one) == own)

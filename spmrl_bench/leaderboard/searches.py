@@ -47,6 +47,7 @@ class Search(Part):
     sampler: str = Field(description="What drew settings: tpe or random.")
     pruner: str = Field(description="What ended trials early: median, hyperband or none.")
     seed: NonNegativeInt = Field(description="Of the sampler and of all trials.")
+    treebank: str = Field("", description="Of the trials; earlier versions did not write it.")
     select: str = Field(description="The figure of dev, or sum of figures, that trials have.")
     trials: list[SearchTrial] = Field(description="All that were begun.")
     found: PositiveInt | None = Field(
@@ -122,4 +123,6 @@ def searched_text(searches: Sequence[Search]) -> str:
     minutes = minutes_text(sum(search.minutes for search in searches))
     chosen = any(search.best and search.best.number == search.found for search in searches)
     how = "found" if chosen else "tried, not as the best,"
-    return f"{how} by {what} of {trials} trial{'' if trials == 1 else 's'}, {minutes}"
+    places = ", ".join(sorted({search.treebank for search in searches} - {""}))
+    where = f" on {places}" if places else ""
+    return f"{how} by {what} of {trials} trial{'' if trials == 1 else 's'}{where}, {minutes}"

@@ -24,10 +24,12 @@ from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import Size, load_recipe
 from spmrl_bench.experiments.score import Scoring
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
+from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.process.console import plain
+from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
@@ -48,6 +50,7 @@ _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
 #: What the commands that train and parse print.
 _LOG, _PARSE_LOG = "train.log", "parse.log"
+_DEV = "dev.json"
 
 
 class SystemSettings(Frozen):
@@ -78,6 +81,22 @@ class Trained(Frozen):
     def __str__(self) -> str:
         ended = ", ended by the clock" if self.out_of_time else ""
         return f"in {self.seconds:.0f} s{ended}, {self.peak_memory_bytes / 2**20:,.0f} MiB"
+
+    @classmethod
+    def of(cls, folder: Path) -> Trained | None:
+        """Return what the training of a folder took, None before it has ended."""
+        return _read(cls, folder / run_folder.TRAINED)
+
+
+class DevScore(Frozen):
+    """Of a trial of a search."""
+
+    score: float
+
+    @classmethod
+    def of(cls, folder: Path) -> DevScore | None:
+        """Return that of a folder, None before the trial has ended."""
+        return _read(cls, folder / _DEV)
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,7 @@ class SystemRun:
         if noted not in (None, self.config):
             pair = (one.model_dump(mode="json") for one in (noted, self.config) if one)
             raise run_folder.settings_mismatch(self.folder, *pair)
-        return _read(Trained, self.folder / run_folder.TRAINED)
+        return Trained.of(self.folder)
 
     def trained(self) -> str | None:
         state = self.state()
@@ -188,13 +207,25 @@ class SystemRun:
             raise run_folder.UntrainedError(f"{self.folder}: training has not ended; {how}")
         return 0.0  # it competes with nobody, so any score will do
 
+    def train_and_score_dev(
+        self, note: str | None, *, device: str, console: Console | None = None
+    ) -> None:
+        """Train it as a trial of a search, which has the score of what it answers on dev."""
+        self.train(note, device=device, console=console)
+        with run_folder.run_lock(self.folder):
+            self._parse(self.treebank.examples("dev", [self.system.layer]), "dev", device)
+            record = self._scored(Scoring(self.folder), device, ("dev",))
+            assert record.dev is not None
+            found = DevScore(score=record.dev.score(SelectionMetric.parse(record.select)))
+            write_text(self.folder / _DEV, found.model_dump_json() + "\n")
+
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         try:
-            hashes = [file_digest(path) for (path,) in self._answers().values()]
+            hashes = [file_digest(path) for (path,) in self._answers(_SPLITS).values()]
         except OSError:
             return None
         weights = sha256("".join(hashes).encode()).hexdigest()
-        wanted = weights, self.config.treebank, self._recipe()
+        wanted = weights, self.config.treebank, self.recipe()
         same = (one for one in records if (one.weights, one.treebank.name, one.recipe) == wanted)
         found = max(same, key=lambda record: record.finished, default=None)
         if found is not None and scoring.save_parses:
@@ -217,7 +248,7 @@ class SystemRun:
                 sentences = bank.examples(split, [self.system.layer])
                 busy = self._parse(sentences, split, device) - idle
                 speeds[split] = sum(map(len, sentences)) / busy if busy > 0 else None
-            record = self._scored(scoring, device, **speeds)
+            record = self._scored(scoring, device, speeds=speeds)
         _say(console, f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
@@ -232,10 +263,16 @@ class SystemRun:
             raise TrainingError(f"{self.title}: wrote no {path.name}; see {log}")
         return usage.seconds
 
-    def _answers(self) -> dict[str, list[Path]]:
-        return {split: [self.folder / f"{split}.parses"] for split in _SPLITS}
+    def _answers(self, splits: Sequence[str]) -> dict[str, list[Path]]:
+        return {split: [self.folder / f"{split}.parses"] for split in splits}
 
-    def _scored(self, scoring: Scoring, device: str = "cpu", **speeds: float | None) -> Record:
+    def _scored(
+        self,
+        scoring: Scoring,
+        device: str = "cpu",
+        splits: Sequence[str] = _SPLITS,
+        speeds: Mapping[str, float | None] | None = None,
+    ) -> Record:
         system, config, state = self.system, self.config, self.state()
         packages = state.packages if state else environment_of(system).versions
         described = System(
@@ -256,15 +293,16 @@ class SystemRun:
             outputs={},
         )
         return score_answers(
-            self._answers(),
-            self.treebank.with_test(),
+            self._answers(splits),
+            self.treebank.with_test() if "test" in splits else self.treebank,
             described,
             policy=system.parse.faults,
             tags=system.parse.tags == "treebank",
             parses_in=scoring.results_dir if scoring.save_parses else None,
             speeds=speeds,
             about={"learns": system.learns, "encoder": system.encoder},
-            recipe=self._recipe(),
+            recipe=self.recipe(),
+            searches=searches_behind(self.folder.parents[1], self.recipe()),
             lang=config.recipe,
             size=config.size,
             seed=config.seed,
@@ -272,8 +310,8 @@ class SystemRun:
             versions=find_versions() | packages,
         )
 
-    def _recipe(self) -> dict[str, object]:
-        """What tells its runs from those of other systems and settings."""
+    def recipe(self) -> dict[str, object]:
+        """What tells its runs from those of other systems and settings, in a record."""
         own, title = self.config, self.system.title
         about = own.model_dump(include={"version", "description", "minutes"})
         given = {f"system.{key}": own.settings[key] for key in own.settings}

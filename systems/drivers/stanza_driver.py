@@ -100,6 +100,7 @@ def train(options):
         f"--epoch_size={options.epoch_size}",
         f"--hidden_size={options.hidden}",
         f"--train_batch_size={options.batch}",
+        f"--learning_rate={options.rate}",
         *([f"--bert_model={options.encoder}"] if options.encoder else []),
     )
 
@@ -116,6 +117,6 @@ def parse(options):
 
 
 common.main(
-    train=(train, "train dev model device encoder", "seed epochs epoch-size hidden batch"),
+    train=(train, "train dev model device encoder", "seed epochs epoch-size hidden batch rate"),
     parse=(parse, "model input output device"),
 )

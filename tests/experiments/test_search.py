@@ -201,7 +201,7 @@ def test_another_search_has_another_folder_or_is_refused(
 ) -> None:
     def folder(seed: int = 1, **options: Any) -> Path:
         given = dict(word.split("=") for word in SPACE[1::2]) | options.pop("settings", {})
-        work = plan_search(words[2], variant="charlstm", settings=given, seed=seed, **options)
+        work = plan_search(words[2], variants=["charlstm"], settings=given, seed=seed, **options)
         return pickle.loads(pickle.dumps(work)).folder(Path("runs"))
 
     others: list[dict[str, Any]] = [{"seed": 2}, {"pruner": "none"}, {"sampler": "random"}]
@@ -263,7 +263,7 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
     assert search.found == best.number
     assert search.trials == found().search.trials
     assert search.space == {"model.layers": "1|2"}
-    said = "found by a search of 2 trials, N min"
+    said = "found by a search of 2 trials on tiny-open, N min"
     assert f"| {said} |" in text
     assert f"| {said} |" in untimed(works("results", "table").stdout)
     assert f'"{said}"' in untimed(Path("results/table.csv").read_text(encoding="utf-8"))
@@ -278,13 +278,13 @@ def test_the_row_of_searched_settings_says_so(laboratory: Laboratory) -> None:
     other = 3 - best.settings["model.layers"]
     text, record = scored(*with_layers(other), "--seed", "7", "--minutes", "9")
     assert record.searches[0].found == 3 - best.number
-    assert "| tried, not as the best, by a search of 2 trials, N min |" in text
+    assert "| tried, not as the best, by a search of 2 trials on tiny-open, N min |" in text
     works(*searching[:5], "--trials", "1", "--set", "model.layers=4|5")
     word = ("study", "search", recipe, "--variant", "word-charlstm", "--trials", "1")
     works(*word, "--set", "model.layers=1|2")
     text, record = scored(*with_layers(1), "--seed", "8")
     assert sorted(len(search.trials) for search in record.searches) == [1, 2]
-    assert "by 2 searches of 3 trials, N min |" in text
+    assert "by 2 searches of 3 trials on tiny-open, N min |" in text
     _, record = scored(*with_layers(3))
     assert record.searches == []
 

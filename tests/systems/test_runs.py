@@ -124,6 +124,29 @@ def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: SystemDesc
     assert record.system.tested == 1
 
 
+def test_a_search_on_another_treebank_is_in_the_record(
+    laboratory: Laboratory, flat: SystemDescription
+) -> None:
+    recipe, system = str(laboratory.recipe), ("--system", str(flat.path))
+    searching = ("study", "search", recipe, "--treebank", "tiny-mini", *system, "--trials", "2")
+    said = works(*searching, "--set", "how=well|faulty").stdout
+    assert "2 trials (2 complete)" in said
+    assert said.endswith(f"--system {flat.path} --size small --seed 1 --set how=well\n")
+    assert not [*RUNS.rglob("test.parses")]
+    asked = runs(laboratory, flat, treebank="tiny-open")
+    train_all(asked, device="cpu")
+    (search,) = score(asked)[0].searches
+    assert (search.treebank, search.select) == ("tiny-mini", "brackets.f1")
+    assert search.best is not None
+    assert search.best.number == search.found
+    assert search.best.settings == {"how": "well"}
+    assert "found by a search of 2 trials on tiny-mini" in works("results", "table").stdout
+    # Settings that no trial had.
+    others = runs(laboratory, flat, "starts", treebank="tiny-open")
+    train_all(others, device="cpu")
+    assert score(others)[0].searches == []
+
+
 def test_other_settings_are_refused(laboratory: Laboratory, flat: SystemDescription) -> None:
     (this,) = runs(laboratory, flat)
     train_all([this], device="cpu")
