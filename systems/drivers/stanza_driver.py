@@ -100,7 +100,8 @@ def train(options):
         f"--epoch_size={options.epoch_size}",
         f"--hidden_size={options.hidden}",
         f"--train_batch_size={options.batch}",
-        f"--learning_rate={options.rate}",
+        f"--optim={options.optimiser}",
+        *([f"--learning_rate={options.rate}"] if float(options.rate) else []),
         *([f"--bert_model={options.encoder}"] if options.encoder else []),
     )
 
@@ -117,6 +118,6 @@ def parse(options):
 
 
 common.main(
-    train=(train, "train dev model device encoder", "seed epochs epoch-size hidden batch rate"),
+    train=(train, "train dev model device encoder", "seed epochs epoch-size hidden batch optimiser rate"),
     parse=(parse, "model input output device"),
 )
