@@ -1,19 +1,23 @@
 """Parsers that know a treebank's most useful facts and nothing of the sentence.
 
-What they counted in the training sentences fits into their description. Both leave final
+What they counted in the training sentences fits into their description. All leave final
 punctuation to the root, as treebanks have it; the rest of a sentence is its body. Of what is
-counted the most frequent is taken, and of several the first seen.
+counted the most frequent is taken, and of several the first seen. What is drawn is a function of
+the words.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import numpy as np
 from pydantic import BaseModel, Field
 
 from spmrl_bench.errors import CheckpointError
@@ -145,14 +149,102 @@ class AttachNeighbour(Baseline):
             }
         )
 
+    def body_heads(self, body: Words) -> list[int]:
+        """Return the heads of the words of a body, numbers from 1, and 0 for its root."""
+        n = len(body)
+        return [*range(n)] if self.counted["side"] == "left" else [*range(2, n + 1), 0]
+
     def predict(self, words: Words, tags: Words | None) -> Prediction:
         n, end = len(words), body_end(words)
-        root, step = (1, -1) if self.counted["side"] == "left" else (end, 1)
-        heads = [root if word > end else word + step for word in range(1, n + 1)]
+        heads = self.body_heads(words[:end])
+        root = heads.index(0) + 1
         by_tag, usual = self.counted["by_tag"], self.counted["any"]
         relations = [by_tag.get(tag, usual) for tag in tags or [""] * n]
-        heads[root - 1], relations[root - 1] = 0, self.counted["root"]
-        return Prediction(heads=heads, relations=relations)
+        relations[root - 1] = self.counted["root"]
+        return Prediction(heads=heads + [root] * (n - end), relations=relations)
+
+
+class RandomProjective(AttachNeighbour):
+    """Every projective tree of the body is as likely as every other."""
+
+    kind = "random-projective"
+
+    def body_heads(self, body: Words) -> list[int]:
+        seed = int.from_bytes(hashlib.sha256("\0".join(body).encode()).digest()[:8], "big")
+        sides = random_shape(len(body), np.random.default_rng(seed))
+        return _heads(self.arranged(_dependents(sides)))
+
+    def arranged(self, tree: Sides) -> Sides:
+        """Return a tree with its dependents in another order, or on other sides."""
+        return tree
+
+
+class RandomShortest(RandomProjective):
+    """Such a tree with its words in the projective order in which its arcs are shortest.
+
+    The dependents of a head stand at its sides in turn, the heavier the further out, and the
+    heaviest where the head of the head is not (Gildea & Temperley 2007, section 3).
+    """
+
+    kind = "random-shortest"
+
+    def arranged(self, tree: Sides) -> Sides:
+        weights = [1] * len(tree)
+        for node in reversed(range(len(tree))):  # dependents have higher numbers
+            weights[node] += sum(weights[one] for side in tree[node] for one in side)
+        found: Sides = []
+        on_left = dict[int, bool]()  # of their heads
+        for node, sides in enumerate(tree):
+            heavy = sorted((*sides[0], *sides[1]), key=lambda one: -weights[one])
+            outer, inner = heavy[::2], heavy[1::2]
+            left, right = (outer, inner) if on_left.get(node, True) else (inner, outer)
+            found.append((left, right[::-1]))
+            on_left |= {**dict.fromkeys(left, True), **dict.fromkeys(right, False)}
+        return found
+
+
+#: Of each node, its dependents to the left and to the right, from left to right. The root is 0, and
+#: nodes have lower numbers than their dependents.
+Sides = list[tuple[list[int], list[int]]]
+
+
+def random_shape(n: int, random: np.random.Generator) -> list[tuple[int, int]]:
+    """Draw the numbers of dependents to the left and right of each node of a projective tree of
+    ``n`` words, heads before their dependents; every tree is as likely as every other."""
+    # n - 1 dependents in 2 n places, each way alike. Of the n rotations of what is drawn, one is a
+    # tree (Dvoretzky & Motzkin 1947): that after the first point at which fewest nodes wait.
+    bars = np.sort(random.choice(3 * n - 2, 2 * n - 1, replace=False))
+    counts = np.diff(bars, prepend=-1, append=3 * n - 2) - 1
+    pairs = list(zip(counts[::2].tolist(), counts[1::2].tolist(), strict=True))
+    waiting = list(accumulate(left + right - 1 for left, right in pairs))
+    start = waiting.index(min(waiting)) + 1
+    return pairs[start:] + pairs[:start]
+
+
+def _dependents(shape: Sequence[tuple[int, int]]) -> Sides:
+    tree: Sides = [([], []) for _ in shape]
+    open_places: list[list[int]] = []  # of nodes that are still to come, the next last
+    for node, (left, right) in enumerate(shape):
+        if open_places:
+            open_places.pop().append(node)
+        open_places += [tree[node][1]] * right + [tree[node][0]] * left
+    return tree
+
+
+def _heads(tree: Sides) -> list[int]:
+    """Return the heads of the words in their order, from 1, with 0 for the root."""
+    order, head_of, agenda = list[int](), {0: -1}, [(0, False)]
+    while agenda:
+        node, ready = agenda.pop()
+        left, right = tree[node]
+        if ready:
+            order.append(node)
+            continue
+        head_of |= dict.fromkeys((*left, *right), node)
+        agenda += [(one, False) for one in reversed(right)]
+        agenda += [(node, True), *((one, False) for one in reversed(left))]
+    place = {node: word for word, node in enumerate(order, 1)}
+    return [place.get(head_of[node], 0) for node in order]
 
 
 def body_end(words: Words) -> int:

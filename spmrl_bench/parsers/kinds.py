@@ -47,6 +47,10 @@ KINDS: Registry[Kind] = Registry(
         "transition": Kind(f"{_HERE}.transition:TransitionParser", _ARCS, _LAS),
         "right-branching": Kind(f"{_HERE}.baselines:RightBranching", _SPANS, _F1, trained=False),
         "attach-neighbour": Kind(f"{_HERE}.baselines:AttachNeighbour", _ARCS, _LAS, trained=False),
+        "random-projective": Kind(
+            f"{_HERE}.baselines:RandomProjective", _ARCS, _LAS, trained=False
+        ),
+        "random-shortest": Kind(f"{_HERE}.baselines:RandomShortest", _ARCS, _LAS, trained=False),
     },
 )
 

@@ -118,6 +118,10 @@ def parse(options):
 
 
 common.main(
-    train=(train, "train dev model device encoder", "seed epochs epoch-size hidden batch optimiser rate"),
+    train=(
+        train,
+        "train dev model device encoder",
+        "seed epochs epoch-size hidden batch optimiser rate",
+    ),
     parse=(parse, "model input output device"),
 )

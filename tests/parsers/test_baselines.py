@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spmrl_bench.parsers.base import ParserConfig
-from spmrl_bench.parsers.baselines import AttachNeighbour, RightBranching
+from spmrl_bench.parsers.baselines import (
+    AttachNeighbour,
+    RandomProjective,
+    RandomShortest,
+    RightBranching,
+)
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -143,3 +151,80 @@ def test_against_an_independent_count(training: list[list[Row]], rows: list[Row]
             assert head not in passed
             passed.append(head)
     assert heads.count(0) == 1
+
+
+# Random trees --------------------------------------------------------------------------------
+
+COUNTED = {"side": "left", "root": "root", "any": "dep", "by_tag": {}}
+
+
+def body(n: int, number: int) -> list[str]:
+    return [str(number)] + ["w"] * (n - 1)
+
+
+def projective_trees(n: int) -> list[tuple[int, ...]]:
+    """The heads of all projective trees with one root."""
+    found = []
+    for heads in product(range(n + 1), repeat=n):
+        if heads.count(0) == 1 and all(word != head for word, head in enumerate(heads, 1)):
+            above = {word: ancestors(heads, word) for word in range(1, n + 1)}
+            if all(0 in one for one in above.values()) and all(
+                head in above[between] or between == head
+                for word, head in enumerate(heads, 1)
+                for between in range(min(word, head) + 1, max(word, head))
+            ):
+                found.append(heads)
+    return found
+
+
+def ancestors(heads: Sequence[int], word: int) -> list[int]:
+    found: list[int] = []
+    while word and word not in found[:-1]:
+        word = heads[word - 1]
+        found.append(word)
+    return found
+
+
+def shape(heads: Sequence[int], word: int = 0) -> str:
+    """A tree without the order of its words."""
+    below = (shape(heads, one) for one, head in enumerate(heads, 1) if head == word)
+    return f"({''.join(sorted(below))})"
+
+
+def length(heads: Sequence[int]) -> int:
+    return sum(abs(head - word) for word, head in enumerate(heads, 1) if head)
+
+
+@pytest.mark.parametrize(("n", "trees"), [(1, 1), (2, 2), (3, 7), (4, 30)])
+def test_every_projective_tree_is_as_likely(n: int, trees: int) -> None:
+    every = projective_trees(n)
+    assert len(every) == trees
+    draws = 200 * trees
+    baseline = RandomProjective(COUNTED)
+    found = Counter(tuple(baseline.body_heads(body(n, k))) for k in range(draws))
+    assert set(found) == set(every)
+    # Of chi squared with so many degrees of freedom, seven standard deviations above the mean.
+    squares = sum((number - 200) ** 2 / 200 for number in found.values())
+    assert squares < trees + 7 * (2 * trees) ** 0.5
+
+
+def test_the_shortest_arcs_of_all_projective_orders() -> None:
+    for n in range(1, 7):
+        least: dict[str, int] = defaultdict(lambda: 99)
+        for heads in projective_trees(n):
+            least[shape(heads)] = min(least[shape(heads)], length(heads))
+        for number in range(60):
+            drawn = RandomProjective(COUNTED).body_heads(body(n, number))
+            arranged = RandomShortest(COUNTED).body_heads(body(n, number))
+            assert shape(arranged) == shape(drawn)
+            assert length(arranged) == least[shape(drawn)]
+
+
+def test_a_random_tree_leaves_final_punctuation_to_its_root() -> None:
+    words = ["a", "b", "c", "d", ".", '"']
+    heads, relations = answer(RandomProjective(COUNTED), words)
+    root = heads.index(0) + 1
+    assert heads[4:] == [root, root]
+    assert relations == ["root" if word == root else "dep" for word in range(1, 7)]
+    assert answer(RandomProjective(COUNTED), words) == (heads, relations)
+    assert len(answer(RandomShortest(COUNTED), ["w"] * 2000)[0]) == 2000
