@@ -23,7 +23,7 @@ from tests.builders import chained, config, enlarge, learn, of_layers, tiny, wor
 from tests.parsers.test_transition_parser import crossing
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], [], ["dogs"], ["?", "!"]]
-BASELINES = ("right-branching", "attach-neighbour")
+BASELINES = ("right-branching", "attach-neighbour", "random-projective", "random-shortest")
 
 
 @pytest.mark.parametrize("name", KINDS.names())
@@ -165,7 +165,7 @@ def test_what_a_kind_cannot_tell_is_refused() -> None:
 
 
 def test_parsers_of_several_kinds_are_no_ensemble() -> None:
-    baselines = [kind_named(name).parser_class.build(ParserConfig(), []) for name in BASELINES]
+    baselines = [kind_named(name).parser_class.build(ParserConfig(), []) for name in BASELINES[:2]]
     found = "found: attach-neighbour, right-branching"
     with pytest.raises(EnsembleError, match=f"parsers of one kind; {found}"):
         Ensemble(baselines)
