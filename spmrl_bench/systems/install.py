@@ -25,6 +25,8 @@ from spmrl_bench.storage.paths import home
 from spmrl_bench.systems.description import SystemDescription
 
 _WHOLE = "versions.json"
+#: Before a requirement whose own are among the others, since it pins one that is too old.
+_ALONE = "--no-deps "
 
 
 class Environment(NamedTuple):
@@ -79,7 +81,10 @@ def install(system: SystemDescription, python: str | None, log: Callable[[str], 
         remove_folder(folder)
         _call([python or sys.executable, "-m", "venv", str(folder)])
         pip = [str(folder / "bin/python"), "-m", "pip", "--disable-pip-version-check"]
-        _call([*pip, "install", "--quiet", *required])
+        alone = [one for one in required if one.startswith(_ALONE)]
+        _call([*pip, "install", "--quiet", *(one for one in required if one not in alone)])
+        for one in alone:
+            _call([*pip, "install", "--quiet", *one.split()])
         found = json.loads(_call([*pip, "list", "--format", "json"]))
         versions = {_distribution(each["name"]): each["version"] for each in found}
         text = json.dumps({"requirements": required, "versions": versions}, indent=1)
@@ -106,5 +111,5 @@ def _call(command: list[str]) -> str:
 
 def _distribution(requirement: str) -> str:
     """The normal form of the name in ``name[extra]==1.0``."""
-    name = re.split(r"[^\w.-]", requirement, maxsplit=1)[0]
+    name = re.split(r"[^\w.-]", requirement.removeprefix(_ALONE), maxsplit=1)[0]
     return name.lower().replace("_", "-").replace(".", "-")
