@@ -16,6 +16,14 @@ from libc.stdint cimport int32_t, int64_t
 
 cdef extern from "_joins.h" nogil:
     void fill_spans(double *inside, double *tops, Py_ssize_t n) noexcept
+    void sum_inside(
+        const double *weights, const double *scales, double *closed, double *open, double *sums,
+        Py_ssize_t n,
+    ) noexcept
+    void sum_outside(
+        const double *weights, const double *scales, const double *closed, const double *open,
+        double *outside, double *of_sum, double *found, Py_ssize_t n,
+    ) noexcept
     cpdef int openmp_threads() noexcept
 
 cdef double NO_SCORE = float("-inf")
@@ -70,3 +78,30 @@ cdef double best_tree(
             stack[waiting + 1, 0], stack[waiting + 1, 1] = <int32_t>i, <int32_t>split
             waiting += 2
     return inside[n - 1] + 0.0  # turns a negative zero into zero
+
+
+def sum_up(
+    const double[::1] weights, const double[::1] scales, const int32_t[::1] lengths,
+    const int64_t[::1] cell_offsets, const int64_t[::1] word_offsets,
+    double[::1] found, double[::1] totals, const int64_t[::1] order, int threads,
+):
+    """Write the probability of each cell, and the scaled sum over the trees of each sentence."""
+    cdef Py_ssize_t place, b, first, longest = lengths[order[0]] if order.shape[0] else 0
+    # One of each for each thread: sums of closed and of open parts, and outside.
+    cdef double[:, :, ::1] charts = np.empty((threads, 3, longest * (longest + 1) // 2))
+    cdef double[:, ::1] sums = np.empty((threads, 2 * longest + 2))
+    for place in prange(
+        order.shape[0], nogil=True, schedule="dynamic", chunksize=1, num_threads=threads
+    ):
+        b = order[place]
+        first = cell_offsets[b]
+        sum_inside(
+            &weights[first], &scales[word_offsets[b]], &charts[threadid(), 0, 0],
+            &charts[threadid(), 1, 0], &sums[threadid(), 0], lengths[b],
+        )
+        sum_outside(
+            &weights[first], &scales[word_offsets[b]], &charts[threadid(), 0, 0],
+            &charts[threadid(), 1, 0], &charts[threadid(), 2, 0], &sums[threadid(), 0],
+            &found[first], lengths[b],
+        )
+        totals[b] = charts[threadid(), 0, lengths[b] - 1]

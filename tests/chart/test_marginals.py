@@ -1,0 +1,158 @@
+"""Probabilities of spans and arcs, against sums over all trees that are written down."""
+
+from __future__ import annotations
+
+import functools
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from spmrl_bench.chart import kernels
+from spmrl_bench.chart.arc_marginals import arc_marginals
+from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
+from spmrl_bench.chart.span_marginals import span_marginals
+from spmrl_bench.errors import ArrayError, NotFiniteError
+from tests.chart import dependency_oracles as oracles
+from tests.chart.enumeration import Span, spans
+
+#: How far apart scores are, and charts of each.
+SPREADS, CHARTS = (0.3, 2.0, 9.0, 40.0), 60
+
+
+@functools.cache
+def constituents(i: int, j: int) -> list[frozenset[Span]]:
+    """The trees over [i, j) with one constituent there, or a bare word, as sets of spans."""
+    if j == i + 1:
+        return [frozenset(), frozenset([(i, j)])]
+    return [tree | {(i, j)} for tree in sequences(i, j, 2)]
+
+
+@functools.cache
+def sequences(i: int, j: int, least: int) -> list[frozenset[Span]]:
+    """All ways to divide [i, j) into so many constituents and bare words, or more."""
+    found = list(constituents(i, j)) if least < 2 else []
+    for k in range(i + 1, j):
+        rest = sequences(k, j, least - 1)
+        found += [first | other for first in constituents(i, k) for other in rest]
+    return found
+
+
+def span_trees(n: int) -> NDArray[np.float64]:
+    """[trees, cells], 1 where the tree has the span; a sentence is a constituent."""
+    trees = [tree for tree in constituents(0, n) if (0, n) in tree]
+    assert len(set(trees)) == len(trees)
+    return np.array([[float(span in tree) for span in spans(n)] for tree in trees])
+
+
+def arc_trees(n: int, projective: bool) -> NDArray[np.float64]:
+    """[trees, arcs], 1 where the tree has the arc, packed."""
+    trees = oracles.projective_trees(n) if projective else oracles.trees(n)
+    rows = np.zeros((len(trees), n, n + 1))
+    for row, heads in zip(rows, trees, strict=True):
+        row[np.arange(n), list(heads)] = 1
+    return rows.reshape(len(trees), -1)
+
+
+def summed(
+    trees: NDArray[np.float64], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Of charts [charts, parts]: logarithms of the sums over trees, and the shares of parts."""
+    totals = scores @ trees.T
+    best = totals.max(axis=1)
+    each = np.exp(totals - best[:, None])
+    partition = each.sum(axis=1)
+    return best + np.log(partition), each @ trees / partition[:, None]
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("kernel", ["kernel", "twin"])
+def test_spans_have_their_share_of_all_trees(
+    kernel: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees, random = span_trees(n), np.random.default_rng(n)
+    counts = [1, 4, 24, 176, 1440, 12608]
+    assert len(trees) == counts[n - 1]
+    if kernel == "twin":
+        monkeypatch.setattr(kernels, "load", lambda name: None)
+    elif kernels.load("_spans") is None:
+        pytest.skip("the kernel is not built")
+    charts = CHARTS if kernel == "kernel" else 4
+    for spread in SPREADS:
+        scores = random.normal(size=(charts, trees.shape[1])) * spread
+        partition, shares = summed(trees, scores)
+        found = span_marginals(scores.ravel(), [n] * charts)
+        np.testing.assert_allclose(found.log_partition, partition, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(found.probabilities, shares.ravel(), atol=1e-9)
+
+
+@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+def test_arcs_have_their_share_of_all_trees(projective: bool) -> None:
+    random = np.random.default_rng(3)
+    sizes = range(1, 7 if projective else 6)
+    for spread in SPREADS[:3]:
+        charts = [random.normal(size=(20, n * (n + 1))) * spread for n in sizes]
+        # Sentences of all lengths together, in any order.
+        rows = [(n, row) for n, chart in zip(sizes, charts, strict=True) for row in chart]
+        order = random.permutation(len(rows))
+        lengths = [rows[k][0] for k in order]
+        partition, shares = arc_marginals(
+            np.concatenate([rows[k][1] for k in order]), lengths, projective=projective
+        )
+        parts = list(pairwise(arc_offsets(lengths).tolist()))
+        place = {int(k): at for at, k in enumerate(order)}
+        for first, (n, chart) in enumerate(zip(sizes, charts, strict=True)):
+            totals, wanted = summed(arc_trees(n, projective), chart)
+            for row in range(20):
+                at = place[20 * first + row]
+                assert partition[at] == pytest.approx(totals[row], rel=1e-9, abs=1e-9)
+                np.testing.assert_allclose(shares[slice(*parts[at])], wanted[row], atol=1e-9)
+
+
+def test_sentences_do_not_depend_on_their_batch_or_on_threads() -> None:
+    random = np.random.default_rng(5)
+    lengths = [7, 1, 30, 2, 55, 16]
+    offsets = cell_offsets(lengths)
+    scores = random.normal(size=int(offsets[-1])) * 3
+    together = span_marginals(scores, lengths, threads=3)
+    for b, (low, high) in enumerate(pairwise(offsets.tolist())):
+        alone = span_marginals(scores[low:high], lengths[b : b + 1])
+        assert alone.log_partition[0] == together.log_partition[b]
+        assert (alone.probabilities == together.probabilities[low:high]).all()
+
+
+@pytest.mark.parametrize("scale", [0.0, 1.0, 30.0, -30.0, 1e5])
+def test_long_sentences_and_scores_that_are_far_apart(scale: float) -> None:
+    n, random = 120, np.random.default_rng(7)
+    scores = random.normal(size=n * (n + 1) // 2) * max(scale, 0) + min(scale, 0)
+    found = span_marginals(scores, [n])
+    assert np.isfinite(found.log_partition).all()
+    assert found.probabilities.min() >= 0
+    assert found.probabilities.max() <= 1
+    assert found.probabilities[n - 1] == pytest.approx(1)  # the whole sentence
+    arcs = random.normal(size=n * (n + 1)) * min(abs(scale), 20)
+    for projective in (True, False):
+        totals, shares = arc_marginals(arcs, [n], projective=projective)
+        assert np.isfinite(totals).all()
+        np.testing.assert_allclose(shares.reshape(n, n + 1).sum(axis=1), 1, atol=1e-6)
+
+
+def test_what_has_no_probability_is_no_number() -> None:
+    wanting_each_other = np.zeros((4, 5))
+    for word in range(4):
+        wanting_each_other[word, (word ^ 1) + 1] = 60.0
+    both = np.concatenate([wanting_each_other.ravel(), np.zeros(6)])
+    totals, shares = arc_marginals(both, [4, 2], projective=False)
+    assert np.isnan(totals[0])
+    assert np.isnan(shares[:20]).all()
+    assert totals[1] == pytest.approx(np.log(2))
+    for bad in (np.nan, np.inf):
+        with pytest.raises(NotFiniteError):
+            span_marginals([bad], [1])
+        with pytest.raises(NotFiniteError):
+            arc_marginals([bad, 0.0], [1], projective=True)
+    with pytest.raises(ArrayError, match="the batch needs 3"):
+        span_marginals([0.0], [2])
+    assert span_marginals([], []).probabilities.size == 0
+    assert arc_marginals([], [], projective=True)[1].size == 0
