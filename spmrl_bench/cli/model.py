@@ -1,4 +1,4 @@
-"""Commands about a parser: fetch an encoder for it, package it, see which heads decide."""
+"""Commands about a parser: fetch an encoder for it, package it, see how sure it is and why."""
 
 from __future__ import annotations
 
@@ -100,6 +100,50 @@ def fetch(
 
 
 # ---- attention ----
+
+
+@group.command()
+def calibrate(
+    model: Model,
+    treebank: str = Option(..., help="The treebank that it was trained on."),
+    fit: bool = Option(False, "--fit", help="Fit the temperature on dev anew, and keep it."),
+    split: Literal["dev", "test"] = Option("test", help="The split that is looked at."),
+    device: Device = "auto",
+) -> None:
+    """Show whether a parser is as often right as it is sure.
+
+    Decisions of its parses (constituents, heads of words) stand in ten bins by their probability,
+    with the mean probability and the share that is right; the expected calibration error is the
+    mean distance of the two. A temperature, by which scores are divided, is fitted on dev when a
+    training ends; parsers of before get one with '--fit'.
+
+    Example:
+        spmrl-bench model calibrate --model runs/NAME --treebank german-mini
+    """
+    from spmrl_bench.parsers.calibration import decisions_of, fit_temperature
+    from spmrl_bench.parsers.kinds import kind_named
+    from spmrl_bench.parsers.neural import NeuralParser
+    from spmrl_bench.parsers.saved import save_temperature
+    from spmrl_bench.parsing.packages import located
+    from spmrl_bench.treebanks.treebank import open_treebank
+
+    folder = located(model)
+    parser, bank = loaded_parser(folder, device), open_treebank(treebank)
+    if not isinstance(parser, NeuralParser):
+        raise SpmrlError(f"{model}: a parser of kind {parser.kind} has no probabilities")
+    layers = kind_named(parser.kind).layers
+    if fit:
+        fit_temperature(parser, bank.examples("dev", layers))
+        save_temperature(parser.temperature, folder)
+    found = decisions_of(parser, bank.with_test().examples(split, layers))
+    print_rows(
+        ("decisions", "probability", "right"),
+        ((f"{n:,}", f"{sure:.3f}", f"{right:.3f}") for n, sure, right in found.bins),
+    )
+    echo(
+        f"\nTemperature {parser.temperature:g}, {len(found.right):,} decisions on {split}: "
+        f"expected calibration error {found.error:.4f}"
+    )
 
 
 @group.command()

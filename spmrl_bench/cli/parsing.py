@@ -35,6 +35,11 @@ def parse(
         help="A sentence with more words than the parser has positions: stop; leave it without "
         "parse ('(())', or '_' for its heads); or write one bracket over all words.",
     ),
+    scores: bool = Option(
+        False,
+        "--scores",
+        help="Say in JSON, or in column MISC, how likely each part of a parse is.",
+    ),
     workers: int = Option(1, min=1, max=1000, help="Processes that parse, which share the cores."),
     on: str | None = Option(
         None, "--on", metavar="WHERE", help="Where the workers of '--to' are, as of 'train'."
@@ -53,6 +58,10 @@ def parse(
     Trees and JSON objects are written one a line. From CoNLL-U to CoNLL-U, heads and relations
     are replaced and all else comes out as it went in.
 
+    With '--scores' come probabilities: of each constituent, head, relation and predicted tag, and
+    of the whole parse. A trained parser has a temperature at which they agree with how often it is
+    right on dev ('spmrl-bench model calibrate').
+
     With '--to' a folder of files is parsed, whose names say what they hold ('.txt', '.mrg',
     '.conllu', also with '.gz' behind it); each gets a file of the same name. What is
     done is kept: the same command again, after whatever has happened, does the rest.
@@ -70,7 +79,7 @@ def parse(
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
-    names, options = files or [], bulk.ParseOptions(on_long, output, tags)
+    names, options = files or [], bulk.ParseOptions(on_long, output, tags, scored=scores)
     if to is not None:
         from spmrl_bench.parsing.folders import parse_folder
         from spmrl_bench.process.executors.backend import parse_backend

@@ -23,6 +23,7 @@ from spmrl_bench.errors import (
     SpmrlError,
     TrainingError,
     TreeError,
+    UnsupportedError,
 )
 from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.experiments.run_folder import (
@@ -37,12 +38,14 @@ from spmrl_bench.experiments.run_folder import (
 from spmrl_bench.experiments.score import AnyRun, shared
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
+from spmrl_bench.parsers.calibration import fit_temperature
 from spmrl_bench.parsers.kinds import kind_named
+from spmrl_bench.parsers.saved import save_temperature
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
-from spmrl_bench.training import LAST
+from spmrl_bench.training import BEST, LAST
 from spmrl_bench.training.report import LOG, Report, last_line, messages
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution, places_of
@@ -216,6 +219,11 @@ def train_run(
         done = trainer.fit()
         write_settings(run.folder, config)  # the folder may have been removed meanwhile
         best_weights(run.folder)
+        if prune is None:
+            with suppress(UnsupportedError):
+                best_parser = kind.parser_class.load(run.folder / BEST).to(where)
+                fit_temperature(best_parser, dev)
+                save_temperature(best_parser.temperature, run.folder / BEST)
         best, last = (step / trainer.batches for step in (done.best_step, done.steps))
         report.say(
             f"{report.title}: best dev {report.score} {done.best_score:.2f} in epoch {best:.1f} of "

@@ -11,6 +11,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -20,7 +21,7 @@ from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.parse import Layer, Parse, Probabilities
 from spmrl_bench.trees.tree import NO_TAG, Tree
 
 if TYPE_CHECKING:
@@ -107,14 +108,22 @@ class Prediction(NamedTuple):
     """The head of each word, from 1; 0 for the root."""
     relations: Sequence[str] | None = None
     tags: Sequence[str] | None = None
+    probabilities: Probabilities | None = None
 
     def parse(self, words: Words, given: Words | None) -> Parse:
         """Return the parse of a sentence with the given tags, or else the predicted ones."""
         tags = given or self.tags or [NO_TAG] * len(words)
         if self.heads is None or self.relations is None:
-            return Parse.of(Tree.build(words, tags, self.constituents or []))
-        tree = None if self.constituents is None else Tree.build(words, tags, self.constituents)
-        return Parse.of(tree, DependencyTree.build(words, tags, self.heads, self.relations))
+            found = Parse.of(Tree.build(words, tags, self.constituents or []))
+        else:
+            tree = None if self.constituents is None else Tree.build(words, tags, self.constituents)
+            dependencies = DependencyTree.build(words, tags, self.heads, self.relations)
+            found = Parse.of(tree, dependencies)
+        return (
+            found
+            if self.probabilities is None
+            else replace(found, probabilities=self.probabilities)
+        )
 
 
 class Session(Protocol):
@@ -197,17 +206,21 @@ class Parser(ABC):
         tags: Iterable[Words] | None = None,
         *,
         max_tokens: int = MAX_TOKENS,
+        scored: bool = False,
     ) -> Iterator[Parse]:
         """Yield the best parses of tokenised sentences, lazily and in input order.
 
         One without words gives a tree without words. ``tags`` are those of the parses, which the
         parser reads if it was trained with them; else words have those that it predicts, or ``XX``.
+        With ``scored`` each parse has its probabilities.
 
         Raises:
+            UnsupportedError: the kind of parser tells no probabilities.
             SentenceTooLongError: the parser has no room for a sentence; all before it are parsed.
             TreeError: rows of ``tags`` do not fit the sentences, or are needed and not given.
         """
-        return self.session(max_tokens).parse(sentences, tags)
+        session = self.scored_session if scored else self.session
+        return session(max_tokens).parse(sentences, tags)
 
     @abstractmethod
     def flat(self, words: Words, tags: Words) -> Parse:
@@ -243,6 +256,11 @@ class Parser(ABC):
         if masks:
             raise self._refuse("limited")
         return nullcontext()
+
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> Session:
+        """Return what parses as :meth:`session`, with the :class:`~spmrl_bench.trees.parse.\
+Probabilities` of each parse; raise an UnsupportedError if the kind does not tell them."""
+        raise self._refuse("scored_session")
 
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
         """Return the actions that parse a sentence, and what was looked at before each; raise an

@@ -9,6 +9,7 @@ chosen afterwards, for a root among those seen at roots in training, for other w
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -23,10 +24,16 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
 from spmrl_bench.nn.settings import Rate, Settings, Width
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.parsers.base import Margin, Prediction, Words
+from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.certainty import (
+    arc_probabilities,
+    tag_probabilities,
+    temperature_of,
+)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
 
@@ -161,17 +168,26 @@ class DependencyScores:
         ]
         self.arcs: NDArray[np.float64] = torch.stack(arcs).double().mean(dim=0).cpu().numpy()
 
-    @torch.no_grad()
     def relations(self, heads: NDArray[np.integer]) -> list[list[str]]:
         """Return the best relations of each sentence to heads ``[words]``, 0 for the root."""
+        names = self._members[0][0].names
+        best = map(names.__getitem__, self._relation_scores(heads).argmax(dim=1).tolist())
+        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
+
+    def relation_probabilities(self, heads: NDArray[np.integer]) -> list[list[float]]:
+        """Return how likely these are, given the heads."""
+        best = iter(self._relation_scores(heads).float().softmax(dim=1).amax(dim=1).tolist())
+        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
+
+    @torch.no_grad()
+    def _relation_scores(self, heads: NDArray[np.integer]) -> Tensor:
         names = self._members[0][0].names
         chosen = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
         total = []
         for layer, projected in self._members:
             scores = layer.scorer.relation_scores(projected, self._layout, chosen)
             total.append(scores[:, [layer.relation_ids[name] for name in names]])
-        best = map(names.__getitem__, torch.stack(total).mean(dim=0).argmax(dim=1).tolist())
-        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
+        return torch.stack(total).mean(dim=0)
 
 
 def trees_of(parses: Iterable[Parse]) -> list[DependencyTree]:
@@ -240,6 +256,27 @@ class BiaffineParser(NeuralParser):
         columns = rows, scores.relations(heads), predicted_tags(encoded)
         for row, relations, tags in zip(*columns, strict=True):
             yield Prediction(heads=row.tolist(), relations=relations, tags=tags)
+
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        return NeuralSession([self], max_tokens, self.predict_scored)
+
+    def predict_scored(
+        self, encoded: Sequence[Encoded], members: Sequence[Self]
+    ) -> Iterator[Prediction]:
+        """Yield the same as :meth:`predict` with probabilities, at the temperature."""
+        scores = DependencyScores([each.dependencies for each in members], encoded)
+        lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
+        heads = decode_dependencies(scores.arcs, lengths, projective=projective)
+        found = arc_probabilities(scores.arcs, lengths, heads, projective, temperature_of(members))
+        columns = (
+            self.predict(encoded, members),
+            found,
+            scores.relation_probabilities(heads),
+            tag_probabilities(encoded, members),
+        )
+        for prediction, probabilities, relations, tags in zip(*columns, strict=True):
+            own = replace(probabilities, relations=relations, tags=tags)
+            yield prediction._replace(probabilities=own)
 
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]

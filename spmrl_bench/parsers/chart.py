@@ -12,6 +12,7 @@ Blocks of cells are scored, and of each cell only the best label and its score a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
 
@@ -29,10 +30,16 @@ from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.parsers.base import Margin, Prediction, Words
+from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.certainty import (
+    span_probabilities,
+    tag_probabilities,
+    temperature_of,
+)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.head_driven import SUB_HEAD, constituent
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, collapsed_spans, expand_chains
@@ -177,11 +184,16 @@ def best_labels(
     """Return the best label but the empty one of each packed cell, by the mean of some layers with
     the same labels; the order of the first settles ties. ``encoded`` are the same sentences for
     each. Of a cell with a score that is not finite the value is NaN."""
-    alone = len(layers) == 1
-    blocks = layers[0].label_scores(encoded[0]) if alone else _mean_scores(layers, encoded)
+    blocks = label_scores(layers, encoded)
     if masked is not None:
         blocks = _masked(blocks, encoded[0].batch.lengths, masked)
     return _best_labels(blocks)
+
+
+def label_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Iterator[Tensor]:
+    """Yield label scores as :meth:`SpanLayer.label_scores` does, the means of some layers."""
+    alone = len(layers) == 1
+    return layers[0].label_scores(encoded[0]) if alone else _mean_scores(layers, encoded)
 
 
 def _mean_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Iterator[Tensor]:
@@ -304,6 +316,26 @@ class ChartParser(NeuralParser):
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         for spans, tags in zip(rows, predicted_tags(encoded), strict=True):
             yield Prediction(list(expand_chains(spans)), tags=tags)
+
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        return NeuralSession([self], max_tokens, self.predict_scored)
+
+    def predict_scored(
+        self, encoded: Sequence[Encoded], members: Sequence[Self]
+    ) -> Iterator[Prediction]:
+        """Yield the same as :meth:`predict` with probabilities, at the temperature."""
+        lengths = encoded[0].batch.lengths
+        blocks = [*label_scores([each.scorer for each in members], encoded)]
+        trees = decode_spans(*_best_labels(blocks), lengths)
+        rows = self.scorer.rows(trees.cells, trees.labels, lengths)
+        scores = span_probabilities(
+            torch.cat(blocks), lengths, trees, self.vocabulary.labels, temperature_of(members)
+        )
+        of_tags = tag_probabilities(encoded, members)
+        columns = rows, predicted_tags(encoded), scores, of_tags
+        for spans, tags, probabilities, own in zip(*columns, strict=True):
+            found = replace(probabilities, tags=own)
+            yield Prediction(list(expand_chains(spans)), tags=tags, probabilities=found)
 
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]

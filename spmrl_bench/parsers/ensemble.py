@@ -70,6 +70,11 @@ class Ensemble(Parser):
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession(self.parsers, max_tokens)
 
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        first: Any = self.parsers[0]
+        first.scored_session()  # an error where its kind has none
+        return NeuralSession(self.parsers, max_tokens, first.predict_scored)
+
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)
 

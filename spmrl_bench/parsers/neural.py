@@ -34,7 +34,12 @@ from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, clipped, first_words
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.saved import load_saved, save_parser
+from spmrl_bench.parsers.saved import (
+    load_saved,
+    read_temperature,
+    save_parser,
+    save_temperature,
+)
 from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, with_tags
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
 from spmrl_bench.trees.head_driven import SUB_HEAD
@@ -103,6 +108,8 @@ class NeuralParser(TrainedParser):
     longest: int = 5000
     """Words of a sentence that is parsed. Exact search takes time that grows with the cube of the
     length or faster: minutes for this one, hours for a whole file in a line."""
+    temperature: float = 1.0
+    """By which scores are divided where they stand for logarithms of probabilities."""
 
     def __init__(
         self, config: NeuralConfig, vocabulary: Vocabulary, assets: Path | None = None
@@ -367,15 +374,19 @@ class NeuralParser(TrainedParser):
         save_parser(self, self.config, self.vocabulary.to_json(), folder)
         for module in self.lexical.inputs.values():
             module.save_assets(folder)
+        if self.temperature != NeuralParser.temperature:
+            save_temperature(self.temperature, folder)
 
     @classmethod
     def load(cls, folder: Path, description: Description | None = None) -> Self:
-        return load_saved(
+        parser = load_saved(
             folder,
             description,
             cls.Config,
             lambda config, vocabulary: cls(config, Vocabulary.from_json(vocabulary), assets=folder),
         )
+        parser.temperature = read_temperature(folder) or parser.temperature
+        return parser
 
     def prepare_for_sharing(self) -> None:
         """Number the words in the order of their characters: as they first occur, they tell the

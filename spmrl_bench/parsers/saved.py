@@ -13,9 +13,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -25,13 +25,16 @@ from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.parsers.base import Description, ParserConfig, not_a_parser
 from spmrl_bench.parsers.legacy import FLAT, current_name, leaves, nested
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import LIMIT, write_new
+from spmrl_bench.storage.files import LIMIT, write_new, write_text
 from spmrl_bench.storage.garbage import no_collection
+from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.tensors import check_state, content_digest, read_tensors
-from spmrl_bench.storage.toml import UNKNOWN, describe_mistake
+from spmrl_bench.storage.toml import UNKNOWN, describe_mistake, validated
 
 Parser = TypeVar("Parser", bound=nn.Module)
 
+#: The file with the temperature, of parsers that have one.
+TEMPERATURE = "temperature.json"
 #: The note of the weights' file that has the digest.
 _NOTE = "description"
 
@@ -107,6 +110,27 @@ def load_saved(
             "the file of that time back, or copy the whole folder anew"
         )
     return parser
+
+
+class _Temperature(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False, extra="ignore")
+
+    temperature: Annotated[float, Field(gt=0)]
+
+
+def save_temperature(temperature: float, folder: Path) -> None:
+    """Write the temperature of a parser beside its files, which it changes nothing of."""
+    text = _Temperature(temperature=temperature).model_dump_json()
+    write_text(folder / TEMPERATURE, f"{text}\n")
+
+
+def read_temperature(folder: Path) -> float | None:
+    """Return that of a folder, None where it has none; CheckpointError if it is broken."""
+    path = folder / TEMPERATURE
+    if not path.exists():
+        return None
+    content = read_json(path, CheckpointError)
+    return validated(_Temperature, content, path, CheckpointError).temperature
 
 
 @contextmanager

@@ -176,8 +176,15 @@ class FormTable:
 class NeuralSession:
     """Parses with one parser or several of a kind, and the forms of earlier calls."""
 
-    def __init__(self, parsers: Sequence[NeuralParser], max_tokens: int) -> None:
+    def __init__(
+        self,
+        parsers: Sequence[NeuralParser],
+        max_tokens: int,
+        predict: Callable[..., Iterable[Prediction]] | None = None,
+    ) -> None:
+        """``predict`` is that of the first parser, or another that it has."""
         self._parsers = parsers
+        self._predict = predict or parsers[0].predict
         self._max_tokens = max_tokens
         self._untidied = 0  # sentences since memory was given back
         self._tables = [FormTable(parser) for parser in parsers]
@@ -188,7 +195,7 @@ class NeuralSession:
         for _, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             for group in groups:
-                found = self._parsers[0].predict(group, self._parsers)
+                found = self._predict(group, self._parsers)
                 for place, prediction in zip(group[0].places, found, strict=True):
                     predictions[place] = prediction
             for given, prediction in zip(window, predictions, strict=True):

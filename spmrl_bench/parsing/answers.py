@@ -8,9 +8,10 @@ be set beside what went in. JSON is for programs: one object on each line, line 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, NotRequired, get_args
+from typing import Annotated, Any, Literal, NotRequired, cast, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
@@ -33,6 +34,13 @@ NO_PARSE = "(())"
 
 _NEEDED: dict[Output, Layer] = {"brackets": "constituents", "conllu": "dependencies"}
 
+#: What CoNLL-U calls probabilities of words.
+_IN_MISC = {
+    "head_probabilities": "HeadProbability",
+    "relation_probabilities": "RelationProbability",
+    "tag_probabilities": "TagProbability",
+}
+
 Place = Annotated[int, Field(ge=0)]
 
 
@@ -54,6 +62,16 @@ class ParseLine(TypedDict):
     """The head of each word, counted from 1; 0 for the root."""
     relations: NotRequired[list[str]]
     """The relation of each word to its head."""
+    probability: NotRequired[float | None]
+    """With `--scores`: of the whole parse, without relations and tags; null if it has none."""
+    constituent_probabilities: NotRequired[list[float]]
+    """Likewise of each of `constituents`; 0 below 0.001."""
+    head_probabilities: NotRequired[list[float]]
+    """Likewise of each of `heads`."""
+    relation_probabilities: NotRequired[list[float]]
+    """Likewise of each of `relations`, given the head."""
+    tag_probabilities: NotRequired[list[float]]
+    """Likewise of each of `tags`, if the parser has predicted these."""
 
 
 #: Reads lines, and has their JSON Schema.
@@ -105,11 +123,18 @@ def write_answer(
     if parse is not None and parse.dependencies is not None:
         heads = [str(head) for head in parse.dependencies.heads.tolist()]
         relations = list(parse.dependencies.relations)
+    known = {} if parse is None else _probabilities(parse, sentence.tags is None)
+    noted = {name: known[key] for key, name in _IN_MISC.items() if key in known}
+    notes = [
+        "|".join(f"{name}={value}" for name, value in zip(noted, row, strict=True))
+        for row in zip(*noted.values(), strict=True)
+    ]
     if sentence.source is not None:
-        return sentence.source.with_dependencies(heads, relations)
+        return sentence.source.with_dependencies(heads, relations, notes)
     tags = (sentence.tags if parse is None else parse.tags) or [NO_TAG] * len(sentence.words)
-    known = [UNSPECIFIED if tag == NO_TAG else tag for tag in tags]
-    return conll_lines(sentence.words, known, heads, relations, tag_column=tag_column)
+    shown = [UNSPECIFIED if tag == NO_TAG else tag for tag in tags]
+    columns = sentence.words, shown, heads, relations
+    return conll_lines(*columns, tag_column=tag_column, notes=notes or None)
 
 
 def _line(sentence: InputSentence, parse: Parse | None, escapes: str, too_long: bool) -> ParseLine:
@@ -125,7 +150,32 @@ def _line(sentence: InputSentence, parse: Parse | None, escapes: str, too_long: 
     if parse and parse.dependencies is not None:
         line["heads"] = parse.dependencies.heads.tolist()
         line["relations"] = list(parse.dependencies.relations)
+    if parse and parse.probabilities is not None:
+        whole = math.exp(parse.probabilities.log_tree)
+        line["probability"] = None if math.isnan(whole) else float(f"{whole:.4g}")
+        line |= cast(Any, _probabilities(parse, sentence.tags is None))
     return line
+
+
+def _probabilities(parse: Parse, tagged: bool) -> dict[str, list[float]]:
+    """Return those of each constituent, word and, if the parser has tagged it, tag, by their key in
+    a :class:`ParseLine`."""
+    known, found = parse.probabilities, dict[str, Iterable[float] | None]()
+    if known is None:
+        return {}
+    if parse.tree is not None and known.constituents is not None:
+        of = known.constituents
+        found["constituent_probabilities"] = (of.get(one, 0.0) for one in parse.tree.constituents())
+    if parse.dependencies is not None and known.arcs is not None:
+        arcs = enumerate(parse.dependencies.heads.tolist(), 1)
+        found["head_probabilities"] = [known.arcs.get(arc, 0.0) for arc in arcs]
+        found["relation_probabilities"] = known.relations
+    found["tag_probabilities"] = known.tags if tagged else None
+    return {
+        key: [round(min(one, 1.0), 4) for one in row]
+        for key, row in found.items()
+        if row is not None
+    }
 
 
 def read_parse_lines(path: str | Path) -> Iterator[ParseLine]:

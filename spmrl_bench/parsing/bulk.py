@@ -59,6 +59,7 @@ class ParseOptions:
     tag_column: TagColumn = "xpos"
     max_tokens: int = MAX_TOKENS
     escapes: str = "ptb"  # of words in brackets, where no spelling was given
+    scored: bool = False  # with probabilities
 
 
 class WindowResult(NamedTuple):
@@ -93,7 +94,12 @@ class Worker:
         """Raise a SpmrlError if the parser does not find what is to be written."""
         self._parser, self._options = parser, options
         self._output = chosen_output(options.output, kind_named(parser.kind).layers)
-        self._session = parser.session(options.max_tokens)
+        if options.scored and self._output == "brackets":
+            raise SpmrlError(
+                "--scores: trees in brackets have no room for probabilities: use '--output json'"
+            )
+        session = parser.scored_session if options.scored else parser.session
+        self._session = session(options.max_tokens)
 
     def __call__(self, window: Window) -> WindowResult:
         options, result = self._options, WindowResult([], [], None)

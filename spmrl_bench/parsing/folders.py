@@ -117,6 +117,7 @@ def parse_folder(
         "output": chosen_output(options.output, parser.kind.layers),
         "tags": options.tag_column,
         "on_long": options.on_long,
+        **({"scores": True} if options.scored else {}),
         "transforms": trained.transforms,
     }
     _settle(outputs, settings)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from typing import Any, BinaryIO, Literal, NoReturn
 
 from conllu.models import Token, TokenList
@@ -43,7 +43,7 @@ UNWRITABLE = re.compile(r"\A(?:\Z| )| \Z|[\t\r\n]")
 # Columns of a line, from 0.
 _COLUMNS = len(DEFAULT_FIELDS)
 _BLANK_ROW = dict.fromkeys(DEFAULT_FIELDS, UNSPECIFIED)
-_ID, _FORM, _HEAD, _RELATION = 0, 1, 6, 7
+_ID, _FORM, _HEAD, _RELATION, _MISC = 0, 1, 6, 7, 9
 
 _NUMBER = r"(0|[1-9][0-9]{0,8})"  # nine digits: what heads in int32 can hold
 _A_NUMBER = re.compile(_NUMBER)
@@ -84,15 +84,24 @@ class ConlluSentence:
         number = DEFAULT_FIELDS.index(field)
         return [row[number] for row in self.rows if row[_ID].isdecimal()]
 
-    def with_dependencies(self, heads: Iterable[str], relations: Iterable[str]) -> str:
-        """Return the lines of the sentence with these heads and relations of its words; a TreeError
-        if the format cannot hold a relation."""
+    def with_dependencies(
+        self, heads: Iterable[str], relations: Iterable[str], notes: Sequence[str] = ()
+    ) -> str:
+        """Return the lines of the sentence with these heads and relations of its words, and with
+        ``notes`` of each behind what column MISC has; a TreeError if the format cannot hold a
+        relation."""
         changed = dict(zip(self.column("id"), zip(heads, relations, strict=True), strict=True))
+        noted = dict(zip(changed, notes, strict=False))
         text = self.head
         for row, end in zip([*self.rows, ()], self.ends, strict=True):
             if row and row[_ID] in changed:
                 check_writable(row[_ID], changed[row[_ID]][1])
                 row = (*row[:_HEAD], *changed[row[_ID]], *row[_RELATION + 1 :])
+                if note := noted.get(row[_ID]):
+                    row = (
+                        *row[:_MISC],
+                        note if row[_MISC] == UNSPECIFIED else f"{row[_MISC]}|{note}",
+                    )
             text += "\t".join(row) + end
         return text
 
@@ -242,17 +251,20 @@ def conll_lines(
     relations: Iterable[str],
     *,
     tag_column: TagColumn = "xpos",
+    notes: Iterable[str] | None = None,
 ) -> str:
-    """Return the lines of one sentence and the blank line after it, as CoNLL-U and CoNLL-X.
+    """Return the lines of one sentence and the blank line after it, as CoNLL-U and CoNLL-X, with
+    ``notes`` in column MISC.
 
     Reading them gives back an equal tree. All that a tree does not hold is ``_``. A TreeError tells
     which column cannot hold its text (:data:`UNWRITABLE`).
     """
     rows = TokenList()
+    misc = iter(notes) if notes is not None else repeat(UNSPECIFIED)
     for number, row in enumerate(zip(words, tags, heads, relations, strict=True), start=1):
         for text in row:
             check_writable(number, text)
-        named = zip(("form", tag_column, "head", "deprel"), row, strict=True)
+        named = zip(("form", tag_column, "head", "deprel", "misc"), (*row, next(misc)), strict=True)
         rows.append(Token(_BLANK_ROW | {"id": str(number)} | dict(named)))
     return rows.serialize()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -16,6 +16,31 @@ Layer = Literal["constituents", "dependencies"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
+#: What is less likely is left out of :class:`Probabilities`.
+LEAST = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Probabilities:
+    """How likely a parser finds what could be a part of a sentence's annotation.
+
+    Attributes:
+        log_tree: natural logarithm of the probability of the parse itself, without its relations
+            and tags; NaN where it cannot be told.
+        constituents: of each ``(start, end, label)``, by fenceposts, that has :data:`LEAST` at
+            least. Of the labels of a unary chain each has the probability of all chains with it.
+        arcs: likewise of each ``(word, head)``, counted from 1, with 0 for the root.
+        relations: of the relation of each word of the parse, given its head.
+        tags: of the tag that the parser predicts for each word.
+    """
+
+    log_tree: float
+    constituents: Mapping[tuple[int, int, str], float] | None = None
+    arcs: Mapping[tuple[int, int], float] | None = None
+    relations: Sequence[float] | None = None
+    tags: Sequence[float] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Parse:
     """A sentence of ``n`` words with one layer of annotation or both; build with :meth:`of`.
@@ -25,12 +50,14 @@ class Parse:
         tags: the ``n`` part-of-speech tags; those of the tree where there is one.
         tree: its constituents, or None.
         dependencies: its heads and relations, or None.
+        probabilities: of a parser that was asked for them.
     """
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
     tree: Tree | None = None
     dependencies: DependencyTree | None = None
+    probabilities: Probabilities | None = None
 
     @classmethod
     def of(cls, tree: Tree | None = None, dependencies: DependencyTree | None = None) -> Parse:
@@ -62,7 +89,18 @@ class Parse:
             row,
             None if self.tree is None else replace(self.tree, tags=row),
             None if self.dependencies is None else replace(self.dependencies, tags=row),
+            self.probabilities,
         )
+
+    def probability(self, start: int, end: int, label: str) -> float:
+        """Return how likely a constituent over the words ``start`` (from 0) to ``end``, without it,
+        is: 0 below :data:`LEAST`. A TreeError says that the parser was not asked."""
+        if self.probabilities is None or self.probabilities.constituents is None:
+            raise TreeError(
+                "no probabilities of constituents: parse with parser.parse(..., scored=True), of a "
+                "parser that finds constituents"
+            )
+        return self.probabilities.constituents.get((start, end, label), 0.0)
 
     def _repr_svg_(self) -> str | None:
         """The picture of its tree that a notebook shows, if it has one."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,9 @@ from spmrl_bench.parsing.answers import (
 )
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.readers.conll import read_conll
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.parse import Layer, Parse, Probabilities
 from spmrl_bench.trees.tree import Tree
 from tests.builders import ROOT, TREES, chained, of_layers
 
@@ -69,6 +72,49 @@ def test_rows_of_conllu() -> None:
     ]
     with pytest.raises(TreeError, match="word 1: CoNLL cannot hold ' a'"):
         write("conllu", None, InputSentence([" a"], None, "x:1"))
+
+
+def test_probabilities_stand_beside_what_they_are_of() -> None:
+    known = Probabilities(
+        math.log(0.25),
+        constituents={(0, 3, "S"): 1.0 + 1e-9, (0, 2, "NP"): 0.87654, (1, 3, "X"): 0.5},
+        arcs={(1, 2): 0.9, (2, 3): 0.8, (2, 1): 0.1},
+        relations=[0.7, 0.6, 1.0],
+        tags=[0.5, 0.99999, 1.0],
+    )
+    parse = replace(BOTH, probabilities=known)
+    line = json.loads(write("json", parse))
+    assert {key: value for key, value in line.items() if "probabilit" in key} == {
+        "probability": 0.25,
+        "constituent_probabilities": [1.0, 0.8765, 0.0],
+        "head_probabilities": [0.9, 0.8, 0.0],
+        "relation_probabilities": [0.7, 0.6, 1.0],
+        "tag_probabilities": [0.5, 1.0, 1.0],
+    }
+    PARSE_LINE.validate_python(line)
+    tagged = GIVEN._replace(tags=["D", "N", "V"])
+    assert "tag_probabilities" not in json.loads(write("json", parse, tagged))
+    unknown = replace(parse, probabilities=Probabilities(math.nan))
+    assert json.loads(write("json", unknown))["probability"] is None
+    rows = [row.split("\t") for row in write("conllu", parse).splitlines()[:3]]
+    assert [row[9] for row in rows] == [
+        "HeadProbability=0.9|RelationProbability=0.7|TagProbability=0.5",
+        "HeadProbability=0.8|RelationProbability=0.6|TagProbability=1.0",
+        "HeadProbability=0.0|RelationProbability=1.0|TagProbability=1.0",
+    ]
+    assert write("brackets", parse) == BRACKETS
+    (read,) = read_conll("1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\n" + write("conllu"), path="x")
+    given = replace(
+        read.source,
+        rows=[[*row[:9], note] for row, note in zip(read.source.rows, "_a_b", strict=True)],
+    )
+    noted = write("conllu", parse, tagged._replace(source=given)).splitlines()
+    assert [row.split("\t")[9] for row in noted[:4]] == [
+        "_",
+        "a|HeadProbability=0.9|RelationProbability=0.7",
+        "HeadProbability=0.8|RelationProbability=0.6",
+        "b|HeadProbability=0.0|RelationProbability=1.0",
+    ]
 
 
 def test_json_has_what_the_parse_has() -> None:

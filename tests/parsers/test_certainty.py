@@ -1,0 +1,213 @@
+"""How likely parsers find parts of a parse and the whole, and whether they are right in that."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spmrl_bench.errors import CheckpointError, TreeError, UnsupportedError
+from spmrl_bench.parsers.biaffine import DependencyScores
+from spmrl_bench.parsers.calibration import Decisions, decisions_of, fit_temperature
+from spmrl_bench.parsers.ensemble import Ensemble
+from spmrl_bench.parsers.saved import TEMPERATURE
+from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
+from spmrl_bench.trees.tree import Tree
+from tests.builders import TREES, chained, enlarge, of_layers, tiny, words_of
+from tests.chart import dependency_oracles
+from tests.chart.enumeration import spans
+from tests.chart.test_marginals import span_trees
+
+SENTENCES = [list(words) for words in words_of(chained())]
+SHORT = ["the", "dog", "sees"]
+
+
+def scored(parser: Any, words: list[str]) -> Parse:
+    (parse,) = parser.parse([words], scored=True)
+    return parse
+
+
+@pytest.mark.parametrize("kind", ["chart", "biaffine"])
+def test_parses_are_the_same_with_and_without_probabilities(kind: str) -> None:
+    parser = enlarge(tiny(kind))
+    for words, plain in zip(SENTENCES, parser.parse(SENTENCES), strict=True):
+        parse = scored(parser, words)
+        assert parse.probabilities is not None
+        assert (parse.tree, parse.dependencies) == (plain.tree, plain.dependencies)
+        assert plain.probabilities is None
+        assert parse.probabilities.log_tree <= 0
+    (empty,) = parser.parse([[]], scored=True)
+    assert empty.probabilities is None
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_constituents_have_their_share_of_all_labelled_trees(temperature: float) -> None:
+    parser = enlarge(tiny("chart"))
+    parser.temperature = temperature
+    (encoded,) = parser.encoded([SHORT])
+    with torch.no_grad():
+        scores = torch.cat([*parser.scorer.label_scores(encoded)]).double() / temperature
+    labels = parser.vocabulary.labels
+    shares: dict[Any, float] = defaultdict(float)
+    trees = dict[frozenset[Any], float]()
+    for row in span_trees(3):
+        cells = np.flatnonzero(row).tolist()
+        for chosen in product(range(1, len(labels)), repeat=len(cells)):
+            total = sum(
+                scores[cell, label - 1].item() for cell, label in zip(cells, chosen, strict=True)
+            )
+            nodes = frozenset(
+                (*spans(3)[cell], labels[label]) for cell, label in zip(cells, chosen, strict=True)
+            )
+            trees[nodes] = math.exp(total)
+    everything = sum(trees.values())
+    for nodes, weight in trees.items():
+        for key in {(i, j, name) for i, j, chain in nodes for name in chain}:
+            shares[key] += weight / everything
+    parse = scored(parser, SHORT)
+    assert parse.probabilities is not None
+    known = parse.probabilities.constituents
+    assert known is not None
+    for key in shares.keys() | known.keys():
+        # Of a chain with many labels each may be less likely than what is kept.
+        assert parse.probability(*key) == pytest.approx(shares[key], abs=2 * LEAST)
+    assert min(known.values()) >= LEAST
+    best = max(trees.values()) / everything
+    assert parse.probabilities.log_tree == pytest.approx(math.log(best), abs=1e-4)
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_arcs_have_their_share_of_all_trees(crossing: bool) -> None:
+    parser = enlarge(tiny("biaffine"))
+    object.__setattr__(parser.vocabulary, "projective", not crossing)
+    parser.temperature = 2.0
+    (encoded,) = parser.encoded([SHORT])
+    arcs = DependencyScores([parser.dependencies], [encoded]).arcs.reshape(3, 4) / 2
+    every = dependency_oracles.trees(3) if crossing else dependency_oracles.projective_trees(3)
+    weights = [math.exp(sum(arcs[k, head] for k, head in enumerate(tree))) for tree in every]
+    parse = scored(parser, SHORT)
+    assert parse.probabilities is not None
+    assert parse.probabilities.arcs is not None
+    for word, head in product(range(1, 4), range(4)):
+        with_arc = sum(w for tree, w in zip(every, weights, strict=True) if tree[word - 1] == head)
+        found = parse.probabilities.arcs.get((word, head), 0.0)
+        assert found == pytest.approx(with_arc / sum(weights), abs=LEAST)
+    best = math.log(max(weights) / sum(weights))
+    assert parse.probabilities.log_tree == pytest.approx(best, abs=1e-6)
+    relations = parse.probabilities.relations
+    assert relations is not None
+    assert len(relations) == 3
+    assert all(0 < one <= 1 for one in relations)
+
+
+def test_an_ensemble_of_one_parser_is_as_sure_as_it_is() -> None:
+    for kind in ("chart", "biaffine"):
+        parser = enlarge(tiny(kind))
+        alone, twice = scored(parser, SHORT), scored(Ensemble([parser, parser]), SHORT)
+        assert alone.probabilities is not None
+        assert twice.probabilities is not None
+        assert twice.probabilities.log_tree == pytest.approx(alone.probabilities.log_tree)
+
+
+def test_a_parser_that_tags_says_how_sure_it_is_of_tags() -> None:
+    parser = enlarge(tiny("chart", tagger=True))
+    probabilities = scored(parser, SHORT).probabilities
+    assert probabilities is not None
+    assert probabilities.tags is not None
+    least = 1 / len(parser.vocabulary.tags)
+    assert all(least <= one <= 1 for one in probabilities.tags)
+
+
+def test_what_tells_no_probabilities() -> None:
+    for parser in (tiny("transition"), Ensemble([tiny("transition")] * 2), tiny("right-branching")):
+        with pytest.raises(UnsupportedError, match=r"no .?scored.session"):
+            parser.scored_session()
+    with pytest.raises(TreeError, match="scored=True"):
+        Parse.of(TREES[0]).probability(0, 1, "S")
+
+
+def test_the_temperature_is_kept_beside_a_parser(tmp_path: Path) -> None:
+    parser = tiny("chart")
+    parser.save(tmp_path)
+    assert not (tmp_path / TEMPERATURE).exists()
+    parser.temperature = 0.75
+    (tmp_path / "again").mkdir()
+    parser.save(tmp_path / "again")
+    names = {path.name for path in (tmp_path / "again").iterdir()}
+    assert names == {TEMPERATURE, "parser.json", "weights.safetensors"}
+    assert load_parser(tmp_path / "again", "cpu").temperature == 0.75
+    for bad in (
+        "{",
+        "[]",
+        '{"temperature": 0}',
+        '{"temperature": NaN}',
+        '{"temperature": "a"}',
+        "{}",
+    ):
+        (tmp_path / TEMPERATURE).write_text(bad)
+        with pytest.raises(CheckpointError, match=TEMPERATURE):
+            load_parser(tmp_path, "cpu")
+
+
+# Calibration -------------------------------------------------------------------------------
+
+
+def test_the_error_is_the_mean_distance_of_bins() -> None:
+    probabilities = np.array([0.05, 0.05, 0.55, 0.58, 0.95, 1.0])
+    right = np.array([False, True, True, True, True, False])
+    decisions = Decisions(probabilities, right)
+    assert [each.decisions for each in decisions.bins] == [2, 2, 2]
+    expected = (2 * (0.5 - 0.05) + 2 * (1 - 0.565) + 2 * (0.975 - 0.5)) / 6
+    assert decisions.error == pytest.approx(expected)
+    assert Decisions(np.array([]), np.array([], dtype=bool)).error == 0
+
+
+def test_decisions_are_compared_with_gold() -> None:
+    parser = enlarge(tiny("chart"))
+    gold = of_layers(chained(), ["constituents"])
+    found = decisions_of(parser, gold)
+    parses = list(parser.parse([one.words for one in gold]))
+    hits = [
+        set(p.tree.constituents()) & set(g.tree.constituents())
+        for p, g in zip(parses, gold, strict=True)
+    ]
+    assert found.right.sum() == sum(map(len, hits))
+    assert len(found.right) == sum(len(set(p.tree.constituents())) for p in parses)
+
+
+@pytest.mark.parametrize("true", [0.5, 1.0, 2.5])
+def test_the_temperature_is_that_of_the_decisions(true: float) -> None:
+    """Logits are drawn, and decisions are right as often as logits at a temperature say."""
+    random = np.random.default_rng(4)
+    words = ["w"] * 40
+    gold, logits = [], []
+    for _ in range(150):
+        row = random.normal(1.5, 2.0, size=len(words) - 1)
+        right = random.random(len(row)) < 1 / (1 + np.exp(-row / true))
+        spans_of = [(0, k + 2, "A" if one else "B") for k, one in enumerate(right)]
+        gold.append(Parse.of(Tree.build(words, words, spans_of[::-1])))
+        logits.append(row)
+
+    class Drawn(SimpleNamespace):
+        reads_tags = False
+
+        def parse(self, sentences: Any, tags: Any, *, scored: bool) -> Any:
+            for row, _ in zip(logits, sentences, strict=False):
+                sure = 1 / (1 + np.exp(-row / self.temperature))
+                keys = [(0, k + 2, "A") for k in range(len(row))]
+                tree = Tree.build(words, words, keys[::-1])
+                known = Probabilities(0.0, dict(zip(keys, sure.tolist(), strict=True)))
+                yield Parse(tuple(words), tuple(words), tree, None, known)
+
+    parser: Any = Drawn(temperature=1.0)
+    fit_temperature(parser, gold)
+    assert parser.temperature == pytest.approx(true, rel=0.12)
+    assert decisions_of(parser, gold).error < 0.02
