@@ -67,7 +67,7 @@ _CONTINUED = ("train", "eval", "run", "search")
 _ORDER = """
     train eval parse score compare treebanks runs results systems study model recipes
     list fetch check add suspects log clean table site install task enter run search
-    package attention heads show
+    package calibrate attention heads show
 """
 
 
