@@ -122,7 +122,7 @@ def search(
     else:
         from spmrl_bench.systems.description import load_system
         from spmrl_bench.systems.run import system_runs
-        from spmrl_bench.systems.search import SystemSearch
+        from spmrl_bench.systems.trials import SystemSearch
 
         if variant:
             raise SpmrlError("--variant and --system: give one of the two")

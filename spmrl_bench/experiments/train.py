@@ -223,7 +223,10 @@ def train_run(
             with suppress(UnsupportedError):
                 best_parser = kind.parser_class.load(run.folder / BEST).to(where)
                 fit_temperature(best_parser, dev)
-                save_temperature(best_parser.temperature, run.folder / BEST)
+                try:
+                    save_temperature(best_parser.temperature, run.folder / BEST)
+                except OSError as error:
+                    raise unwritable(run.folder, error) from None
         best, last = (step / trainer.batches for step in (done.best_step, done.steps))
         report.say(
             f"{report.title}: best dev {report.score} {done.best_score:.2f} in epoch {best:.1f} of "

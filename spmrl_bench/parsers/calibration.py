@@ -67,7 +67,7 @@ def decisions_of(parser: NeuralParser, gold: Sequence[Parse]) -> Decisions:
     """Return the decisions of a parser on gold sentences, at its temperature. Raise an
     UnsupportedError if its kind tells no probabilities."""
     tags = [each.tags for each in gold] if parser.reads_tags else None
-    parses = parser.parse([each.words for each in gold], tags, scored=True)
+    parses = parser.scored_session().parse([each.words for each in gold], tags)
     rows = [pair for one, found in zip(gold, parses, strict=True) for pair in _decided(one, found)]
     columns = zip(*rows, strict=True) if rows else ((), ())
     probabilities, right = columns

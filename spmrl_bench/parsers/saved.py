@@ -24,7 +24,7 @@ from spmrl_bench.errors import CheckpointError, PretrainedError, SpmrlError
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.parsers.base import Description, ParserConfig, not_a_parser
 from spmrl_bench.parsers.legacy import FLAT, current_name, leaves, nested
-from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.digests import digest, file_digest
 from spmrl_bench.storage.files import LIMIT, write_new, write_text
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import read_json
@@ -116,12 +116,13 @@ class _Temperature(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False, extra="ignore")
 
     temperature: Annotated[float, Field(gt=0)]
+    content: str  # a digest of it
 
 
 def save_temperature(temperature: float, folder: Path) -> None:
     """Write the temperature of a parser beside its files, which it changes nothing of."""
-    text = _Temperature(temperature=temperature).model_dump_json()
-    write_text(folder / TEMPERATURE, f"{text}\n")
+    content = {"temperature": temperature}
+    write_text(folder / TEMPERATURE, json.dumps(content | {"content": digest(content)}) + "\n")
 
 
 def read_temperature(folder: Path) -> float | None:
@@ -129,8 +130,13 @@ def read_temperature(folder: Path) -> float | None:
     path = folder / TEMPERATURE
     if not path.exists():
         return None
-    content = read_json(path, CheckpointError)
-    return validated(_Temperature, content, path, CheckpointError).temperature
+    content = validated(_Temperature, read_json(path, CheckpointError), path, CheckpointError)
+    if content.content != digest({"temperature": content.temperature}):
+        raise CheckpointError(
+            f"{path}: has changed since it was saved. Fit it anew: remove it, and "
+            "'spmrl-bench model calibrate --fit'"
+        )
+    return content.temperature
 
 
 @contextmanager

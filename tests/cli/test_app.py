@@ -43,8 +43,8 @@ def test_help_fits_a_terminal_and_lists_what_there_is() -> None:
         *("treebanks suspects", "runs list", "runs log", "runs clean"),
         *("results table", "results site"),
         *("systems list", "systems install", "systems task", "systems enter"),
-        *("study run", "study search", "model fetch", "model package", "model attention"),
-        *("model heads",),
+        *("study run", "study search", "model fetch", "model package", "model calibrate"),
+        *("model attention", "model heads"),
         *("recipes list", "recipes show"),
     ]
 

@@ -13,6 +13,7 @@ import pytest
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.experiments import evaluation, plan, score, train
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.parsers.saved import TEMPERATURE
 from spmrl_bench.treebanks import cache, treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.experiments.conftest import FIRST, RESULTS, RUNS, evaluate
@@ -173,6 +174,8 @@ def test_each_saved_file(world: World, reference: tuple[Path, Record], mutation:
     names = [path.relative_to(FIRST) for path in sorted(FIRST.rglob("*")) if path.is_file()]
     assert len(names) >= 7
     for name in names:
+        if (name.name, mutation) == (TEMPERATURE, "gone"):
+            continue  # parsers of before have none
         path = FIRST / name
         whole = path.read_bytes()
         if (data := MUTATIONS[mutation](whole)) is None:

@@ -29,7 +29,7 @@ def test_a_pinned_name_gives_the_package_and_nothing_else_and_asks_once(
     (package / "pytorch_model.bin").write_bytes(b"\x80\x04.")
     name = hub.push(MODEL, package)
     assert found(name) == found(str(package))
-    files = {PACKAGE, "parser.json", "weights.safetensors"}
+    files = {PACKAGE, "parser.json", "temperature.json", "weights.safetensors"}
     assert {line.rpartition(" ")[2] for line in hub.asked} == files
     folder = located(name)
     assert folder.is_relative_to(tmp_path / "cache")

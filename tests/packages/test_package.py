@@ -147,7 +147,7 @@ def test_the_same_run_gives_the_same_bytes(
 ) -> None:
     again = packaged(scored, tmp_path)
     files = [path.relative_to(again) for path in again.rglob("*") if path.is_file()]
-    assert len(files) == 5
+    assert len(files) == 6
     for path in files:
         assert (packages / NAME / path).read_bytes() == (again / path).read_bytes(), path
 

@@ -199,7 +199,10 @@ def test_the_temperature_is_that_of_the_decisions(true: float) -> None:
     class Drawn(SimpleNamespace):
         reads_tags = False
 
-        def parse(self, sentences: Any, tags: Any, *, scored: bool) -> Any:
+        def scored_session(self) -> Any:
+            return self
+
+        def parse(self, sentences: Any, tags: Any) -> Any:
             for row, _ in zip(logits, sentences, strict=False):
                 sure = 1 / (1 + np.exp(-row / self.temperature))
                 keys = [(0, k + 2, "A") for k in range(len(row))]

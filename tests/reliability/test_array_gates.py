@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import ArrayError, SpmrlError
 from tests.reliability.tally import Tally
@@ -43,6 +44,13 @@ def _arcs() -> Arguments:
 #: The way to each kernel, with good arrays, and the functions of kernels that it leads to.
 GATES: list[tuple[str, Callable[..., object], Arguments, str]] = [
     ("decode_spans", decode_spans, _values() | _labels(), "_spans: decode"),
+    # The twin adds logarithms, and has other last digits.
+    (
+        "span_marginals",
+        lambda values, lengths: span_marginals(values, lengths).probabilities.round(9),
+        _values(),
+        "_spans: sum_up",
+    ),
     (
         "decode_dependencies",
         lambda **given: decode_dependencies(**given, projective=False),
