@@ -43,12 +43,9 @@ class Decisions(NamedTuple):
     def bins(self) -> list[Bin]:
         """Those in which there are some, by probability."""
         places = np.minimum((self.probabilities * BINS).astype(int), BINS - 1)
-        found = []
-        for place in np.unique(places).tolist():
-            own = places == place
-            means = self.probabilities[own].mean(), self.right[own].mean()
-            found.append(Bin(int(own.sum()), *map(float, means)))
-        return found
+        each = [places == place for place in np.unique(places)]
+        sums = ((own.sum(), self.probabilities[own].mean(), self.right[own].mean()) for own in each)
+        return [Bin(int(number), float(sure), float(right)) for number, sure, right in sums]
 
     @property
     def error(self) -> float:
@@ -69,8 +66,7 @@ def decisions_of(parser: NeuralParser, gold: Sequence[Parse]) -> Decisions:
     tags = [each.tags for each in gold] if parser.reads_tags else None
     parses = parser.scored_session().parse([each.words for each in gold], tags)
     rows = [pair for one, found in zip(gold, parses, strict=True) for pair in _decided(one, found)]
-    columns = zip(*rows, strict=True) if rows else ((), ())
-    probabilities, right = columns
+    probabilities, right = zip(*rows, strict=True) if rows else ((), ())
     return Decisions(np.array(probabilities, dtype=float), np.array(right, dtype=bool))
 
 

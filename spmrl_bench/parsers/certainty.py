@@ -20,7 +20,7 @@ from torch import Tensor
 from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, cell_spans, node_offsets, starts
 from spmrl_bench.chart.span_marginals import span_marginals
-from spmrl_bench.chart.span_trees import SpanTrees
+from spmrl_bench.chart.span_trees import SpanTrees, decode_spans
 from spmrl_bench.nn.vocabulary import EMPTY
 from spmrl_bench.trees.parse import LEAST, Probabilities
 from spmrl_bench.trees.tree import Label
@@ -70,6 +70,23 @@ def span_probabilities(
             every[k][i, j, name] += share
     for constituents, total in zip(every, totals.tolist(), strict=True):
         yield Probabilities(min(total, 0.0), constituents=dict(constituents))
+
+
+def trees_of_least_risk(
+    scores: Tensor,
+    lengths: NDArray[np.int32],
+    near: NDArray[np.int64],
+    temperature: float,
+    threshold: float,
+) -> SpanTrees:
+    """Return the trees of which the most brackets are expected to be right, each less a threshold
+    (Goodman 1996, Parsing Algorithms and Metrics); arguments are of :func:`span_probabilities`."""
+    tempered = scores.double() / temperature
+    weights = tempered.logsumexp(dim=1)
+    found = span_marginals(weights.cpu().numpy(), lengths, near)
+    values, columns = (tempered - weights[:, None]).max(dim=1)
+    expected = values.exp().cpu().numpy() * found.probabilities - threshold
+    return decode_spans(expected, (columns + 1).int().cpu().numpy(), lengths)
 
 
 def arc_probabilities(

@@ -14,17 +14,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
 from spmrl_bench.chart.max_marginals import max_marginals
+from spmrl_bench.chart.span_trees import SpanTrees, decode_spans
 from spmrl_bench.chart.span_trees import best_labels as chart_labels
-from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged
@@ -36,6 +37,7 @@ from spmrl_bench.parsers.certainty import (
     span_probabilities,
     tag_probabilities,
     temperature_of,
+    trees_of_least_risk,
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
@@ -284,6 +286,14 @@ class ChartParser(NeuralParser):
 
         scorer: SpanScorer.Config
         """Scores of labelled spans."""
+        threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+        """The parse is not the best tree but that with the most brackets which are expected to be
+        right, of which each has to be more likely than this. Needs the temperature of a trained
+        parser, which this may be set for."""
+
+        @property
+        def free(self) -> frozenset[str]:
+            return frozenset({"threshold"})
 
     def add_layers(self) -> None:
         self.scorer = SpanLayer(self.config.scorer, self.encoder, self.vocabulary)
@@ -312,10 +322,21 @@ class ChartParser(NeuralParser):
 
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
         lengths = encoded[0].batch.lengths
-        trees = decode_spans(*best_labels([each.scorer for each in members], encoded), lengths)
+        trees = self._trees(
+            label_scores([each.scorer for each in members], encoded), lengths, members
+        )
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         for spans, tags in zip(rows, predicted_tags(encoded), strict=True):
             yield Prediction(list(expand_chains(spans)), tags=tags)
+
+    def _trees(
+        self, blocks: Iterable[Tensor], lengths: NDArray[np.int32], members: Sequence[Self]
+    ) -> SpanTrees:
+        if (threshold := self.config.threshold) is None:
+            return decode_spans(*_best_labels(blocks), lengths)
+        scores = torch.cat([*blocks])
+        near = decode_spans(*_best_labels([scores]), lengths).cells
+        return trees_of_least_risk(scores, lengths, near, temperature_of(members), threshold)
 
     def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession([self], max_tokens, self.predict_scored)
@@ -326,7 +347,7 @@ class ChartParser(NeuralParser):
         """Yield the same as :meth:`predict` with probabilities, at the temperature."""
         lengths = encoded[0].batch.lengths
         blocks = [*label_scores([each.scorer for each in members], encoded)]
-        trees = decode_spans(*_best_labels(blocks), lengths)
+        trees = self._trees(blocks, lengths, members)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         scores = span_probabilities(
             torch.cat(blocks), lengths, trees, self.vocabulary.labels, temperature_of(members)

@@ -50,7 +50,6 @@ _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
 #: What the commands that train and parse print.
 _LOG, _PARSE_LOG = "train.log", "parse.log"
-_DEV = "dev.json"
 
 
 class SystemSettings(Frozen):
@@ -77,6 +76,7 @@ class Trained(Frozen):
     threads: int
     device: str
     packages: dict[str, str]  # versions of what the system's environment has
+    dev: float | None = None  # the score, of a trial of a search
 
     def __str__(self) -> str:
         ended = ", ended by the clock" if self.out_of_time else ""
@@ -86,17 +86,6 @@ class Trained(Frozen):
     def of(cls, folder: Path) -> Trained | None:
         """Return what the training of a folder took, None before it has ended."""
         return _read(cls, folder / run_folder.TRAINED)
-
-
-class DevScore(Frozen):
-    """Of a trial of a search."""
-
-    score: float
-
-    @classmethod
-    def of(cls, folder: Path) -> DevScore | None:
-        """Return that of a folder, None before the trial has ended."""
-        return _read(cls, folder / _DEV)
 
 
 @dataclass(frozen=True)
@@ -195,9 +184,12 @@ class SystemRun:
                 device=choose_device(device).type,
                 packages=environment_of(self.system).versions,
             )
-            write_text(folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
+            self._note(state)
             remove_orphans(folder)
         _say(console, f"{self.title}: trained {state}")
+
+    def _note(self, state: Trained) -> None:
+        write_text(self.folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
 
     # Scoring ----------------------------------------------------------------------------------
 
@@ -214,10 +206,11 @@ class SystemRun:
         self.train(note, device=device, console=console)
         with run_folder.run_lock(self.folder):
             self._parse(self.treebank.examples("dev", [self.system.layer]), "dev", device)
-            record = self._scored(Scoring(self.folder), device, ("dev",))
+            record, state = self._scored(Scoring(self.folder), device, ("dev",)), self.state()
             assert record.dev is not None
-            found = DevScore(score=record.dev.score(SelectionMetric.parse(record.select)))
-            write_text(self.folder / _DEV, found.model_dump_json() + "\n")
+            assert state is not None
+            score = record.dev.score(SelectionMetric.parse(record.select))
+            self._note(state.model_copy(update={"dev": score}))
 
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         try:

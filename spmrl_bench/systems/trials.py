@@ -13,7 +13,7 @@ from typing import Any
 from spmrl_bench.experiments.search import SearchPlan, Tried
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.systems.description import system_paths
-from spmrl_bench.systems.run import DevScore, SystemRun, Trained
+from spmrl_bench.systems.run import SystemRun, Trained
 
 
 class SystemSearch(SearchPlan):
@@ -49,8 +49,7 @@ class SystemSearch(SearchPlan):
         return SystemRun.train_and_score_dev
 
     def tried(self, folder: Path) -> Tried | None:
-        trained, dev = Trained.of(folder), DevScore.of(folder)
-        if trained is None:
+        if (state := Trained.of(folder)) is None:
             return None
-        spent = (trained.processor_seconds or trained.seconds) / 60
-        return Tried(spent) if dev is None else Tried(spent, "complete", dev.score, [dev.score])
+        spent = (state.processor_seconds or state.seconds) / 60
+        return Tried(spent) if state.dev is None else Tried(spent, "complete", state.dev)

@@ -407,7 +407,7 @@ def test_lambda_is_for_parsers_that_weigh_spans_and_arcs() -> None:
     found = [each.parsing.get("span_weight") for each in work.runs]
     assert found == [0.0, 0.1, 0.2, None, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
     for changes, message in (
-        ({"variant": "charlstm"}, "parsing.span_weight is no setting .* known: none"),
+        ({"variant": "charlstm"}, "parsing.span_weight is no setting .* known: threshold"),
         ({"parsing": {"beam": 2}}, "parsing.beam is no setting .* known: span_weight"),
         ({"parsing": {"span_weight": 2}}, "parsing: span_weight: "),
     ):

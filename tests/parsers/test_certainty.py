@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import CheckpointError, TreeError, UnsupportedError
 from spmrl_bench.parsers.biaffine import DependencyScores
 from spmrl_bench.parsers.calibration import Decisions, decisions_of, fit_temperature
@@ -20,7 +21,7 @@ from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.saved import TEMPERATURE
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, collapsed_spans
 from tests.builders import TREES, chained, enlarge, of_layers, tiny, words_of
 from tests.chart import dependency_oracles
 from tests.chart.enumeration import spans
@@ -82,6 +83,27 @@ def test_constituents_have_their_share_of_all_labelled_trees(temperature: float)
     assert min(known.values()) >= LEAST
     best = max(trees.values()) / everything
     assert parse.probabilities.log_tree == pytest.approx(math.log(best), abs=1e-4)
+
+
+@pytest.mark.parametrize("threshold", [0.05, 0.3, 0.6])
+def test_the_tree_of_least_risk_is_that_of_all_trees(threshold: float) -> None:
+    """Of all sets of labelled spans that are trees, by the probabilities of single chains."""
+    parser = enlarge(tiny("chart", TREES[:2]))
+    parser.temperature = 4.0
+    (encoded,) = parser.encoded([SHORT])
+    with torch.no_grad():
+        scores = torch.cat([*parser.scorer.label_scores(encoded)]).double().numpy() / 4.0
+    weights = np.logaddexp.reduce(scores, axis=1)
+    shares = span_marginals(weights, [3]).probabilities
+    gains = np.exp(scores.max(axis=1) - weights) * shares - threshold
+    values = span_trees(3) @ gains
+    best = span_trees(3)[values.argmax()]
+    expected = {(*spans(3)[cell], parser.vocabulary.labels[1 + scores[cell].argmax()])
+                for cell in np.flatnonzero(best)}  # fmt: skip
+    parser.config = parser.config.model_copy(update={"threshold": threshold})
+    (parse,) = parser.parse([SHORT])
+    assert {(i, j, label) for i, j, label in collapsed_spans(parse.tree)} == expected
+    assert scored(parser, SHORT).tree == parse.tree
 
 
 @pytest.mark.parametrize("crossing", [False, True])
