@@ -124,14 +124,17 @@ def calibrate(
     from spmrl_bench.parsers.kinds import kind_named
     from spmrl_bench.parsers.neural import NeuralParser
     from spmrl_bench.parsers.saved import save_temperature
-    from spmrl_bench.parsing.packages import located
+    from spmrl_bench.parsing.models import folder_of
+    from spmrl_bench.parsing.packages import read_package
     from spmrl_bench.treebanks.treebank import open_treebank
 
-    folder = located(model)
-    parser, bank = loaded_parser(folder, device), open_treebank(treebank)
+    folder = folder_of(model)
+    parser, bank = loaded_parser(model, device), open_treebank(treebank)
     if not isinstance(parser, NeuralParser):
         raise SpmrlError(f"{model}: a parser of kind {parser.kind} has no probabilities")
     layers = kind_named(parser.kind).layers
+    if fit and read_package(folder) is not None:
+        raise SpmrlError(f"{model}: a package stays as it is: calibrate its run, and package that")
     if fit:
         fit_temperature(parser, bank.examples("dev", layers))
         save_temperature(parser.temperature, folder)

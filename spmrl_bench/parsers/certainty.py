@@ -96,12 +96,8 @@ def arc_probabilities(
     projective: bool,
     temperature: float,
 ) -> Iterator[Probabilities]:
-    """Yield the arcs of each sentence that are likely, and the probability of its tree.
-
-    Args:
-        arcs: scores, packed as in :mod:`spmrl_bench.chart.arrays`.
-        heads: [words] of the best trees.
-    """
+    """Yield the arcs of each sentence that are likely, and the probability of its tree, for packed
+    scores (:mod:`spmrl_bench.chart.arrays`) and the heads [words] of the best trees."""
     tempered = arcs / temperature
     totals, shares = arc_marginals(tempered, lengths, projective=projective)
     words = pairwise(starts(lengths).tolist())

@@ -53,7 +53,7 @@ def load_parser(model: str | Path, device: str = "auto") -> Parser:
             parser = parser.to(choose_device(device)).eval()
         return parser
 
-    return read_folder(_folder_of(model), load)
+    return read_folder(folder_of(model), load)
 
 
 def identity(model: str | Path) -> Identity:
@@ -69,7 +69,7 @@ def identity(model: str | Path) -> Identity:
         name = str(description.content["kind"])
         return Identity(name, kind, hashlib.sha256(" ".join(digests).encode()).hexdigest())
 
-    return read_folder(_folder_of(model), identified)
+    return read_folder(folder_of(model), identified)
 
 
 def trained_on(folder: Path) -> TrainedOn:
@@ -91,7 +91,8 @@ def trained_on(folder: Path) -> TrainedOn:
     return TrainedOn(transforms=None)
 
 
-def _folder_of(model: str | Path) -> Path:
+def folder_of(model: str | Path) -> Path:
+    """Return the folder of the parser itself, of a run or as it is named."""
     folder = located(model)
     best = folder / BEST
     return folder if last_complete_version(best) is None else best
