@@ -104,16 +104,14 @@ def _projective(weights: _Chart, words: NDArray[np.int32]) -> tuple[_Chart, _Cha
     for width in range(1, n):
         rightward[:, : n - width, width] = weights[:, word[width:], word[: n - width] + 1]
         leftward[:, : n - width, width] = weights[:, word[: n - width], word[width:] + 1]
-    right_at, right_to, left_at, left_to, under_right, under_left, joined = np.zeros(
-        (7, count, n, n)
-    )
+    right_at, right_to, left_at, left_to, under_right, under_left = np.zeros((6, count, n, n))
     for chart in (right_at, right_to, left_at, left_to):
         chart[:, :, 0] = 1
     for width in range(1, n):
         low, high, back = slice(0, n - width), slice(width, n), slice(width - 1, None, -1)
-        joined[:, low, width] = _dot(right_at[:, low, :width], left_to[:, high, back])
-        under_right[:, low, width] = joined[:, low, width] * rightward[:, low, width]
-        under_left[:, high, width] = joined[:, low, width] * leftward[:, low, width]
+        joined = _dot(right_at[:, low, :width], left_to[:, high, back])
+        under_right[:, low, width] = joined * rightward[:, low, width]
+        under_left[:, high, width] = joined * leftward[:, low, width]
         right = _dot(under_right[:, low, 1 : width + 1], right_to[:, high, back])
         left = _dot(left_at[:, low, :width], under_left[:, high, width:0:-1])
         right_at[:, low, width] = right_to[:, high, width] = right

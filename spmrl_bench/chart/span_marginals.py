@@ -60,23 +60,22 @@ def span_marginals(
     """
     words = arrays.checked_lengths(lengths)
     logs = arrays.checked_values(weights, words)
+    if not len(words):
+        return SpanMarginals(np.empty(0), logs)
     offsets, first = arrays.cell_offsets(words), arrays.starts(words)
     if near is None:
         near = decode_spans(logs, np.ones(len(logs), np.int32), words, threads=threads).cells
     shares = _shares(logs, words, near)
-    found, totals = np.empty(len(logs)), np.zeros(len(words))
+    found, totals = np.empty(len(logs)), np.full(len(words), np.nan)
     kernel = kernels.load("_spans")
     team = kernels.threads_for(kernel, threads, words, 20 * len(logs))
     if kernel is not None:
         order = np.argsort(-words, kind="stable")
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(all="ignore"):
             linear, scales = np.exp(logs), np.exp(-shares)
-        kernel.sum_up(linear, scales, words, offsets, first, found, totals, order, team)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            totals = np.log(totals) + np.add.reduceat(shares, first[:-1]) if len(words) else totals
-    else:
-        totals[:] = np.nan
-    sums = np.add.reduceat(found, offsets[:-1]) if len(words) else totals
+            kernel.sum_up(linear, scales, words, offsets, first, found, totals, order, team)
+            totals = np.log(totals) + np.add.reduceat(shares, first[:-1])
+    sums = np.add.reduceat(found, offsets[:-1])
     for b in np.flatnonzero(~(np.isfinite(totals) & np.isfinite(sums))).tolist():
         own = slice(offsets[b], offsets[b + 1])
         totals[b], found[own] = _sum_up(logs[own], int(words[b]))

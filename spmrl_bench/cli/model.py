@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from typer import Argument, Option
 
@@ -99,15 +99,12 @@ def fetch(
     echo(folder)
 
 
-# ---- attention ----
-
-
 @group.command()
 def calibrate(
     model: Model,
     treebank: str = Option(..., help="The treebank that it was trained on."),
     fit: bool = Option(False, "--fit", help="Fit the temperature on dev anew, and keep it."),
-    split: Literal["dev", "test"] = Option("test", help="The split that is looked at."),
+    split: Literal["dev", "test"] = Option("dev", help="The split that is looked at."),
     device: Device = "auto",
 ) -> None:
     """Show whether a parser is as often right as it is sure.
@@ -120,25 +117,20 @@ def calibrate(
     Example:
         spmrl-bench model calibrate --model runs/NAME --treebank german-mini
     """
-    from spmrl_bench.parsers.calibration import decisions_of, fit_temperature
+    from spmrl_bench.parsers.calibration import decisions_of, keep_temperature
     from spmrl_bench.parsers.kinds import kind_named
-    from spmrl_bench.parsers.neural import NeuralParser
-    from spmrl_bench.parsers.saved import save_temperature
     from spmrl_bench.parsing.models import folder_of
     from spmrl_bench.parsing.packages import read_package
     from spmrl_bench.treebanks.treebank import open_treebank
 
-    folder = folder_of(model)
-    parser, bank = loaded_parser(model, device), open_treebank(treebank)
-    if not isinstance(parser, NeuralParser):
-        raise SpmrlError(f"{model}: a parser of kind {parser.kind} has no probabilities")
-    layers = kind_named(parser.kind).layers
+    folder, bank = folder_of(model), open_treebank(treebank).with_test()
     if fit and read_package(folder) is not None:
         raise SpmrlError(f"{model}: a package stays as it is: calibrate its run, and package that")
+    parser: Any = loaded_parser(model, device)
+    layers = kind_named(parser.kind).layers
     if fit:
-        fit_temperature(parser, bank.examples("dev", layers))
-        save_temperature(parser.temperature, folder)
-    found = decisions_of(parser, bank.with_test().examples(split, layers))
+        keep_temperature(parser, bank.examples("dev", layers), folder)
+    found = decisions_of(parser, bank.examples(split, layers))
     print_rows(
         ("decisions", "probability", "right"),
         ((f"{n:,}", f"{sure:.3f}", f"{right:.3f}") for n, sure, right in found.bins),
@@ -147,6 +139,9 @@ def calibrate(
         f"\nTemperature {parser.temperature:g}, {len(found.right):,} decisions on {split}: "
         f"expected calibration error {found.error:.4f}"
     )
+
+
+# ---- attention ----
 
 
 @group.command()

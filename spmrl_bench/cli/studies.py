@@ -116,25 +116,20 @@ def search(
     from spmrl_bench.process.executors.backend import parse_backend
 
     where, lang = parse_backend(on), options.required_lang(lang)
-    if system is None:
-        chosen: dict[str, Any] = {"variants": [variant] if variant else None, "pruner": pruner}
-        chosen |= {"settings": options.parse_settings(settings, minutes)}
-    else:
+    chosen: dict[str, Any] = {"variants": [variant] if variant else None, "pruner": pruner}
+    if system is not None:
         from spmrl_bench.systems.description import load_system
         from spmrl_bench.systems.run import system_runs
         from spmrl_bench.systems.trials import SystemSearch
 
         if variant:
             raise SpmrlError("--variant and --system: give one of the two")
-        chosen = {"system": load_system(system), "minutes": minutes, "make": system_runs}
-        chosen |= {
-            "pruner": "none",
-            "of": SystemSearch,
-            "settings": options.parse_settings(settings),
-        }
+        chosen = {"system": load_system(system), "minutes": minutes, "pruner": "none"}
+        chosen |= {"make": system_runs, "of": SystemSearch}
+    given = options.parse_settings(settings, minutes if system is None else None)
     work = plan_search(
-        lang, treebank=treebank, track=track, size=size, seed=1 if seed is None else seed,
-        sampler=sampler, **chosen,
+        lang, settings=given, treebank=treebank, track=track, size=size,
+        seed=1 if seed is None else seed, sampler=sampler, **chosen,
     )  # fmt: skip
     found = run_search(
         work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=options.say_line

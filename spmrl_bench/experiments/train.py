@@ -38,9 +38,8 @@ from spmrl_bench.experiments.run_folder import (
 from spmrl_bench.experiments.score import AnyRun, shared
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
-from spmrl_bench.parsers.calibration import fit_temperature
+from spmrl_bench.parsers.calibration import keep_temperature
 from spmrl_bench.parsers.kinds import kind_named
-from spmrl_bench.parsers.saved import save_temperature
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
@@ -222,11 +221,7 @@ def train_run(
         if prune is None:
             with suppress(UnsupportedError):
                 best_parser = kind.parser_class.load(run.folder / BEST).to(where)
-                fit_temperature(best_parser, dev)
-                try:
-                    save_temperature(best_parser.temperature, run.folder / BEST)
-                except OSError as error:
-                    raise unwritable(run.folder, error) from None
+                keep_temperature(best_parser, dev, run.folder / BEST)
         best, last = (step / trainer.batches for step in (done.best_step, done.steps))
         report.say(
             f"{report.title}: best dev {report.score} {done.best_score:.2f} in epoch {best:.1f} of "

@@ -119,11 +119,9 @@ class Prediction(NamedTuple):
             tree = None if self.constituents is None else Tree.build(words, tags, self.constituents)
             dependencies = DependencyTree.build(words, tags, self.heads, self.relations)
             found = Parse.of(tree, dependencies)
-        return (
-            found
-            if self.probabilities is None
-            else replace(found, probabilities=self.probabilities)
-        )
+        if self.probabilities is None:
+            return found
+        return replace(found, probabilities=self.probabilities)
 
 
 class Session(Protocol):

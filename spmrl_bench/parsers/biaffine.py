@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -28,14 +28,14 @@ from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
 from spmrl_bench.parsers.certainty import (
     arc_probabilities,
-    tag_probabilities,
     temperature_of,
+    with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.parse import Parse, Probabilities
 
 
 class DependencyGold(NamedTuple):
@@ -170,24 +170,24 @@ class DependencyScores:
 
     def relations(self, heads: NDArray[np.integer]) -> list[list[str]]:
         """Return the best relations of each sentence to heads ``[words]``, 0 for the root."""
-        names = self._members[0][0].names
-        best = map(names.__getitem__, self._relation_scores(heads).argmax(dim=1).tolist())
-        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
-
-    def relation_probabilities(self, heads: NDArray[np.integer]) -> list[list[float]]:
-        """Return how likely these are, given the heads."""
-        best = iter(self._relation_scores(heads).float().softmax(dim=1).amax(dim=1).tolist())
-        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
+        return self.likely_relations(heads)[0]
 
     @torch.no_grad()
-    def _relation_scores(self, heads: NDArray[np.integer]) -> Tensor:
+    def likely_relations(
+        self, heads: NDArray[np.integer]
+    ) -> tuple[list[list[str]], list[list[float]]]:
+        """Return them, and how likely each is given its head."""
         names = self._members[0][0].names
         chosen = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
         total = []
         for layer, projected in self._members:
             scores = layer.scorer.relation_scores(projected, self._layout, chosen)
             total.append(scores[:, [layer.relation_ids[name] for name in names]])
-        return torch.stack(total).mean(dim=0)
+        mean = torch.stack(total).mean(dim=0)
+        best = map(names.__getitem__, mean.argmax(dim=1).tolist())
+        sure = iter(mean.float().softmax(dim=1).amax(dim=1).tolist())
+        counts = [tokens - 2 for tokens in self._layout.lengths.tolist()]
+        return [[*islice(best, n)] for n in counts], [[*islice(sure, n)] for n in counts]
 
 
 def trees_of(parses: Iterable[Parse]) -> list[DependencyTree]:
@@ -249,34 +249,35 @@ class BiaffineParser(NeuralParser):
         return self.dependencies.loss(tokens, batch, gold)
 
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        scores = DependencyScores([each.dependencies for each in members], encoded)
-        lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
-        heads = decode_dependencies(scores.arcs, lengths, projective=projective)
-        rows = np.split(heads, np.cumsum(lengths)[:-1])
-        columns = rows, scores.relations(heads), predicted_tags(encoded)
-        for row, relations, tags in zip(*columns, strict=True):
-            yield Prediction(heads=row.tolist(), relations=relations, tags=tags)
-
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], max_tokens, self.predict_scored)
+        return self._predictions(encoded, members, scored=False)
 
     def predict_scored(
         self, encoded: Sequence[Encoded], members: Sequence[Self]
     ) -> Iterator[Prediction]:
         """Yield the same as :meth:`predict` with probabilities, at the temperature."""
+        return self._predictions(encoded, members, scored=True)
+
+    def _predictions(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool
+    ) -> Iterator[Prediction]:
         scores = DependencyScores([each.dependencies for each in members], encoded)
         lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
         heads = decode_dependencies(scores.arcs, lengths, projective=projective)
-        found = arc_probabilities(scores.arcs, lengths, heads, projective, temperature_of(members))
-        columns = (
-            self.predict(encoded, members),
-            found,
-            scores.relation_probabilities(heads),
-            tag_probabilities(encoded, members),
-        )
-        for prediction, probabilities, relations, tags in zip(*columns, strict=True):
-            own = replace(probabilities, relations=relations, tags=tags)
-            yield prediction._replace(probabilities=own)
+        relations, sure = scores.likely_relations(heads)
+        known: Iterable[Probabilities | None] = repeat(None, len(lengths))
+        if scored:
+            arcs = scores.arcs / temperature_of(members)
+            found = arc_probabilities(arcs, lengths, heads, projective=projective)
+            both = zip(found, sure, strict=True)
+            of_words = (replace(one, relations=row) for one, row in both)
+            known = with_tag_probabilities(of_words, encoded, members)
+        rows = np.split(heads, np.cumsum(lengths)[:-1])
+        columns = rows, relations, predicted_tags(encoded), known
+        for row, own, tags, probabilities in zip(*columns, strict=True):
+            yield Prediction(None, row.tolist(), own, tags, probabilities)
+
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        return NeuralSession([self], max_tokens, self.predict_scored)
 
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.parsers.neural import NeuralParser
+from spmrl_bench.parsers.saved import save_temperature
 from spmrl_bench.trees.parse import Parse
 
 #: Bins of probabilities, and sentences that a temperature is fitted on.
@@ -92,6 +95,17 @@ def fit_temperature(parser: NeuralParser, gold: Sequence[Parse]) -> None:
             inner = [inner[1], low + _GOLDEN * (high - low)]
             values = [values[1], surprise(inner[1])]
     parser.temperature = float(f"{math.exp((low + high) / 2):.3g}")
+
+
+def keep_temperature(parser: NeuralParser, gold: Sequence[Parse], folder: Path) -> None:
+    """Fit the temperature of a parser, and write it into its folder; raise a CheckpointError if
+    that cannot be written, and an UnsupportedError as :func:`decisions_of`."""
+    fit_temperature(parser, gold)
+    try:
+        save_temperature(parser.temperature, folder)
+    except OSError as error:
+        problem = f"{folder}: its temperature cannot be written: {error.strerror}"
+        raise CheckpointError(f"{problem}. {remedy(error)}") from None
 
 
 def _decided(gold: Parse, found: Parse) -> Iterator[tuple[float, bool]]:

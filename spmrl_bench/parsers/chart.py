@@ -12,8 +12,7 @@ Blocks of cells are scored, and of each cell only the best label and its score a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -24,8 +23,8 @@ from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
 from spmrl_bench.chart.max_marginals import max_marginals
-from spmrl_bench.chart.span_trees import SpanTrees, decode_spans
 from spmrl_bench.chart.span_trees import best_labels as chart_labels
+from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged
@@ -34,16 +33,15 @@ from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
 from spmrl_bench.parsers.certainty import (
-    span_probabilities,
-    tag_probabilities,
+    SpanDistribution,
     temperature_of,
-    trees_of_least_risk,
+    with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.head_driven import SUB_HEAD, constituent
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, collapsed_spans, expand_chains
 
 #: Labels, each 1 or more, that no single word has, and that no whole sentence has.
@@ -321,42 +319,36 @@ class ChartParser(NeuralParser):
         return self.scorer.loss(tokens, batch, gold)
 
     def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        lengths = encoded[0].batch.lengths
-        trees = self._trees(
-            label_scores([each.scorer for each in members], encoded), lengths, members
-        )
-        rows = self.scorer.rows(trees.cells, trees.labels, lengths)
-        for spans, tags in zip(rows, predicted_tags(encoded), strict=True):
-            yield Prediction(list(expand_chains(spans)), tags=tags)
-
-    def _trees(
-        self, blocks: Iterable[Tensor], lengths: NDArray[np.int32], members: Sequence[Self]
-    ) -> SpanTrees:
-        if (threshold := self.config.threshold) is None:
-            return decode_spans(*_best_labels(blocks), lengths)
-        scores = torch.cat([*blocks])
-        near = decode_spans(*_best_labels([scores]), lengths).cells
-        return trees_of_least_risk(scores, lengths, near, temperature_of(members), threshold)
-
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], max_tokens, self.predict_scored)
+        return self._predictions(encoded, members, scored=False)
 
     def predict_scored(
         self, encoded: Sequence[Encoded], members: Sequence[Self]
     ) -> Iterator[Prediction]:
         """Yield the same as :meth:`predict` with probabilities, at the temperature."""
-        lengths = encoded[0].batch.lengths
-        blocks = [*label_scores([each.scorer for each in members], encoded)]
-        trees = self._trees(blocks, lengths, members)
+        return self._predictions(encoded, members, scored=True)
+
+    def _predictions(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool
+    ) -> Iterator[Prediction]:
+        lengths, threshold = encoded[0].batch.lengths, self.config.threshold
+        blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
+        known: Iterable[Probabilities | None] = repeat(None, len(lengths))
+        if scored or threshold is not None:
+            blocks = [*blocks]
+        trees = decode_spans(*_best_labels(blocks), lengths)
+        if isinstance(blocks, list):
+            scores = torch.cat(blocks).double() / temperature_of(members)
+            likely = SpanDistribution(scores, lengths, trees.cells)
+            trees = trees if threshold is None else likely.least_risk(threshold)
+            if scored:
+                found = likely.probabilities(trees, self.vocabulary.labels)
+                known = with_tag_probabilities(found, encoded, members)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
-        scores = span_probabilities(
-            torch.cat(blocks), lengths, trees, self.vocabulary.labels, temperature_of(members)
-        )
-        of_tags = tag_probabilities(encoded, members)
-        columns = rows, predicted_tags(encoded), scores, of_tags
-        for spans, tags, probabilities, own in zip(*columns, strict=True):
-            found = replace(probabilities, tags=own)
-            yield Prediction(list(expand_chains(spans)), tags=tags, probabilities=found)
+        for spans, tags, own in zip(rows, predicted_tags(encoded), known, strict=True):
+            yield Prediction(list(expand_chains(spans)), tags=tags, probabilities=own)
+
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        return NeuralSession([self], max_tokens, self.predict_scored)
 
     def batch_margins(
         self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]

@@ -37,7 +37,11 @@ class SystemSearch(SearchPlan):
         return "--system", name, *(() if limit is None else ("--minutes", f"{limit:g}"))
 
     def recipe(self, run: SystemRun) -> dict[str, Any]:
-        return {**run.recipe(), "treebank": run.treebank.fingerprint_of(run.system.layer)}
+        return {
+            **run.recipe(),
+            "treebank": run.config.treebank,
+            "fingerprint": run.config.fingerprint,
+        }
 
     def divided(self, run: SystemRun) -> tuple[dict[str, Any], dict[str, Any]]:
         found = self.recipe(run)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections import defaultdict
 from itertools import product
 from pathlib import Path
@@ -22,10 +24,11 @@ from spmrl_bench.parsers.saved import TEMPERATURE
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 from spmrl_bench.trees.tree import Tree, collapsed_spans
-from tests.builders import TREES, chained, enlarge, of_layers, tiny, words_of
+from tests.builders import TREES, chained, enlarge, of_layers, refused, tiny, words_of, works
 from tests.chart import dependency_oracles
 from tests.chart.enumeration import spans
 from tests.chart.test_marginals import span_trees
+from tests.laboratory import Laboratory
 
 SENTENCES = [list(words) for words in words_of(chained())]
 SHORT = ["the", "dog", "sees"]
@@ -236,3 +239,31 @@ def test_the_temperature_is_that_of_the_decisions(true: float) -> None:
     fit_temperature(parser, gold)
     assert parser.temperature == pytest.approx(true, rel=0.12)
     assert decisions_of(parser, gold).error < 0.02
+
+
+def test_a_training_ends_with_a_temperature_and_the_command_shows_what_it_is_worth(
+    laboratory: Laboratory,
+) -> None:
+    works("train", str(laboratory.recipe), "--variant", "charlstm", "--set", "train.max_epochs=3")
+    (best,) = Path("runs").glob("tiny-open/*/best")
+    fitted = load_parser(best, "cpu").temperature
+    assert fitted != 1
+    looking = ("model", "calibrate", "--model", str(best.parent), "--treebank", "tiny-open")
+    shown = works(*looking).stdout
+    assert re.search(rf"Temperature {fitted:g}, \d+ decisions on dev: expected cal", shown)
+    assert "on test: expected" in works(*looking, "--split", "test").stdout
+    # A parser of before has none, and its parses stay as they were when it gets one.
+    plain = list(load_parser(best, "cpu").parse([SHORT]))
+    (best / TEMPERATURE).unlink()
+    assert "Temperature 1, " in works(*looking).stdout
+    assert f"Temperature {fitted:g}, " in works(*looking, "--fit").stdout
+    again = load_parser(best, "cpu")
+    assert (again.temperature, list(again.parse([SHORT]))) == (fitted, plain)
+    scores = ("parse", "--model", str(best), "--scores", "tokens.txt")
+    Path("tokens.txt").write_text("the dog\n")
+    assert "no room for probabilities" in refused(*scores)
+    line = json.loads(works(*scores, "--output", "json").stdout)
+    assert len(line["constituent_probabilities"]) == len(line["constituents"])
+    tiny("right-branching").save(best.parent.parent)
+    mistaken = ("--model", str(best.parent.parent), "--treebank", "tiny-open")
+    assert "has no scored session" in refused("model", "calibrate", *mistaken)
