@@ -385,10 +385,10 @@ def _document(work: SearchPlan, folder: Path) -> SearchDocument:
             trials=[],
         )
         return SearchDocument(search=search, base=base, recipes={}, versions=find_versions())
-    if earlier.base != base:
-        differing = "; ".join(differences({"base": earlier.base}, {"base": base}))
+    # A setting that is newer than the search, and not given, differs in nothing.
+    if differing := differences({"base": earlier.base}, {"base": base}):
         raise CheckpointError(
-            f"{folder}: holds another search: {differing}. Choose another --runs folder, "
+            f"{folder}: holds another search: {'; '.join(differing)}. Choose another --runs folder, "
             "move that one away, or give the earlier settings"
         )
     return earlier.model_copy(update={"versions": find_versions()})

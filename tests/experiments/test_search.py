@@ -116,11 +116,12 @@ def test_the_same_search_has_the_same_trials_and_more_are_added(words: tuple[str
     again = works(*words, "--trials", "2", "--runs", "again")
     assert "started" not in again.stderr
     assert state_of("again") == first
-    # As one that was begun when settings were flat.
+    # As one that was begun when settings were flat, and one was not known.
     path = folder_of("again") / SEARCH
     content = json.loads(path.read_text(encoding="utf-8"))
     content["base"]["model"] = short(content["base"]["model"])
     assert {"lexical", "d_ff"} <= content["base"]["model"].keys()
+    del content["base"]["model"]["threshold"]
     path.write_text(json.dumps(content), encoding="utf-8")
     works(*words, "--trials", "3", "--runs", "again")
     assert state_of("again") == state_of("runs")
