@@ -47,7 +47,7 @@ def train(options):
     (folder / "root.txt").write_text(root_relation(options.train), encoding="utf-8")
     config = init_config(lang="xx", pipeline=["parser"], optimize="efficiency", gpu=False)
     config["nlp"]["batch_size"] = 256
-    config["training"]["optimizer"]["learn_rate"] = float(options.rate)
+    config["training"]["optimizer"]["learn_rate"] = options.rate
     path = folder / "config.cfg"
     config.to_disk(path)
     train_pipeline(
@@ -91,6 +91,6 @@ def parse(options):
 
 
 common.main(
-    train=(train, "train dev model", "seed steps every width depth rate"),
+    train=(train, "train dev model", "seed steps every width depth", "rate"),
     parse=(parse, "model input output"),
 )

@@ -101,7 +101,7 @@ def train(options):
         f"--hidden_size={options.hidden}",
         f"--train_batch_size={options.batch}",
         f"--optim={options.optimiser}",
-        *([f"--learning_rate={options.rate}"] if float(options.rate) else []),
+        *([f"--learning_rate={options.rate}"] if options.rate else []),
         *([f"--bert_model={options.encoder}"] if options.encoder else []),
     )
 
@@ -120,8 +120,9 @@ def parse(options):
 common.main(
     train=(
         train,
-        "train dev model device encoder",
-        "seed epochs epoch-size hidden batch optimiser rate",
+        "train dev model device encoder optimiser",
+        "seed epochs epoch-size hidden batch",
+        "rate",
     ),
     parse=(parse, "model input output device"),
 )

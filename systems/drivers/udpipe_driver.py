@@ -9,6 +9,8 @@ from ufal import udpipe
 
 #: How much of the time the iterations are planned to take; heldout scores take some too.
 SAFE = 0.7
+#: Oracles of transition systems that have no dynamic one.
+ORACLES = {"swap": "static_lazy"}
 
 
 def read(path, tags):
@@ -34,6 +36,7 @@ def read(path, tags):
 def learn(options, train, dev, tagger_iterations, iterations):
     """A model as bytes, with no parser for 0 iterations of it."""
     error = udpipe.ProcessingError()
+    oracle = ORACLES.get(options.transitions, "dynamic")
     model = udpipe.Trainer.train(
         "morphodita_parsito",
         train,
@@ -45,7 +48,7 @@ def learn(options, train, dev, tagger_iterations, iterations):
         f"iterations={iterations};embedding_upostag=20;embedding_feats=0;embedding_xpostag=0;"
         f"embedding_form={options.form_embedding};embedding_lemma=0;embedding_deprel=20;"
         f"learning_rate=0.02;learning_rate_final=0.001;l2=0.5;hidden_layer={options.hidden_layer};"
-        f"batch_size=10;transition_system={options.transitions};transition_oracle=dynamic;"
+        f"batch_size=10;transition_system={options.transitions};transition_oracle={oracle};"
         f"structured_interval=10;single_root=1;use_gold_tags=0;run=1;run_seed={options.seed}"
         if iterations
         else udpipe.Trainer.NONE,

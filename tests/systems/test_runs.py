@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import os
@@ -474,6 +475,37 @@ def test_one_that_is_killed_or_is_not_there(log: Path) -> None:
         commands.run(["no-such-program"], log, threads=1)
     with pytest.raises(TrainingError, match="was ended by signal 9"):
         commands.run([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], log, threads=1)
+
+
+@pytest.mark.parametrize("name", sorted(system_paths()))
+def test_a_driver_takes_what_its_description_gives_it(name: str) -> None:
+    """Without the parser that it drives: its options are read off its text."""
+    system = load_system(name)
+    command = [] if system.train is None else system.train.command
+    if not any("/drivers/" in word for word in command):
+        pytest.skip("it has no driver")
+    (driver,) = re.findall(r"/drivers/(\w+)\.py", " ".join(command))
+    text = (data_dir("systems") / "drivers" / f"{driver}.py").read_text(encoding="utf-8")
+    (given,) = (
+        keyword.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "common.main"
+        for keyword in node.keywords
+        if keyword.arg == "train"
+    )
+    assert isinstance(given, ast.Tuple)
+    kinds = [ast.literal_eval(names).split() for names in given.elts[1:]]
+    takes = {
+        f"--{option}": kind
+        for kind, options in zip((str, int, float), kinds, strict=False)
+        for option in options
+    }
+    places = dict.fromkeys(re.findall(r"{(\w+)}", " ".join(command)), "0")
+    places |= {key: str(value) for key, value in system.settings.items()}
+    filled = [word.format(**places).split("=", 1) for word in command if word.startswith("--")]
+    assert {option for option, _ in filled} == takes.keys()
+    for option, value in filled:
+        takes[option](value)
 
 
 # The treebank grammar: the parser that asks for rules by their children is nltk's own -----------
