@@ -1,11 +1,11 @@
 """What a parser would rather have than the annotation: single decisions, and a sentence of them.
 
 A parse differs from gold in some decisions: the label of a span, or that it is no constituent; the
-head and the relation of a word. Each has a *margin*, what the parser would give up to decide it as
-gold does. An error of annotation is one decision, or a few that follow from each other (a phrase
-that is attached higher is in one constituent less and in another more), so that decisions are
-what is looked at: the margin of a whole tree over the gold tree grows with the length of the
-sentence, and with all the small doubts of the parser.
+head and the relation of a word. What tells an error of annotation is that the parser is sure: the
+odds of its decision against gold's. An error of annotation is one decision, or a few that follow
+from each other (a phrase that is attached higher is in one constituent less and in another more),
+so that decisions are what is looked at: the odds of a whole tree against the gold tree grow with
+the length of the sentence, and with all the small doubts of the parser.
 
 They are written as text for reading, as a page for going through them, and as a table; so are the
 places that vary (:mod:`spmrl_bench.analysis.variation`).
@@ -13,7 +13,8 @@ places that vary (:mod:`spmrl_bench.analysis.variation`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,15 +26,41 @@ from tabulate import tabulate
 
 from spmrl_bench.analysis.variation import Place, Suspicion
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsers.base import Margin, Parser
+from spmrl_bench.parsers.base import Parser
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.draw import boxes, head_text
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.parse import LEAST, Layer, Parse
+from spmrl_bench.trees.tree import collapsed_spans
 
-#: With so many differences in a sentence, a margin counts half: the parser has not understood it.
+#: With so many differences in a sentence, odds count half: the parser has not understood it.
 CONFUSING = 10
 _AROUND = 6  # words shown on either side of a place
+
+
+class Difference(NamedTuple):
+    """One decision on which a parser and an annotation differ, about a span or a dependency."""
+
+    layer: Layer
+    start: int
+    end: int
+    """Fenceposts of the span; of a dependency those of the word."""
+    gold: str
+    predicted: str
+    """Labels of the span, unary chains joined by ``+`` and empty where there is no constituent; of
+    a dependency the relations."""
+    gold_probability: float
+    predicted_probability: float
+    """How likely either decision is, 0 below :data:`~spmrl_bench.trees.parse.LEAST`."""
+    gold_head: int | None = None
+    predicted_head: int | None = None
+    """Of a dependency, from 1; 0 for the root."""
+
+    @property
+    def odds(self) -> float:
+        """The natural logarithm of those of the parser's decision against gold's."""
+        own, other, least = self.predicted_probability, self.gold_probability, LEAST[self.layer]
+        return math.log(max(own, least) / max(other, least))
 
 
 class Disagreement(NamedTuple):
@@ -45,7 +72,12 @@ class Disagreement(NamedTuple):
     number: int
     gold: Parse
     parser: Parse
-    differences: list[Margin]
+    differences: list[Difference]
+
+    @property
+    def suspicion(self) -> float:
+        largest = max(one.odds for one in self.differences)
+        return largest / (1 + len(self.differences) / CONFUSING)
 
 
 def disagreements(
@@ -53,35 +85,56 @@ def disagreements(
 ) -> list[Disagreement]:
     """The sentences on which a parser and gold differ, the most suspicious first.
 
-    They are ordered by their largest margin, which counts less the more decisions differ. Scores
-    of trees and logarithms of odds are not the same, so the margins of each layer are in units of
-    their mean. With ``layer`` only its differences count. Errors are those of
-    :meth:`~spmrl_bench.parsers.base.Parser.margins`.
+    They are ordered by their largest odds, which count less the more decisions differ; of equal
+    ones that which comes first. With ``layer`` only its differences count. Errors are those of
+    :meth:`~spmrl_bench.parsers.base.Parser.parse`.
     """
-    return ranked(
-        [
-            Disagreement(place + 1, gold[place], predicted, own)
-            for place, predicted, margins in parser.margins(gold)
-            if (own := [one for one in margins if layer in (None, one.layer)])
-        ]
-    )
+    sentences, tags = [one.words for one in gold], [one.tags for one in gold]
+    found = []
+    for number, (right, parse) in enumerate(
+        zip(gold, parser.parse(sentences, tags, scored=True), strict=True), start=1
+    ):
+        own = [one for one in differences(right, parse) if layer in (None, one.layer)]
+        if own:
+            found.append(Disagreement(number, right, parse, own))
+    return sorted(found, key=lambda each: (-each.suspicion, each.number))
 
 
-def ranked(found: Sequence[Disagreement]) -> list[Disagreement]:
-    """The most suspicious sentences first; of equal ones that which comes first."""
-    margins: dict[Layer, list[float]] = {}
-    for each in found:
-        for one in each.differences:
-            margins.setdefault(one.layer, []).append(one.margin)
-    # All may be 0, or the least likely ones negative; then there is nothing to compare.
-    means = {layer: sum(own) / len(own) for layer, own in margins.items()}
-    units = {layer: mean if mean > 0 else 1.0 for layer, mean in means.items()}
-
-    def suspicion(each: Disagreement) -> float:
-        largest = max(one.margin / units[one.layer] for one in each.differences)
-        return largest / (1 + len(each.differences) / CONFUSING)
-
-    return sorted(found, key=lambda each: (-suspicion(each), each.number))
+def differences(gold: Parse, found: Parse) -> Iterator[Difference]:
+    """Yield what differs in a parse with probabilities, of spans by the left end, wider ones first.
+    A layer of which the parser tells none is passed over."""
+    known = found.probabilities
+    if known is not None and known.constituents is not None and gold.tree and found.tree:
+        right, own = (
+            {(i, j): label for i, j, label in collapsed_spans(tree)}
+            for tree in (gold.tree, found.tree)
+        )
+        for span in sorted(right.keys() | own.keys(), key=lambda span: (span[0], -span[1])):
+            sides = right.get(span, ()), own.get(span, ())
+            if sides[0] != sides[1]:
+                chances = [
+                    [known.constituents.get((*span, name), 0.0) for name in {*one} - {*other}]
+                    for one, other in (sides, sides[::-1])
+                ]
+                # A side is as likely as the least likely of what tells it from the other.
+                gold_p, own_p = (
+                    min([*one, *(1 - chance for chance in other)], default=0.0)
+                    for one, other in (chances, chances[::-1])
+                )
+                gold_label, own_label = map("+".join, sides)
+                yield Difference("constituents", *span, gold_label, own_label, gold_p, own_p)
+    right_tree, own_tree = gold.dependencies, found.dependencies
+    if known is not None and known.relations is not None and right_tree and own_tree:
+        columns = (
+            zip(tree.heads.tolist(), tree.relations, strict=True) for tree in (right_tree, own_tree)
+        )
+        for word, ((head, name), (other, found_name)) in enumerate(zip(*columns, strict=True), 1):
+            if (head, name) != (other, found_name):
+                gold_p = known.relations.get((word, head, name), 0.0)
+                own_p = known.relations.get((word, other, found_name), 0.0)
+                yield Difference(
+                    "dependencies", word - 1, word, name, found_name, gold_p, own_p, head, other
+                )
 
 
 class Table(NamedTuple):
@@ -180,19 +233,23 @@ def disagreement_item(found: Disagreement) -> Item:
     spans = {(one.start, one.end) for one in differences if one.layer == "constituents"}
     spans_and_words = {"span": len(spans), "word": len(differences) - len(spans)}
     counts = [f"{n} {what}{'s' * (n > 1)}" for what, n in spans_and_words.items() if n]
-    largest = max(one.margin for one in differences)
-    summary = f"margin {largest:.2f}, {' and '.join(counts)} other than gold"
+    surest = max(differences, key=lambda one: one.odds)
+    summary = (
+        f"gold {surest.gold_probability:.3f}, parser {surest.predicted_probability:.3f}, "
+        f"{' and '.join(counts)} other than gold"
+    )
     sides = (("gold", gold.tree), ("parser", parser.tree))
     table = Table(
         "",
-        ("place", "words", "gold", "parser", "margin"),
+        ("place", "words", "gold", "probability", "parser", "probability"),
         [
             (
                 f"{one.start}:{one.end}",
                 " ".join(words[one.start : one.end]),
                 _decision(one.gold, one, gold),
+                f"{one.gold_probability:.3f}",
                 _decision(one.predicted, one, parser),
-                f"{one.margin:.2f}" + ("" if one.known else " or more (label unknown)"),
+                f"{one.predicted_probability:.3f}",
             )
             for one in differences
         ],
@@ -203,7 +260,7 @@ def disagreement_item(found: Disagreement) -> Item:
     return Item(number, words, summary, marked, [table], rows, trees)
 
 
-def _decision(label: str, one: Margin, parse: Parse) -> str:
+def _decision(label: str, one: Difference, parse: Parse) -> str:
     tree: DependencyTree | None = parse.dependencies
     if one.layer == "dependencies" and tree is not None:
         return f"{label} {head_text(tree, one.start)}"

@@ -65,7 +65,7 @@ def span_marginals(
     offsets, first = arrays.cell_offsets(words), arrays.starts(words)
     if near is None:
         near = decode_spans(logs, np.ones(len(logs), np.int32), words, threads=threads).cells
-    shares = _shares(logs, words, near)
+    shares = shares_of_words(logs, words, near)
     found, totals = np.empty(len(logs)), np.full(len(words), np.nan)
     kernel = kernels.load("_spans")
     team = kernels.threads_for(kernel, threads, words, 20 * len(logs))
@@ -82,7 +82,7 @@ def span_marginals(
     return SpanMarginals(totals, np.minimum(found, 1.0))
 
 
-def _shares(logs: _Vector, words: NDArray[np.int32], near: NDArray[np.int64]) -> _Vector:
+def shares_of_words(logs: _Vector, words: NDArray[np.int32], near: NDArray[np.int64]) -> _Vector:
     """Return what each word brings to a tree: of each node its weight, divided by its words."""
     sentence = np.repeat(np.arange(len(words)), 2 * words - 1)
     start, width = _places(near - arrays.cell_offsets(words)[sentence], words[sentence])

@@ -245,9 +245,9 @@ def suspects(
 ) -> None:
     """List the sentences whose annotation is most likely wrong.
 
-    With a model: each constituent, or each head and relation, on which gold and parser differ has a
-    margin, what the parser would give up to decide as gold does. The largest margin of a sentence
-    counts, less the more else differs. A parser has learnt the errors that it was trained on.
+    With a model: of each constituent, or each head and relation, on which gold and parser differ
+    count the odds of the parser's against gold's. The largest odds of a sentence count, less the
+    more else differs. A parser has learnt the errors that it was trained on.
 
     Without: words that are annotated otherwise than the same words elsewhere are ambiguous or
     wrong; the more words around them are the same, and the fewer places are annotated as this
@@ -304,8 +304,7 @@ def _by_parser(
         say_line("spmrl-bench: a parser has learnt the errors that it was trained on")
     notes = [
         f"Parser: {run}. It differs from gold on {len(found):,} of {len(examples):,} sentences.",
-        "A margin is what the parser would give up to decide as gold does: a difference of "
-        "scores for constituents, the logarithm of odds for words.",
+        "Sentences are in the order of the odds of what the parser finds against gold.",
     ]
     title = f"Where {bank.name}, {split}, and a parser disagree"
     return title, notes, [disagreement_item(one) for one in found]

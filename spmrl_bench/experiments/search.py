@@ -388,8 +388,8 @@ def _document(work: SearchPlan, folder: Path) -> SearchDocument:
     # A setting that is newer than the search, and not given, differs in nothing.
     if differing := differences({"base": earlier.base}, {"base": base}):
         raise CheckpointError(
-            f"{folder}: holds another search: {'; '.join(differing)}. Choose another --runs folder, "
-            "move that one away, or give the earlier settings"
+            f"{folder}: holds another search: {'; '.join(differing)}. Choose another --runs "
+            "folder, move that one away, or give the earlier settings"
         )
     return earlier.model_copy(update={"versions": find_versions()})
 

@@ -21,7 +21,7 @@ from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Layer, Parse, Probabilities
+from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import NO_TAG, Tree
 
 if TYPE_CHECKING:
@@ -130,28 +130,6 @@ class Session(Protocol):
     def parse(
         self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
     ) -> Iterator[Parse]: ...
-
-
-class Margin(NamedTuple):
-    """One decision on which a parser and an annotation differ, about a span or a dependency."""
-
-    layer: Layer
-    start: int
-    end: int
-    """Fenceposts of the span; of a dependency those of the word."""
-    gold: str
-    predicted: str
-    """Labels of the span, unary chains joined by ``+`` and empty where there is no constituent; of
-    a dependency the relations."""
-    margin: float
-    """What the parser would give up to decide as gold does: of spans in scores of trees, of words
-    in natural logarithms of odds."""
-    known: bool = True
-    """Whether the parser knows gold's label. If not, the margin is that of the best other label
-    than its own, which the unknown one costs at least."""
-    gold_head: int | None = None
-    predicted_head: int | None = None
-    """Of a dependency, from 1; 0 for the root."""
 
 
 class Parser(ABC):
@@ -264,16 +242,6 @@ Probabilities` of each parse; raise an UnsupportedError if the kind does not tel
         """Return the actions that parse a sentence, and what was looked at before each; raise an
         UnsupportedError if the kind writes no actions, a SpmrlError if there are no words."""
         raise self._refuse("derivation")
-
-    def margins(
-        self, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
-    ) -> Iterator[tuple[int, Parse, list[Margin]]]:
-        """Yield the place of each gold sentence from 0, its parse, and where the two differ.
-
-        In no particular order of sentences, margins of constituents first; sentences without words
-        are left out. Raise an UnsupportedError if the kind does not tell how sure it is.
-        """
-        raise self._refuse("margins")
 
     def _refuse(self, method: str) -> UnsupportedError:
         """Return the error of a method that parsers of other kinds have."""

@@ -8,8 +8,7 @@ chosen afterwards, for a root among those seen at roots in training, for other w
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -19,23 +18,28 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
+from spmrl_bench.chart.arc_marginals import arc_marginals
+from spmrl_bench.chart.arrays import starts
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
 from spmrl_bench.nn.settings import Rate, Settings, Width
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Prediction, Words
+from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
 from spmrl_bench.parsers.certainty import (
-    arc_probabilities,
+    by_sentence,
+    scores_of_heads,
     temperature_of,
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
-from spmrl_bench.parsers.session import NeuralSession
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse, Probabilities
+from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
+
+#: How likely arcs are, and arcs with relations.
+_Likely = tuple[dict[tuple[int, int], float], dict[tuple[int, int, str], float]]
 
 
 class DependencyGold(NamedTuple):
@@ -120,36 +124,6 @@ class DependencyLayer(nn.Module):
         between, from_root = (self.names[row.int().argmax()] for row in self.scorer.legal)
         return chain(words, tags, from_root, between)
 
-    @torch.no_grad()
-    def margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        """Return the words whose head or relation differs, in the order of the sentence. The margin
-        is the logarithm of the odds of the predicted labelled arc against the gold one, negative
-        where the word by itself would have chosen the gold arc."""
-        layout, scorer = encoded.batch.layout, self.scorer
-        projected = scorer.project(encoded.tokens, layout)
-        of_arcs = scorer.arc_scores(projected, layout).float().log_softmax(dim=1)
-
-        def log_probabilities(trees: Sequence[DependencyTree]) -> Tensor:
-            heads = torch.from_numpy(np.concatenate([tree.heads for tree in trees]))
-            heads = heads.to(of_arcs.device).long()
-            ids = [self.relation_ids.get(name, -1) for tree in trees for name in tree.relations]
-            relations = torch.tensor(ids, device=of_arcs.device)
-            scores = scorer.relation_scores(projected, layout, heads).float().log_softmax(dim=1)
-            # A relation that is unknown, or illegal at its place, counts as the second best of the
-            # legal ones, if there is one: no more is known than that it is not the parser's.
-            second = scores.topk(min(2, scores.shape[1]), dim=1).values[:, -1]
-            second = torch.where(second == -torch.inf, scores.amax(dim=1), second)
-            chosen = scores.gather(1, relations.clamp(min=0)[:, None]).squeeze(1)
-            chosen = torch.where((relations < 0) | (chosen == -torch.inf), second, chosen)
-            return of_arcs.gather(1, heads[:, None]).squeeze(1) + chosen
-
-        trees = trees_of(gold), trees_of(predicted)
-        of_gold, of_predicted = map(log_probabilities, trees)
-        rows = (of_predicted - of_gold).split(encoded.batch.lengths.tolist())
-        return arc_margins(*trees, [row.tolist() for row in rows], self.relation_ids)
-
 
 class DependencyScores:
     """The mean scores of the same sentences, as encoded for each layer, of the same relations;
@@ -168,51 +142,45 @@ class DependencyScores:
         ]
         self.arcs: NDArray[np.float64] = torch.stack(arcs).double().mean(dim=0).cpu().numpy()
 
-    def relations(self, heads: NDArray[np.integer]) -> list[list[str]]:
-        """Return the best relations of each sentence to heads ``[words]``, 0 for the root."""
-        return self.likely_relations(heads)[0]
-
     @torch.no_grad()
-    def likely_relations(
-        self, heads: NDArray[np.integer]
-    ) -> tuple[list[list[str]], list[list[float]]]:
-        """Return them, and how likely each is given its head."""
-        names = self._members[0][0].names
-        chosen = torch.from_numpy(heads.astype(np.int64)).to(self._layout.lengths.device)
+    def relation_scores(
+        self, heads: NDArray[np.integer], words: NDArray[np.integer] | None = None
+    ) -> Tensor:
+        """Return the scores ``[rows, relations]`` to heads, 0 for the root, of all words, or of
+        these of the batch."""
+        names, device = self._members[0][0].names, self._layout.lengths.device
+        chosen = torch.from_numpy(heads.astype(np.int64)).to(device)
+        which = None if words is None else torch.from_numpy(words).to(device)
         total = []
         for layer, projected in self._members:
-            scores = layer.scorer.relation_scores(projected, self._layout, chosen)
+            scores = layer.scorer.relation_scores(projected, self._layout, chosen, which)
             total.append(scores[:, [layer.relation_ids[name] for name in names]])
-        mean = torch.stack(total).mean(dim=0)
-        best = map(names.__getitem__, mean.argmax(dim=1).tolist())
-        sure = iter(mean.float().softmax(dim=1).amax(dim=1).tolist())
-        counts = [tokens - 2 for tokens in self._layout.lengths.tolist()]
-        return [[*islice(best, n)] for n in counts], [[*islice(sure, n)] for n in counts]
+        return torch.stack(total).mean(dim=0)
 
+    def relations(self, heads: NDArray[np.integer]) -> list[list[str]]:
+        """Return the best relations of each sentence to heads ``[words]``, 0 for the root."""
+        names = self._members[0][0].names
+        best = map(names.__getitem__, self.relation_scores(heads).argmax(dim=1).tolist())
+        return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
 
-def trees_of(parses: Iterable[Parse]) -> list[DependencyTree]:
-    return [tree for parse in parses if (tree := parse.dependencies) is not None]
-
-
-def arc_margins(
-    gold: Sequence[DependencyTree],
-    predicted: Sequence[DependencyTree],
-    margins: Iterable[Sequence[float]],
-    known: Container[str],
-) -> list[list[Margin]]:
-    """Return the words of each sentence whose head or relation differs, of the margins of all;
-    ``known`` are the parser's relations."""
-    results = []
-    for one, other, row in zip(gold, predicted, margins, strict=True):
-        columns = one.relations, other.relations, one.heads.tolist(), other.heads.tolist(), row
-        results.append(
-            [
-                Margin("dependencies", k, k + 1, name, found, margin, name in known, head, own)
-                for k, (name, found, head, own, margin) in enumerate(zip(*columns, strict=False))
-                if (name, head) != (found, own)
-            ]
-        )
-    return results
+    def likely(self, shares: NDArray[np.float64]) -> Iterator[_Likely]:
+        """Yield the likely arcs of each sentence, and those of a relation, for how likely packed
+        arcs are."""
+        lengths = self._layout.lengths.cpu().numpy() - 2
+        sentence = np.repeat(np.arange(len(lengths)), lengths)
+        widths = np.repeat(lengths + 1, lengths)
+        kept = np.flatnonzero(shares >= LEAST["dependencies"])
+        row = np.repeat(np.arange(len(widths)), widths)[kept]
+        heads, word = kept - starts(widths)[row], row - starts(lengths)[sentence[row]] + 1
+        scores = self.relation_scores(heads, row).double().softmax(dim=1).cpu().numpy()
+        scores *= shares[kept, None]
+        at, name = np.nonzero(scores >= LEAST["dependencies"])
+        names = map(self._members[0][0].names.__getitem__, name.tolist())
+        pairs, count = (word.tolist(), heads.tolist()), len(lengths)
+        triples = word[at].tolist(), heads[at].tolist(), names
+        arcs = by_sentence(sentence[row], count, pairs, shares[kept])
+        relations = by_sentence(sentence[row[at]], count, triples, scores[at, name])
+        return zip(arcs, relations, strict=True)
 
 
 class BiaffineParser(NeuralParser):
@@ -248,41 +216,24 @@ class BiaffineParser(NeuralParser):
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[DependencyGold]) -> Tensor:
         return self.dependencies.loss(tokens, batch, gold)
 
-    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        return self._predictions(encoded, members, scored=False)
-
-    def predict_scored(
-        self, encoded: Sequence[Encoded], members: Sequence[Self]
-    ) -> Iterator[Prediction]:
-        """Yield the same as :meth:`predict` with probabilities, at the temperature."""
-        return self._predictions(encoded, members, scored=True)
-
-    def _predictions(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool
+    def predict(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
     ) -> Iterator[Prediction]:
         scores = DependencyScores([each.dependencies for each in members], encoded)
         lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
         heads = decode_dependencies(scores.arcs, lengths, projective=projective)
-        relations, sure = scores.likely_relations(heads)
         known: Iterable[Probabilities | None] = repeat(None, len(lengths))
         if scored:
             arcs = scores.arcs / temperature_of(members)
-            found = arc_probabilities(arcs, lengths, heads, projective=projective)
-            both = zip(found, sure, strict=True)
-            of_words = (replace(one, relations=row) for one, row in both)
-            known = with_tag_probabilities(of_words, encoded, members)
-        rows = np.split(heads, np.cumsum(lengths)[:-1])
-        columns = rows, relations, predicted_tags(encoded), known
-        for row, own, tags, probabilities in zip(*columns, strict=True):
-            yield Prediction(None, row.tolist(), own, tags, probabilities)
-
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], max_tokens, self.predict_scored)
-
-    def batch_margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        return self.dependencies.margins(encoded, gold, predicted)
+            totals, shares = arc_marginals(arcs, lengths, projective=projective)
+            of_trees = np.minimum(scores_of_heads(arcs, lengths, heads) - totals, 0.0)
+            rows = zip(of_trees.tolist(), scores.likely(shares), strict=True)
+            found = (Probabilities(own, None, *likely) for own, likely in rows)
+            known = with_tag_probabilities(found, encoded, members)
+        trees = np.split(heads, np.cumsum(lengths)[:-1])
+        columns = trees, scores.relations(heads), predicted_tags(encoded), known
+        for row, relations, tags, probabilities in zip(*columns, strict=True):
+            yield Prediction(None, row.tolist(), relations, tags, probabilities)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return Parse.of(dependencies=self.dependencies.flat(words, tags))

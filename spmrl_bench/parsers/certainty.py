@@ -7,20 +7,18 @@ sum over trees, as brackets do; relations and tags are choices of single words.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING
+from itertools import chain, islice, pairwise
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spmrl_bench.chart.arc_marginals import arc_marginals
-from spmrl_bench.chart.arrays import arc_offsets, cell_spans, node_offsets, starts
-from spmrl_bench.chart.span_marginals import span_marginals
+from spmrl_bench.chart.arrays import cell_spans, node_offsets, starts
+from spmrl_bench.chart.span_marginals import SpanMarginals
 from spmrl_bench.chart.span_trees import SpanTrees, decode_spans
 from spmrl_bench.nn.vocabulary import EMPTY
 from spmrl_bench.trees.parse import LEAST, Probabilities
@@ -29,73 +27,89 @@ from spmrl_bench.trees.tree import Label
 if TYPE_CHECKING:
     from spmrl_bench.parsers.neural import Encoded, NeuralParser
 
+M = TypeVar("M", bound=SpanMarginals)
+
 
 def temperature_of(members: Sequence[NeuralParser]) -> float:
     """Return that of the mean of the scores of some parsers."""
     return float(np.mean([each.temperature for each in members]))
 
 
-class SpanDistribution:
-    """The distribution over the trees of a batch, for the scores [cells, labels - 1], at their
-    temperature, of all labels but the empty one; ``near`` as of :func:`span_marginals`."""
+class SpanDistribution(Generic[M]):
+    """The distribution over the trees of a batch, for blocks of the scores [cells, labels - 1] of
+    all labels but the empty one and what they are multiplied with; ``summed`` gives marginals for
+    the logarithms of the sums of their exponents."""
 
-    def __init__(self, scores: Tensor, lengths: NDArray[np.int32], near: NDArray[np.int64]) -> None:
-        self._scores, self._lengths, self._weights = scores, lengths, scores.logsumexp(dim=1)
-        self._spans = span_marginals(self._weights.cpu().numpy(), lengths, near)
+    def __init__(
+        self,
+        blocks: Iterable[Tensor],
+        scale: float,
+        lengths: NDArray[np.int32],
+        summed: Callable[[NDArray[np.float64]], M],
+    ) -> None:
+        self._scores = torch.cat([*blocks]).double() * scale
+        self._lengths, self._weights = lengths, self._scores.logsumexp(dim=1)
+        self.marginals = summed(self._weights.cpu().numpy())
 
     def least_risk(self, threshold: float) -> SpanTrees:
         """Return the trees of which the most brackets are expected to be right, each less a
         threshold (Goodman 1996, Parsing Algorithms and Metrics)."""
         values, columns = (self._scores - self._weights[:, None]).max(dim=1)
-        expected = values.exp().cpu().numpy() * self._spans.probabilities - threshold
+        expected = values.exp().cpu().numpy() * self.marginals.probabilities - threshold
         return decode_spans(expected, (columns + 1).int().cpu().numpy(), self._lengths)
 
-    def probabilities(self, trees: SpanTrees, labels: Sequence[Label]) -> Iterator[Probabilities]:
-        """Yield the constituents of each sentence that are likely, and what its tree has."""
-        shown = trees.labels != EMPTY
-        cells, chosen = trees.cells[shown], trees.labels[shown].astype(np.int64) - 1
-        of_nodes = np.zeros(len(trees.cells))
-        of_nodes[shown] = self._scores[torch.from_numpy(cells), torch.from_numpy(chosen)].cpu()
+    def probabilities(
+        self,
+        nodes: NDArray[np.int64],
+        marks: NDArray[np.int32],
+        labels: Sequence[Label],
+        rest: NDArray[np.float64] | float = 0.0,
+    ) -> Iterator[Probabilities]:
+        """Yield the constituents of each sentence that are likely, and what its tree has, of which
+        cells and labels of the nodes are given, and what else it scores [B]; ``labels`` are the
+        names of all."""
+        shown = marks != EMPTY
+        at = torch.from_numpy(nodes[shown]), torch.from_numpy(marks[shown].astype(np.int64) - 1)
+        of_nodes = np.zeros(len(nodes))
+        of_nodes[shown] = self._scores[at].cpu()
         totals = np.add.reduceat(of_nodes, node_offsets(self._lengths)[:-1])
-        totals -= self._spans.log_partition
+        totals += rest - self.marginals.log_partition
 
-        likely = np.flatnonzero(self._spans.probabilities >= LEAST)
+        names = {name: k for k, name in enumerate(dict.fromkeys(chain.from_iterable(labels)))}
+        has = torch.zeros(len(labels) - 1, len(names), dtype=torch.float64)
+        for row, label in enumerate(labels[1:]):
+            has[row, [names[name] for name in label]] = 1
+        likely = np.flatnonzero(self.marginals.probabilities >= LEAST["constituents"])
         rows = torch.from_numpy(likely).to(self._scores.device)
-        shares = (self._scores[rows] - self._weights[rows, None]).exp().cpu().numpy()
-        shares *= self._spans.probabilities[likely, None]
-        places, columns = np.nonzero(shares >= LEAST)
-        sentence, start, end = (one[likely[places]].tolist() for one in cell_spans(self._lengths))
-        chains = [labels[column + 1] for column in columns.tolist()]
-        every: list[dict[tuple[int, int, str], float]] = [defaultdict(float) for _ in totals]
-        values = zip(sentence, start, end, chains, shares[places, columns].tolist(), strict=True)
-        for k, i, j, chain, share in values:
-            for name in {*chain}:
-                every[k][i, j, name] += share
-        for constituents, total in zip(every, totals.tolist(), strict=True):
-            yield Probabilities(min(total, 0.0), constituents=dict(constituents))
+        shares = (self._scores[rows] - self._weights[rows, None]).exp()
+        of_names = (shares @ has.to(shares.device)).cpu().numpy()
+        of_names *= self.marginals.probabilities[likely, None]
+        places, chosen = np.nonzero(of_names >= LEAST["constituents"])
+        sentence, start, end = (one[likely[places]] for one in cell_spans(self._lengths))
+        columns = start.tolist(), end.tolist(), map([*names].__getitem__, chosen.tolist())
+        every = by_sentence(sentence, len(totals), columns, of_names[places, chosen])
+        for total, constituents in zip(totals.tolist(), every, strict=True):
+            yield Probabilities(min(total, 0.0), constituents=constituents)
 
 
-def arc_probabilities(
-    arcs: NDArray[np.float64],
-    lengths: NDArray[np.int32],
-    heads: NDArray[np.int32],
-    *,
-    projective: bool,
-) -> Iterator[Probabilities]:
-    """Yield the arcs of each sentence that are likely, and what its tree has, for packed scores
-    (:mod:`spmrl_bench.chart.arrays`), at their temperature, and the heads [words] of trees."""
-    totals, shares = arc_marginals(arcs, lengths, projective=projective)
-    words = pairwise(starts(lengths).tolist())
-    rows = zip(
-        lengths.tolist(), pairwise(arc_offsets(lengths).tolist()), words, totals, strict=True
-    )
-    for n, own, (first, after), total in rows:
-        best = np.arange(n), heads[first:after]
-        score = arcs[slice(*own)].reshape(n, n + 1)[best].sum()
-        table = shares[slice(*own)].reshape(n, n + 1)
-        places = zip(*(one.tolist() for one in np.nonzero(table >= LEAST)), strict=True)
-        likely = {(word + 1, head): float(table[word, head]) for word, head in places}
-        yield Probabilities(min(float(score - total), 0.0), arcs=likely)
+def by_sentence(
+    sentence: NDArray[np.integer], count: int, columns: Iterable[Iterable[Any]], shares: Any
+) -> Iterator[dict[Any, float]]:
+    """Yield for each of ``count`` sentences how likely what the columns name is; ``sentence`` says
+    of which each row is, in their order."""
+    rows = [*zip(zip(*columns, strict=True), shares.tolist(), strict=True)]
+    ends = np.searchsorted(sentence, np.arange(count + 1))
+    return (dict(rows[start:end]) for start, end in pairwise(ends.tolist()))
+
+
+def scores_of_heads(
+    arcs: NDArray[np.float64], lengths: NDArray[np.int32], heads: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return the sum [B] of the scores of the arcs to the heads [words] of trees; those of all arcs
+    are packed (:mod:`spmrl_bench.chart.arrays`)."""
+    chosen = arcs[starts(np.repeat(lengths + 1, lengths))[:-1] + heads]
+    total: NDArray[np.float64] = np.add.reduceat(chosen, starts(lengths)[:-1])
+    return total
 
 
 @torch.no_grad()

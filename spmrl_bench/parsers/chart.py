@@ -12,6 +12,7 @@ Blocks of cells are scored, and of each cell only the best label and its score a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -22,7 +23,7 @@ from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
-from spmrl_bench.chart.max_marginals import max_marginals
+from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import best_labels as chart_labels
 from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
@@ -30,7 +31,7 @@ from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.parsers.base import MAX_TOKENS, Margin, Prediction, Words
+from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
 from spmrl_bench.parsers.certainty import (
     SpanDistribution,
@@ -39,10 +40,8 @@ from spmrl_bench.parsers.certainty import (
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
-from spmrl_bench.parsers.session import NeuralSession
-from spmrl_bench.trees.head_driven import SUB_HEAD, constituent
 from spmrl_bench.trees.parse import Parse, Probabilities
-from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, collapsed_spans, expand_chains
+from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
 
 #: Labels, each 1 or more, that no single word has, and that no whole sentence has.
 MaskedLabels = tuple[Sequence[int], Sequence[int]]
@@ -99,7 +98,7 @@ class SpanLayer(SpanScorer):
         right = np.zeros(offsets[-1], dtype=np.int32)
         for offset, spans in zip(offsets.tolist(), gold, strict=False):
             right[offset + spans.cells] = spans.labels
-        best = _best_labels(self.blocks(posts.detach(), start, end), right)
+        best = best_labels(self.blocks(posts.detach(), start, end), right)
         predicted = decode_spans(*best, batch.lengths, right)
         wrong = predicted.labels != right[predicted.cells]
         if not wrong.any():
@@ -125,69 +124,12 @@ class SpanLayer(SpanScorer):
             tree = islice(nodes, 2 * n - 1)
             yield [(i, j, self.labels[label]) for i, j, label in tree if label != EMPTY]
 
-    @torch.no_grad()
-    def margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        """Return the spans on which trees differ, by the left end, wider ones first.
-
-        The margin of a span is the score of the best tree less that of the best tree with the label
-        of gold there, or without one where gold has no constituent. The rest of the tree may change
-        too: a phrase that is attached elsewhere makes two or three spans differ, and each has the
-        whole margin. The search for the best labels is asked, even where another predicts trees.
-        """
-        lengths = encoded.batch.lengths
-        offsets = cell_offsets(lengths)
-        scores = torch.cat([*self.label_scores(encoded)]).float().cpu()
-        labelled, _ = _best_labels([scores])
-        values = np.maximum(labelled, 0.0)
-        whole = offsets[:-1] + lengths - 1  # a sentence has a label
-        values[whole] = labelled[whole]
-        chart = max_marginals(values, lengths)
-        columns: dict[Label, list[int]] = {}  # of each label, in all of its forms
-        for column, label in enumerate(self.labels[1:]):
-            own = () if SUB_HEAD in label else constituent(label)
-            columns.setdefault(own, []).append(column)
-        results: list[list[Margin]] = [[] for _ in gold]
-        for k, pair in enumerate(zip(gold, predicted, strict=True)):
-            for i, j, right, own in _differing(*pair):
-                cell = int(offsets[k] + cell_index(i, j, int(lengths[k])))
-                row, best = scores[cell].numpy(), float(chart.best[k])
-                unlabelled = float(chart.with_span[cell] - values[cell])
-                known = not right or right in columns
-                if not right:
-                    of_none = max([0.0, *row[columns.get((), [])].tolist()])
-                    alternative = max(chart.without(k, i, j), unlabelled + of_none)
-                    # A sentence that is to have no label has no tree: it costs all that it brings.
-                    alternative = alternative if np.isfinite(alternative) else best
-                elif known:
-                    alternative = unlabelled + float(row[columns[right]].max())
-                else:  # no more is known than that it is not the parser's
-                    others = np.delete(row, columns.get(own, []))
-                    alternative = unlabelled + float((others if len(others) else row).max())
-                texts = "+".join(right), "+".join(own)
-                margin = max(0.0, best - alternative)
-                results[k].append(Margin("constituents", i, j, *texts, margin, known))
-        return results
-
 
 def span_rows(lengths: NDArray[np.int32], device: torch.device) -> tuple[Tensor, Tensor]:
     """Return the rows of both fenceposts of every packed chart cell, int64 ``[cells]``."""
     sentence, start, end = cell_spans(lengths)
     first = starts(lengths + 1)[sentence]
     return torch.from_numpy(first + start).to(device), torch.from_numpy(first + end).to(device)
-
-
-def best_labels(
-    layers: Sequence[SpanLayer], encoded: Sequence[Encoded], masked: MaskedLabels | None = None
-) -> BestLabels:
-    """Return the best label but the empty one of each packed cell, by the mean of some layers with
-    the same labels; the order of the first settles ties. ``encoded`` are the same sentences for
-    each. Of a cell with a score that is not finite the value is NaN."""
-    blocks = label_scores(layers, encoded)
-    if masked is not None:
-        blocks = _masked(blocks, encoded[0].batch.lengths, masked)
-    return _best_labels(blocks)
 
 
 def label_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Iterator[Tensor]:
@@ -211,36 +153,26 @@ def _mean_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Ite
         yield total.div_(len(blocks))
 
 
-def _masked(
+def masked_scores(
     blocks: Iterable[Tensor], lengths: NDArray[np.int32], masked: MaskedLabels
 ) -> Iterator[Tensor]:
-    """Yield the blocks with masked labels below all others."""
+    """Yield the blocks with masked labels so far below all others that they are never likely."""
     sentence, start, end = cell_spans(lengths)
     places = end - start == 1, end - start == lengths[sentence]
     done = 0
     for block in blocks:
         for where, labels in zip(places, masked, strict=True):
             rows = torch.from_numpy(where[done : done + len(block)].nonzero()[0]).to(block.device)
-            lowest = block[rows].amin(dim=1) - 1
+            lowest = block[rows].amin(dim=1) - 1e4
             for label in labels:
                 block[rows, label - 1] = lowest
         done += len(block)
         yield block
 
 
-def _differing(gold: Parse, predicted: Parse) -> Iterator[tuple[int, int, Label, Label]]:
-    """Yield each span that differs with both labels, which are empty where there is none."""
-    right, own = (
-        {(i, j): label for i, j, label in collapsed_spans(parse.tree)} if parse.tree else {}
-        for parse in (gold, predicted)
-    )
-    for span in sorted(right.keys() | own.keys(), key=lambda span: (span[0], -span[1])):
-        if right.get(span) != own.get(span):
-            yield *span, right.get(span, ()), own.get(span, ())
-
-
-def _best_labels(blocks: Iterable[Tensor], gold: NDArray[np.int32] | None = None) -> BestLabels:
-    """Return the best labels of blocks of cells; with ``gold`` as loss augmentation says."""
+def best_labels(blocks: Iterable[Tensor], gold: NDArray[np.int32] | None = None) -> BestLabels:
+    """Return the best label but the empty one of each cell of some blocks, and its score, NaN where
+    one is not finite; with ``gold`` as loss augmentation says."""
     found, done = [], 0
     for block in blocks:
         own = None if gold is None else gold[done : done + len(block)]
@@ -318,42 +250,26 @@ class ChartParser(NeuralParser):
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold]) -> Tensor | None:
         return self.scorer.loss(tokens, batch, gold)
 
-    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        return self._predictions(encoded, members, scored=False)
-
-    def predict_scored(
-        self, encoded: Sequence[Encoded], members: Sequence[Self]
-    ) -> Iterator[Prediction]:
-        """Yield the same as :meth:`predict` with probabilities, at the temperature."""
-        return self._predictions(encoded, members, scored=True)
-
-    def _predictions(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool
+    def predict(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
     ) -> Iterator[Prediction]:
         lengths, threshold = encoded[0].batch.lengths, self.config.threshold
         blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
         known: Iterable[Probabilities | None] = repeat(None, len(lengths))
         if scored or threshold is not None:
             blocks = [*blocks]
-        trees = decode_spans(*_best_labels(blocks), lengths)
+        trees = decode_spans(*best_labels(blocks), lengths)
         if isinstance(blocks, list):
-            scores = torch.cat(blocks).double() / temperature_of(members)
-            likely = SpanDistribution(scores, lengths, trees.cells)
+            summed = partial(span_marginals, lengths=lengths, near=trees.cells)
+            likely = SpanDistribution(blocks, 1 / temperature_of(members), lengths, summed)
             trees = trees if threshold is None else likely.least_risk(threshold)
             if scored:
-                found = likely.probabilities(trees, self.vocabulary.labels)
+                names = self.vocabulary.labels
+                found = likely.probabilities(trees.cells, trees.labels, names)
                 known = with_tag_probabilities(found, encoded, members)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         for spans, tags, own in zip(rows, predicted_tags(encoded), known, strict=True):
             yield Prediction(list(expand_chains(spans)), tags=tags, probabilities=own)
-
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], max_tokens, self.predict_scored)
-
-    def batch_margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        return self.scorer.margins(encoded, gold, predicted)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         """Return one bracket over all words, named as the most frequent root in training."""

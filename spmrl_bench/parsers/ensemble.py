@@ -71,9 +71,7 @@ class Ensemble(Parser):
         return NeuralSession(self.parsers, max_tokens)
 
     def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        first: Any = self.parsers[0]
-        first.scored_session()  # an error where its kind has none
-        return NeuralSession(self.parsers, max_tokens, first.predict_scored)
+        return NeuralSession(self.parsers, max_tokens, scored=True)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)

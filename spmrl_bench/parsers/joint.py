@@ -4,39 +4,54 @@ The two trees of a sentence are one structure (:mod:`spmrl_bench.trees.head_driv
 those that the parser finds: the head word of each constituent is one of its words, and the only one
 whose head is outside. As *joint spans* the best structure is searched by the scores of labels and
 arcs together, weighed by lambda; as *division spans* the labels alone say where heads are, and arcs
-are scored for their relations alone. In training, and for margins, the layers are independent.
+are scored for their relations alone. In training the layers are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import repeat
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from spmrl_bench.chart.joint_marginals import joint_marginals
 from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.parsers.base import Margin, Prediction, Words
+from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
-from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels
+from spmrl_bench.parsers.certainty import (
+    SpanDistribution,
+    scores_of_heads,
+    temperature_of,
+    with_tag_probabilities,
+)
+from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels, label_scores, masked_scores
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.trees.head_driven import (
     SUB_HEAD,
     TO_HEAD,
+    constituent,
     from_division_span,
     head_driven,
     to_division_span,
 )
-from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import LabeledSpan, Tree, expand_chains
+from spmrl_bench.trees.parse import Parse, Probabilities
+from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, expand_chains
+
+#: Labelled spans and heads of each sentence, and probabilities where they are asked for.
+_Found = tuple[list[tuple[list[LabeledSpan], list[int]]], Iterator[Probabilities] | None]
 
 
 class JointParser(NeuralParser):
@@ -96,33 +111,76 @@ class JointParser(NeuralParser):
         of_words = self.dependencies.loss(tokens, batch, dependencies)
         return of_words if of_spans is None else of_spans + of_words
 
-    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
+    def predict(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+    ) -> Iterator[Prediction]:
         lengths = encoded[0].batch.lengths
-        values, best = best_labels([each.scorer for each in members], encoded, self.masked)
+        blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
+        blocks = masked_scores(blocks, lengths, self.masked)
         scores = DependencyScores([each.dependencies for each in members], encoded)
-        if self.config.structure == "division":
-            marked = decode_spans(values, best, lengths)
-            rows = self.scorer.rows(marked.cells, marked.labels, lengths)
-            pairs = [*map(from_division_span, rows, lengths.tolist())]
-        else:
-            weight = self.config.span_weight
-            trees = decode_joint(weight * values, (1 - weight) * scores.arcs, lengths)
-            labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
-            words = np.split(trees.heads, np.cumsum(lengths)[:-1])
-            rows = self.scorer.rows(trees.cells, labels, lengths)
-            pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
+        read = self._division if self.config.structure == "division" else self._joint
+        temperature = temperature_of(members) if scored else None
+        pairs, found = read(blocks, scores, lengths, temperature)
+        known: Iterable[Probabilities | None] = repeat(None, len(lengths))
+        if found is not None:
+            known = with_tag_probabilities(found, encoded, members)
         relations = scores.relations(np.concatenate([heads for _, heads in pairs]))
-        columns = zip(pairs, relations, predicted_tags(encoded), strict=True)
-        for (spans, heads), names, tags in columns:
+        columns = zip(pairs, relations, predicted_tags(encoded), known, strict=True)
+        for (spans, heads), names, tags, probabilities in columns:
             constituents = [span for span in expand_chains(spans) if span[2] != SUB_HEAD]
-            yield Prediction(constituents, heads, names, tags)
+            yield Prediction(constituents, heads, names, tags, probabilities)
 
-    def batch_margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        of_spans = self.scorer.margins(encoded, gold, predicted)
-        of_words = self.dependencies.margins(encoded, gold, predicted)
-        return [one + other for one, other in zip(of_spans, of_words, strict=True)]
+    def _division(
+        self,
+        blocks: Iterable[Tensor],
+        scores: DependencyScores,
+        lengths: NDArray[np.int32],
+        temperature: float | None,
+    ) -> _Found:
+        """Heads follow from labels, which have a distribution of their own."""
+        blocks = blocks if temperature is None else [*blocks]
+        trees = decode_spans(*best_labels(blocks), lengths)
+        rows = self.scorer.rows(trees.cells, trees.labels, lengths)
+        pairs = [*map(from_division_span, rows, lengths.tolist())]
+        if temperature is None:
+            return pairs, None
+        summed = partial(span_marginals, lengths=lengths, near=trees.cells)
+        likely = SpanDistribution(blocks, 1 / temperature, lengths, summed)
+        return pairs, likely.probabilities(trees.cells, trees.labels, self._constituents())
+
+    def _joint(
+        self,
+        blocks: Iterable[Tensor],
+        scores: DependencyScores,
+        lengths: NDArray[np.int32],
+        temperature: float | None,
+    ) -> _Found:
+        blocks = blocks if temperature is None else [*blocks]
+        values, best = best_labels(blocks)
+        weight = self.config.span_weight
+        arcs = (1 - weight) * scores.arcs
+        trees = decode_joint(weight * values, arcs, lengths)
+        labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
+        rows = self.scorer.rows(trees.cells, labels, lengths)
+        words = np.split(trees.heads, np.cumsum(lengths)[:-1])
+        pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
+        if temperature is None:
+            return pairs, None
+        arcs /= temperature
+        summed = partial(joint_marginals, arcs=arcs, lengths=lengths, near=trees)
+        likely = SpanDistribution(blocks, weight / temperature, lengths, summed)
+        of_heads = scores_of_heads(arcs, lengths, trees.heads)
+        found = likely.probabilities(trees.cells, labels, self._constituents(), of_heads)
+        of_words = scores.likely(likely.marginals.arcs)
+        return pairs, (
+            replace(one, arcs=own, relations=relations)
+            for one, (own, relations) in zip(found, of_words, strict=True)
+        )
+
+    def _constituents(self) -> list[Label]:
+        """Return of each label the nonterminals, without marks and sub-heads."""
+        labels = self.vocabulary.labels
+        return [() if SUB_HEAD in label else constituent(label) for label in labels]
 
     def flat(self, words: Words, tags: Words) -> Parse:
         tree = Tree.build(words, tags, [(0, len(words), self.vocabulary.root)])

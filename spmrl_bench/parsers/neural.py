@@ -31,7 +31,7 @@ from spmrl_bench.nn.inputs.vectors import WordEmbedding
 from spmrl_bench.nn.layers import at_most, initialise
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
-from spmrl_bench.parsers.base import MAX_TOKENS, Description, Margin, Parser, Prediction, Words
+from spmrl_bench.parsers.base import MAX_TOKENS, Description, Parser, Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, clipped, first_words
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.saved import (
@@ -179,10 +179,13 @@ class NeuralParser(TrainedParser):
         ``tokens`` are encoded, ``[tokens, encoder.d_out]``, and ``gold`` is of :meth:`gold`."""
 
     @abstractmethod
-    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterable[Prediction]:
+    def predict(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+    ) -> Iterable[Prediction]:
         """Yield what is read off the same sentences as each of several parsers has encoded them, by
-        the mean of their scores. They are of this parser's kind, it first, with the same
-        inventories in any order, of which its own counts."""
+        the mean of their scores, with probabilities if they are asked for, at the mean temperature.
+        Members are of this parser's kind, it first, with the same inventories in any order, of
+        which its own counts."""
 
     # What it is -----------------------------------------------------------------------
 
@@ -339,6 +342,9 @@ class NeuralParser(TrainedParser):
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession([self], max_tokens)
 
+    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
+        return NeuralSession([self], max_tokens, scored=True)
+
     # Attention ------------------------------------------------------------------------
 
     def attention(
@@ -403,26 +409,6 @@ class NeuralParser(TrainedParser):
                 names = {key: Path(place).name for key, place in own.files().items()}
                 inputs[name] = own.model_copy(update=names)
         self.config = self.config.model_copy(update={"inputs": inputs})
-
-    # Margins --------------------------------------------------------------------------
-
-    def margins(
-        self, gold: Sequence[Parse], *, max_tokens: int = MAX_TOKENS
-    ) -> Iterator[tuple[int, Parse, list[Margin]]]:
-        sentences = ((each.words, each.tags) for each in gold)
-        for done, window, groups in self.session(max_tokens).encoded(sentences):
-            for (encoded,) in groups:
-                places = [done + k for k in encoded.places]
-                found = zip(encoded.places, self.predict([encoded], [self]), strict=True)
-                own = [each.parse(*window[k]) for k, each in found]
-                margins = self.batch_margins(encoded, [gold[place] for place in places], own)
-                yield from zip(places, own, margins, strict=True)
-
-    def batch_margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        """Return the decisions on which parses of some encoded sentences differ from gold."""
-        raise self._refuse("margins")
 
 
 def predicted_tags(group: Sequence[Encoded]) -> list[list[str] | None]:

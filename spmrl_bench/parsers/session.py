@@ -180,12 +180,10 @@ class NeuralSession:
         self,
         parsers: Sequence[NeuralParser],
         max_tokens: int,
-        predict: Callable[..., Iterable[Prediction]] | None = None,
+        *,
+        scored: bool = False,
     ) -> None:
-        """``predict`` is that of the first parser, or another that it has."""
-        self._parsers = parsers
-        self._predict = predict or parsers[0].predict
-        self._max_tokens = max_tokens
+        self._parsers, self._max_tokens, self._scored = parsers, max_tokens, scored
         self._untidied = 0  # sentences since memory was given back
         self._tables = [FormTable(parser) for parser in parsers]
 
@@ -195,7 +193,7 @@ class NeuralSession:
         for _, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             for group in groups:
-                found = self._predict(group, self._parsers)
+                found = self._parsers[0].predict(group, self._parsers, scored=self._scored)
                 for place, prediction in zip(group[0].places, found, strict=True):
                     predictions[place] = prediction
             for given, prediction in zip(window, predictions, strict=True):

@@ -10,8 +10,11 @@ several parsers the probabilities of the actions are averaged at every step, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
+from itertools import repeat
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -25,15 +28,16 @@ from spmrl_bench.nn import kernels
 from spmrl_bench.nn.kernels.decoder import BeamDecoder
 from spmrl_bench.nn.scorers.actions import ActionDecoder, Sources, Stacks, StepwiseDecoder
 from spmrl_bench.parsers import biaffine
-from spmrl_bench.parsers.base import Margin, Prediction, Words
+from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.certainty import temperature_of, with_tag_probabilities
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.parsers.views import DerivationTrace
 from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
 from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.projective import EncodingName, decode_projective, encode_projective
 
 
@@ -141,13 +145,24 @@ class TransitionParser(NeuralParser):
 
     # Parsing --------------------------------------------------------------------------
 
-    def predict(self, encoded: Sequence[Encoded], members: Sequence[Self]) -> Iterator[Prediction]:
-        found = self.hypotheses(encoded, members)
-        yield from map(self._prediction, found, predicted_tags(encoded))
+    def predict(
+        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+    ) -> Iterator[Prediction]:
+        beams = self.hypotheses(encoded, members, self.config.beam if scored else 1)
+        known: Iterable[Probabilities | None] = repeat(None, len(beams))
+        if scored:
+            found = (self._likely(beam, temperature_of(members)) for beam in beams)
+            known = with_tag_probabilities(found, encoded, members)
+        for beam, tags, own in zip(beams, predicted_tags(encoded), known, strict=True):
+            heads, relations = self._tree(beam[0])
+            yield Prediction(None, heads, relations, tags, own)
 
     @torch.no_grad()
-    def hypotheses(self, group: Sequence[Encoded], members: Sequence[Self]) -> list[Hypothesis]:
-        """Return the best actions for each sentence, as each of the members has encoded it."""
+    def hypotheses(
+        self, group: Sequence[Encoded], members: Sequence[Self], most: int = 1
+    ) -> list[list[Hypothesis]]:
+        """Return so many of what the beam has found for each sentence, the best first, as each of
+        the members has encoded it."""
         lengths, order = group[0].batch.lengths, _longest_first(group[0].batch)
         decoders: list[BeamDecoder | StepwiseDecoder] = []
         for member, encoded in zip(members, group, strict=True):
@@ -175,65 +190,33 @@ class TransitionParser(NeuralParser):
                 means.append(scores.masked_fill(~legal, -torch.inf).log_softmax(dim=1))
             return (reduce(torch.logaddexp, means) - np.log(len(members))).numpy()
 
-        return beam_search(self.system, lengths, self.config.beam, expected)
+        return beam_search(self.system, lengths, self.config.beam, expected, most)
 
-    def _prediction(self, best: Hypothesis, tags: list[str] | None) -> Prediction:
+    def _likely(self, beam: Sequence[Hypothesis], temperature: float) -> Probabilities:
+        """Return probabilities of what the beam has kept, as if there were nothing else."""
+        scores = np.array([each.score for each in beam]) / temperature
+        shares = np.exp(scores - np.logaddexp.reduce(scores)).tolist()
+        arcs, relations = defaultdict[Any, float](float), defaultdict[Any, float](float)
+        trees = [self._tree(each) for each in beam]
+        for share, tree in zip(shares, trees, strict=True):
+            for word, (head, name) in enumerate(zip(*tree, strict=True), 1):
+                arcs[word, head] += share
+                relations[word, head, name] += share
+        of_best = sum(share for share, tree in zip(shares, trees, strict=True) if tree == trees[0])
+        return Probabilities(min(0.0, math.log(of_best)), None, dict(arcs), dict(relations))
+
+    def _tree(self, best: Hypothesis) -> tuple[list[int], tuple[str, ...]]:
+        """Return the heads and the relations of the words."""
         names = [self.names[relation] for relation in best.relations.tolist()]
         blank = [""] * len(names)
         tree = DependencyTree.build(blank, blank, best.heads.tolist(), names)
         plain = decode_projective(tree, self.config.nonprojective)
-        return Prediction(heads=plain.heads.tolist(), relations=plain.relations, tags=tags)
+        return plain.heads.tolist(), plain.relations
 
     def flat(self, words: Words, tags: Words) -> Parse:
         relations = (self.names[k] for k in self.system.permitted.argmax(axis=0))
         tree = biaffine.chain(words, tags, *relations)
         return Parse.of(dependencies=decode_projective(tree, self.config.nonprojective))
-
-    # Margins --------------------------------------------------------------------------
-
-    @torch.no_grad()
-    def batch_margins(
-        self, encoded: Encoded, gold: Sequence[Parse], predicted: Sequence[Parse]
-    ) -> list[list[Margin]]:
-        """Charge the odds of actions to words, led along the actions of the gold tree.
-
-        Where the parser would do something else, the logarithm of the odds of its action against
-        the gold one is charged to the words that get their head by either. The margin of a word is
-        the largest charge: 0 where there is none, as where no actions make the gold tree.
-        """
-        trees, others = map(biaffine.trees_of, (gold, predicted))
-        derivations, made = zip(*map(self._nearest, trees), strict=True)
-        scores, chosen, history = self.teacher_forced(encoded.tokens, encoded.batch, derivations)
-        scores = scores.float().log_softmax(dim=1)
-        best, preferred = scores.max(dim=1)
-        margins = (best - scores.gather(1, chosen[:, None]).squeeze(1)).cpu().numpy()
-        s0, s1, _ = history.tops()
-        dependents = np.stack((np.zeros_like(s0), s1, s0))  # by transition; of SHIFT the root
-        steps, rows = (history.actions.T != NONE).nonzero()
-        sentences = _longest_first(encoded.batch)[rows]
-        charges = np.zeros((len(trees), history.pushed.shape[2]))
-        for actions in (chosen, preferred):
-            words = dependents[self.system.transitions(actions.cpu().numpy()), rows, steps]
-            np.maximum.at(charges, (sentences, words), margins)
-        charges[~np.array(made)] = 0
-        known = self.vocabulary.relation_ids
-        return biaffine.arc_margins(trees, others, charges[:, 1:].tolist(), known)
-
-    def _nearest(self, gold: DependencyTree) -> tuple[Derivation, bool]:
-        """Return the derivation of a tree, or of a chain if it has none, and which of the two; a
-        relation that the parser does not know, or not at its place, is another one there."""
-        tree = encode_projective(gold, self.config.nonprojective)
-        ids, permitted = self.vocabulary.relation_ids, self.system.permitted
-        others = at_root, between = permitted.argmax(axis=0).tolist()
-        relations = [
-            ids[name] if name in ids and permitted[ids[name], place] else others[place]
-            for name, place in zip(tree.relations, np.minimum(tree.heads, 1), strict=True)
-        ]
-        try:
-            return self.system.derive(tree.heads.tolist(), relations), True
-        except TreeError:  # several roots
-            relations = [at_root, *[between] * (len(tree) - 1)]
-            return self.system.derive(range(len(tree)), relations), False
 
     # Derivations ----------------------------------------------------------------------
 
@@ -242,8 +225,8 @@ class TransitionParser(NeuralParser):
             raise SpmrlError("a sentence without words has no attention to show")
         groups = self.encoded([words], None if tags is None else [tags])
         encoded = next(groups)
-        (best,) = self.hypotheses([encoded], [self])
-        found = self._prediction(best, encoded.tags[0])
+        ((best,),) = self.hypotheses([encoded], [self])
+        found = Prediction(None, *self._tree(best), encoded.tags[0])
         return self._trace(encoded, best, found.parse(words, tags))
 
     @torch.no_grad()

@@ -167,9 +167,14 @@ def _probabilities(parse: Parse, tagged: bool) -> dict[str, list[float]]:
         of = known.constituents
         found["constituent_probabilities"] = (of.get(one, 0.0) for one in parse.tree.constituents())
     if parse.dependencies is not None and known.arcs is not None:
-        arcs = enumerate(parse.dependencies.heads.tolist(), 1)
-        found["head_probabilities"] = [known.arcs.get(arc, 0.0) for arc in arcs]
-        found["relation_probabilities"] = known.relations
+        arcs = [*enumerate(parse.dependencies.heads.tolist(), 1)]
+        heads = [known.arcs.get(arc, 0.0) for arc in arcs]
+        named = zip(arcs, parse.dependencies.relations, heads, strict=True)
+        of_arcs = known.relations or {}
+        found["head_probabilities"] = heads
+        found["relation_probabilities"] = (
+            of_arcs.get((*arc, name), 0.0) / (sure or 1.0) for arc, name, sure in named
+        )
     found["tag_probabilities"] = known.tags if tagged else None
     return {
         key: [round(min(one, 1.0), 4) for one in row]

@@ -1,4 +1,4 @@
-"""The best sequence of actions that a beam finds, for a batch of sentences.
+"""The best sequences of actions that a beam finds, for a batch of sentences.
 
 A network gives the actions of a state probabilities that depend on all that was done before, so no
 dynamic program finds the best sequence. A beam keeps the best few at every step; with one
@@ -101,9 +101,10 @@ Scorer = Callable[[BeamStep], NDArray[np.floating]]
 
 
 def beam_search(
-    system: TransitionSystem, lengths: ArrayLike, width: int, scorer: Scorer
-) -> list[Hypothesis]:
-    """Return the best hypothesis of each sentence, of ``width`` that are kept at every step.
+    system: TransitionSystem, lengths: ArrayLike, width: int, scorer: Scorer, most: int = 1
+) -> list[list[Hypothesis]]:
+    """Return the best hypotheses of each sentence, ``most`` of ``width`` that are kept at every
+    step, the best first.
 
     ``lengths`` are the words of each sentence, integers ``[B]``; ``scorer`` is asked once for each
     step, for all sentences that are not done, the longest first. Raise a NotFiniteError if no legal
@@ -111,7 +112,7 @@ def beam_search(
     """
     order = np.argsort(-np.asarray(lengths), kind="stable")
     words = np.asarray(lengths)[order]
-    best: dict[int, Hypothesis] = {}
+    found_of: dict[int, list[Hypothesis]] = {}
     states = States(system, words, width)
     last, parents = np.full(len(states), NONE), np.arange(len(states))
     actions = np.empty((len(states), 2 * int(words.max(initial=0))), dtype=np.int32)
@@ -136,14 +137,18 @@ def beam_search(
         actions = actions[parents]
         actions[:, step] = last
         for place in range(going_on, len(words)):
-            done = system.replay(actions[place * width, : step + 1].tolist())
-            best[int(order[place])] = Hypothesis(*done, float(scores[place, 0]))
+            beam = zip(actions[place * width :], scores[place, :most], strict=False)
+            found_of[int(order[place])] = [
+                Hypothesis(*system.replay(row[: step + 1].tolist()), float(score))
+                for row, score in beam
+                if score > -np.inf
+            ]
         kept = slice(going_on * width)
         words, scores, actions = words[:going_on], scores[:going_on], actions[kept]
         parents, last = parents[kept], last[kept]
         states = states.take(parents)
         states.advance(last)
-    return [best[place] for place in range(len(order))]
+    return [found_of[place] for place in range(len(order))]
 
 
 def _survivors(

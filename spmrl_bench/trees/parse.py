@@ -17,7 +17,7 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 
 #: What is less likely is left out of :class:`Probabilities`.
-LEAST = 0.001
+LEAST: Mapping[Layer, float] = {"constituents": 1e-3, "dependencies": 1e-5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +30,14 @@ class Probabilities:
         constituents: of each ``(start, end, label)``, by fenceposts, that has :data:`LEAST` at
             least. Of the labels of a unary chain each has the probability of all chains with it.
         arcs: likewise of each ``(word, head)``, counted from 1, with 0 for the root.
-        relations: of the relation of each word of the parse, given its head.
+        relations: likewise of each ``(word, head, relation)``.
         tags: of the tag that the parser predicts for each word.
     """
 
     log_tree: float
     constituents: Mapping[tuple[int, int, str], float] | None = None
     arcs: Mapping[tuple[int, int], float] | None = None
-    relations: Sequence[float] | None = None
+    relations: Mapping[tuple[int, int, str], float] | None = None
     tags: Sequence[float] | None = None
 
 

@@ -9,18 +9,20 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spmrl_bench.analysis.suspects import (
+    Difference,
     Disagreement,
     SuspectList,
     check_ending,
+    differences,
     disagreement_item,
     disagreements,
-    ranked,
     variation_item,
 )
 from spmrl_bench.analysis.variation import (
@@ -32,45 +34,74 @@ from spmrl_bench.analysis.variation import (
     variation,
 )
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsers.base import Margin
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.draw import boxes
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 from spmrl_bench.trees.tree import Tree
-from tests.builders import TREES, tiny
+from tests.builders import TREES, chained, enlarge, tiny
 
 
-def disagreement(number: int, *margins: float, layer: Any = "constituents") -> Disagreement:
+def difference(*chances: float) -> Difference:
+    return Difference("constituents", 0, 1, "", "NP", *chances)
+
+
+def disagreement(*chances: tuple[float, float]) -> Disagreement:
     parse = Parse.of(TREES[0])
-    return Disagreement(number, parse, parse, [Margin(layer, 0, 1, "", "NP", m) for m in margins])
+    return Disagreement(1, parse, parse, [difference(*own) for own in chances])
 
 
-def order(*found: Disagreement) -> list[int]:
-    return [each.number for each in ranked(found)]
+def test_odds_count_less_the_more_decisions_differ() -> None:
+    assert difference(0.1, 0.8).odds == pytest.approx(math.log(8))
+    assert difference(0.0, 1.0).odds == pytest.approx(-math.log(LEAST["constituents"]))
+    assert difference(0.6, 0.3).odds < 0
+    even, sure = (0.5, 0.5), (0.01, 0.9)
+    assert disagreement(sure).suspicion == pytest.approx(math.log(90) / 1.1)
+    assert disagreement(*[even] * 9, sure).suspicion == pytest.approx(math.log(90) / 2)
 
 
-def test_a_margin_counts_less_the_more_decisions_differ() -> None:
-    margins = [4.0, *[1.0] * 9], [3.0], [2.5, 2.5], [3.0]
-    # 4 of 10 differences counts as 2.
-    assert order(*(disagreement(k, *own) for k, own in enumerate(margins, 1))) == [2, 4, 3, 1]
+def test_a_side_is_as_likely_as_what_tells_it_from_the_other() -> None:
+    words, tags = ["a", "b", "c"], ["T"] * 3
+    gold = Tree.build(words, tags, [(0, 3, "S"), (0, 2, "NP"), (0, 2, "XP")])
+    own = Tree.build(words, tags, [(0, 3, "S"), (0, 2, "NP"), (2, 3, "VP")])
+    known = {(0, 3, "S"): 1.0, (0, 2, "NP"): 0.9, (0, 2, "XP"): 0.2, (2, 3, "VP"): 0.7}
+    parse = replace(Parse.of(own), probabilities=Probabilities(0.0, known))
+    assert [one[1:] for one in differences(Parse.of(gold), parse)] == [
+        (0, 2, "NP+XP", "NP", 0.2, 0.8, None, None),
+        (2, 3, "", "VP", pytest.approx(0.3), 0.7, None, None),
+    ]
+    right, found = (
+        DependencyTree.build(words, tags, heads, names)
+        for heads, names in (([2, 0, 2], "xrx"), ([2, 0, 1], "yrx"))
+    )
+    chances = {(1, 2, "x"): 0.25, (1, 2, "y"): 0.6, (3, 1, "x"): 0.5}
+    parse = replace(
+        Parse.of(dependencies=found), probabilities=Probabilities(0.0, None, {}, chances)
+    )
+    assert [one[1:] for one in differences(Parse.of(dependencies=right), parse)] == [
+        (0, 1, "x", "y", 0.25, 0.6, 2, 2),
+        (2, 3, "x", "x", 0.0, 0.5, 2, 1),
+    ]
 
 
-def test_margins_of_two_layers_are_compared_by_their_means() -> None:
-    found = [disagreement(1, 1.0), disagreement(2, 3.0)]
-    found += [disagreement(n, 10.0 * n, layer="dependencies") for n in (3, 4, 6)]
-    # Means of 2 and 43.3: 0.5, 1.5; 0.69, 0.92, 1.38.
-    assert order(*found) == [2, 6, 4, 3, 1]
-
-
-def test_sentences_have_their_numbers_and_one_layer_may_be_left_out() -> None:
-    parser, gold = tiny().eval(), [Parse.of(tree) for tree in TREES]
+@pytest.mark.parametrize("kind", ["chart", "joint", "biaffine", "transition"])
+def test_what_differs_is_found_by_every_kind_in_every_layer(kind: str) -> None:
+    parser, gold = enlarge(tiny(kind)), chained()
     found = disagreements(parser, gold)
-    assert len(found) > 1
-    assert all(each.gold is gold[each.number - 1] for each in found)
-    assert disagreements(parser, gold, "constituents") == found
-    assert disagreements(parser, gold, "dependencies") == []
+    assert [each.suspicion for each in found] == sorted(
+        (each.suspicion for each in found), reverse=True
+    )
+    parses = {each.number: each for each in found}
+    own_parses = parser.parse([each.words for each in gold], [each.tags for each in gold])
+    for number, (right, own) in enumerate(zip(gold, own_parses, strict=True), start=1):
+        for layer in own.layers:
+            differ = right.layer(layer) != own.layer(layer)
+            rows = parses[number].differences if number in parses else []
+            assert (layer in {one.layer for one in rows}) == differ
+            assert all(0 <= one.gold_probability <= 1 for one in rows)
+    only = disagreements(parser, gold, "dependencies")
+    assert {one.layer for each in only for one in each.differences} <= {"dependencies"}
 
 
 # ---- Lists -------------------------------------------------------------------------------
@@ -81,8 +112,8 @@ FOUND = parse_brackets("(S (NP (P we)) (VP (V saw) (NP (N dogs)) (PP (I in) (NP 
 
 def spans_differ() -> Disagreement:
     spans = [
-        Margin("constituents", 2, 5, "NP", "", 1.5),
-        Margin("constituents", 0, 1, "N<P>", "NP", 0.25, known=False),
+        Difference("constituents", 2, 5, "NP", "", 0.25, 0.75),
+        Difference("constituents", 0, 1, "N<P>", "NP", 0.1, 0.125),
     ]
     return Disagreement(2, Parse.of(GOLD), Parse.of(FOUND), spans)
 
@@ -91,7 +122,7 @@ def words_differ() -> Disagreement:
     words = ("<b>", "saw", "\u05d0\u05d1")
     gold = DependencyTree.build(words, ["N", "V", "N"], [2, 0, 2], ["subj", "root", "obj"])
     found = DependencyTree.build(words, ["N", "V", "N"], [2, 0, 1], ["subj", "root", "mod"])
-    one = Margin("dependencies", 2, 3, "obj", "mod", 2.0, gold_head=2, predicted_head=1)
+    one = Difference("dependencies", 2, 3, "obj", "mod", 0.0, 0.5, 2, 1)
     return Disagreement(1, Parse.of(dependencies=gold), Parse.of(dependencies=found), [one])
 
 
@@ -112,24 +143,24 @@ def test_disagreements_in_all_forms_with_what_is_from_files_escaped() -> None:
     found = of_differences(spans_differ(), words_differ())
     lines = found.text().splitlines()
     assert lines[:2] == ["A <title>", "One note."]
-    where = "(a&b.mrg, sentence s7): margin"
-    assert f"1. tiny dev, sentence 2 {where} 1.50, 2 spans other than gold" in lines
-    assert f"2. tiny dev, sentence 1 {where} 2.00, 1 word other than gold" in lines
+    where = "(a&b.mrg, sentence s7): gold"
+    assert f"1. tiny dev, sentence 2 {where} 0.250, parser 0.750, 2 spans other than gold" in lines
+    assert f"2. tiny dev, sentence 1 {where} 0.000, parser 0.500, 1 word other than gold" in lines
     cells = [line.split() for line in lines]
-    assert ["2:5", "dogs", "in", "town", "NP", "no", "constituent", "1.50"] in cells
-    assert ["0:1", "we", "N<P>", "NP", "0.25", "or", "more", "(label", "unknown)"] in cells
-    assert cells[-1] == ["2:3", "אב", "obj", "2", "saw", "mod", "1", "<b>", "2.00"]
+    assert ["2:5", "dogs", "in", "town", "NP", "0.250", "no", "constituent", "0.750"] in cells
+    assert cells[-1] == ["2:3", "אב", "obj", "2", "saw", "0.000", "mod", "1", "<b>", "0.500"]
     page = found.page()
     assert "mod 1 &lt;b&gt;</td>" in page  # the word
     assert "<h1>A &lt;title&gt;</h1>" in page
     assert "http" not in page  # nothing comes from elsewhere
     assert page.count('class="node mark"') == 3  # NP of gold; NP over the first word on both sides
-    first, unknown, word = rows_of(found.table())
+    first, second, word = rows_of(found.table())
     assert (first["start"], first["end"], first["words"]) == ("2", "5", "dogs in town")
     assert (first["gold"], first["predicted"], first["gold_head"]) == ("NP", "", "")
-    assert (word["gold_head"], word["predicted_head"], word["margin"]) == ("2", "1", "2")
-    assert [row["rank"] for row in (first, unknown, word)] == ["1", "1", "2"]
-    assert (unknown["known"], unknown["place"]) == ("False", "a&b.mrg, sentence s7")
+    assert (word["gold_head"], word["predicted_head"]) == ("2", "1")
+    assert (word["gold_probability"], word["predicted_probability"]) == ("0", "0.5")
+    assert [row["rank"] for row in (first, second, word)] == ["1", "1", "2"]
+    assert second["place"] == "a&b.mrg, sentence s7"
 
 
 def test_forests_and_very_deep_trees_are_drawn() -> None:

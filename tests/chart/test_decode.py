@@ -11,7 +11,7 @@ import pytest
 from spmrl_bench.chart import arrays
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.chart.joint_trees import decode_joint
-from spmrl_bench.chart.max_marginals import max_marginals
+from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import NotFiniteError
 from spmrl_bench.trees.dependencies import head_fault
 from tests.chart import batches
@@ -170,7 +170,7 @@ def test_bad_input_is_refused() -> None:
         (decode_joint, (VALUES, changed(ARCS, 3, -1e301), [3, 2]), r"arcs\[3\] .*to 1e\+300 can"),
         (decode_arcs, (ARCS[:14].astype(np.float16),), "dtype float16 .*of float64 or float32"),
         (decode_arcs, (changed(ARCS[:14], 9, 1.1e300),), r"arcs\[9\] .* is 1.1e\+300; scores from"),
-        (max_marginals, ([0.0, 1.0], [2]), "values has 2 entries; the batch needs 3"),
+        (span_marginals, ([0.0, 1.0], [2]), "values has 2 entries; the batch needs 3"),
     ]
     for function, arguments, message in cases:
         with pytest.raises(ValueError, match=message):
@@ -190,7 +190,7 @@ def test_the_place_of_a_score_that_is_not_finite_is_named(value: float) -> None:
             for gold in (None, [*[0] * 8, 2], [*[0] * 8, 1])
         ),
         (decode_joint, (changed(VALUES, 4, value), ARCS, [3, 2]), r"values\[4\] .*\[1, 3\)\)"),
-        (max_marginals, ([0.0, value, 1.0], [2]), r"values\[1\] \(sentence 0, span \[0, 2\)\)"),
+        (span_marginals, ([0.0, value, 1.0], [2]), r"values\[1\] \(sentence 0, span \[0, 2\)\)"),
     ]
     for place, words in [
         (0, "sentence 0, dependent 1, head 0"),

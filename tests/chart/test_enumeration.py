@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from spmrl_bench.chart.arrays import cell_offsets, node_offsets
-from spmrl_bench.chart.max_marginals import max_marginals
 from tests.chart import batches, enumeration
 from tests.chart import dependency_oracles as oracles
 from tests.chart.batches import Batch, JointBatch, Scores, Shape
@@ -88,27 +87,6 @@ def test_ten_thousand_charts(tally: Tally) -> None:
         batch = batches.random_batch(rng, lengths, columns, gold=bool(rng.integers(2)), ties=True)
         assert_same_bits(batches.decode_on("cython", batch), batches.decode_on("python", batch))
         check_labels("cython", batch)
-
-
-@pytest.mark.parametrize("ties", [False, True])
-def test_the_best_trees_with_each_span_and_without_it(ties: bool) -> None:
-    random = np.random.default_rng(3)
-    lengths = [4, 1, 7, 2, 5, 3, 6, 5]
-    offsets = cell_offsets(lengths)
-    values = random.integers(-2, 3, offsets[-1]) if ties else random.standard_normal(offsets[-1])
-    found = max_marginals(values.astype(float), lengths)
-    for b, n in enumerate(lengths):
-        spans = enumeration.spans(n)
-        own = dict(zip(spans, values[offsets[b] : offsets[b + 1]].tolist(), strict=True))
-        scored = [(tree, sum(own[span] for span in tree)) for tree in enumeration.trees(0, n)]
-        assert found.best[b] == pytest.approx(max(score for _, score in scored), abs=1e-12)
-        for cell, span in enumerate(spans, start=int(offsets[b])):
-            with_span = max(score for tree, score in scored if span in tree)
-            assert found.with_span[cell] == pytest.approx(with_span, abs=1e-12)
-            without = max((score for tree, score in scored if span not in tree), default=-np.inf)
-            assert found.without(b, *span) == pytest.approx(without, abs=1e-12)
-    empty = max_marginals(np.empty(0), [])
-    assert len(empty.best) == len(empty.with_span) == 0
 
 
 # ---- Arcs --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
+from spmrl_bench.chart.joint_marginals import joint_marginals
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
@@ -19,6 +20,8 @@ from tests.chart.enumeration import Span, spans
 
 #: How far apart scores are, and charts of each.
 SPREADS, CHARTS = (0.3, 2.0, 9.0, 40.0), 60
+#: Spans, arcs and the head word.
+Structure = tuple[frozenset[Span], frozenset[Span], int]
 
 
 @functools.cache
@@ -44,6 +47,40 @@ def span_trees(n: int) -> NDArray[np.float64]:
     trees = [tree for tree in constituents(0, n) if (0, n) in tree]
     assert len(set(trees)) == len(trees)
     return np.array([[float(span in tree) for span in spans(n)] for tree in trees])
+
+
+@functools.cache
+def headed(i: int, j: int) -> list[Structure]:
+    """The constituents, or bare words, over [i, j) whose parts are such, one of which has the head:
+    spans, arcs as pairs of words, from 0, and the head word."""
+    if j == i + 1:
+        return [(frozenset(), frozenset(), i), (frozenset([(i, j)]), frozenset(), i)]
+    found = []
+    for parts in partitions(i, j, 2):
+        nodes = frozenset([(i, j)]).union(*(part[0] for part in parts))
+        arcs = frozenset[Span]().union(*(part[1] for part in parts))
+        for *_, head in parts:
+            own = {(part[2], head) for part in parts if part[2] != head}
+            found.append((nodes, arcs | own, head))
+    return found
+
+
+@functools.cache
+def partitions(i: int, j: int, least: int) -> list[tuple[Structure, ...]]:
+    found: list[tuple[Structure, ...]] = [(one,) for one in headed(i, j)] if least < 2 else []
+    for k in range(i + 1, j):
+        rest = partitions(k, j, least - 1)
+        found += [(first, *other) for first in headed(i, k) for other in rest]
+    return found
+
+
+def structures(n: int) -> list[tuple[frozenset[Span], frozenset[Span]]]:
+    """All joint structures of a sentence: spans, and arcs as words from 0 with heads from 1."""
+    return [
+        (nodes, frozenset({(word, g + 1) for word, g in arcs} | {(head, 0)}))
+        for nodes, arcs, head in headed(0, n)
+        if (0, n) in nodes
+    ]
 
 
 def arc_trees(n: int, projective: bool) -> NDArray[np.float64]:
@@ -110,6 +147,24 @@ def test_arcs_have_their_share_of_all_trees(projective: bool) -> None:
                 np.testing.assert_allclose(shares[slice(*parts[at])], wanted[row], atol=1e-9)
 
 
+@pytest.mark.parametrize(("n", "count"), [(1, 1), (2, 8), (3, 88), (4, 1184), (5, 17792)])
+def test_joint_structures_have_their_share_of_all(n: int, count: int) -> None:
+    every, random = structures(n), np.random.default_rng(n)
+    assert len({*every}) == len(every) == count
+    cells, arcs = n * (n + 1) // 2, n * (n + 1)
+    rows = np.zeros((count, cells + arcs))
+    for row, (nodes, pairs) in zip(rows, every, strict=True):
+        row[[spans(n).index(node) for node in nodes]] = 1
+        row[[cells + word * (n + 1) + head for word, head in pairs]] = 1
+    for spread in SPREADS:
+        scores = random.normal(size=(4, cells + arcs)) * spread
+        partition, shares = summed(rows, scores)
+        found = joint_marginals(scores[:, :cells].ravel(), scores[:, cells:].ravel(), [n] * 4)
+        np.testing.assert_allclose(found.log_partition, partition, rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(found.probabilities, shares[:, :cells].ravel(), atol=1e-9)
+        np.testing.assert_allclose(found.arcs, shares[:, cells:].ravel(), atol=1e-9)
+
+
 def test_sentences_do_not_depend_on_their_batch_or_on_threads() -> None:
     random = np.random.default_rng(5)
     lengths = [7, 1, 30, 2, 55, 16]
@@ -156,3 +211,9 @@ def test_what_has_no_probability_is_no_number() -> None:
         span_marginals([0.0], [2])
     assert span_marginals([], []).probabilities.size == 0
     assert arc_marginals([], [], projective=True)[1].size == 0
+    far = np.zeros(2 * 301 * 302)
+    joint = joint_marginals(
+        np.concatenate((far[: 301 * 151], [0.5])), far[: 301 * 302 + 2], [301, 1]
+    )
+    assert np.isnan(joint.log_partition[0])  # longer than is told
+    assert joint.probabilities[-1] == 1

@@ -71,7 +71,9 @@ def test_suspects_by_a_run(laboratory: Laboratory, opened: set[str]) -> None:
     by_run = ("treebanks", "suspects", "tiny-open", "--model", RUN)
     text = works(*by_run, "--worst", "3").stdout
     assert text.startswith("Where tiny-open, dev, and a parser disagree\nParser: runs/tiny-open/")
-    assert re.search(r"\n1\. tiny-open dev, sentence (\d) \(dev\.mrg, sentence \1\): margin", text)
+    assert re.search(
+        r"\n1\. tiny-open dev, sentence (\d) \(dev\.mrg, sentence \1\): gold 0\.", text
+    )
     assert len(re.findall(r"^\d+\. tiny-open dev", text, re.MULTILINE)) == 3
     result = works(*by_run, "--output", "list.csv")
     assert result.stdout == ""

@@ -19,15 +19,17 @@ from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import CheckpointError, TreeError, UnsupportedError
 from spmrl_bench.parsers.biaffine import DependencyScores
 from spmrl_bench.parsers.calibration import Decisions, decisions_of, fit_temperature
+from spmrl_bench.parsers.chart import masked_scores
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.saved import TEMPERATURE
 from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 from spmrl_bench.trees.tree import Tree, collapsed_spans
 from tests.builders import TREES, chained, enlarge, of_layers, refused, tiny, words_of, works
 from tests.chart import dependency_oracles
 from tests.chart.enumeration import spans
-from tests.chart.test_marginals import span_trees
+from tests.chart.test_marginals import span_trees, structures
 from tests.laboratory import Laboratory
 
 SENTENCES = [list(words) for words in words_of(chained())]
@@ -39,7 +41,7 @@ def scored(parser: Any, words: list[str]) -> Parse:
     return parse
 
 
-@pytest.mark.parametrize("kind", ["chart", "biaffine"])
+@pytest.mark.parametrize("kind", ["chart", "joint", "biaffine", "transition"])
 def test_parses_are_the_same_with_and_without_probabilities(kind: str) -> None:
     parser = enlarge(tiny(kind))
     for words, plain in zip(SENTENCES, parser.parse(SENTENCES), strict=True):
@@ -78,12 +80,11 @@ def test_constituents_have_their_share_of_all_labelled_trees(temperature: float)
             shares[key] += weight / everything
     parse = scored(parser, SHORT)
     assert parse.probabilities is not None
-    known = parse.probabilities.constituents
+    known, least = parse.probabilities.constituents, LEAST["constituents"]
     assert known is not None
     for key in shares.keys() | known.keys():
-        # Of a chain with many labels each may be less likely than what is kept.
-        assert parse.probability(*key) == pytest.approx(shares[key], abs=2 * LEAST)
-    assert min(known.values()) >= LEAST
+        assert parse.probability(*key) == pytest.approx(shares[key], abs=least)
+    assert min(known.values()) >= least
     best = max(trees.values()) / everything
     assert parse.probabilities.log_tree == pytest.approx(math.log(best), abs=1e-4)
 
@@ -124,17 +125,89 @@ def test_arcs_have_their_share_of_all_trees(crossing: bool) -> None:
     for word, head in product(range(1, 4), range(4)):
         with_arc = sum(w for tree, w in zip(every, weights, strict=True) if tree[word - 1] == head)
         found = parse.probabilities.arcs.get((word, head), 0.0)
-        assert found == pytest.approx(with_arc / sum(weights), abs=LEAST)
+        assert found == pytest.approx(with_arc / sum(weights), abs=LEAST["dependencies"])
     best = math.log(max(weights) / sum(weights))
     assert parse.probabilities.log_tree == pytest.approx(best, abs=1e-6)
-    relations = parse.probabilities.relations
-    assert relations is not None
-    assert len(relations) == 3
-    assert all(0 < one <= 1 for one in relations)
+    of_arcs: dict[Any, float] = defaultdict(float)
+    for (word, head, _), share in (parse.probabilities.relations or {}).items():
+        of_arcs[word, head] += share
+    assert of_arcs == pytest.approx(parse.probabilities.arcs, abs=1e-4)
+    assert parse.dependencies is not None
+    heads = zip(range(1, 4), parse.dependencies.heads.tolist(), strict=True)
+    best_of = {arc: [] for arc in heads}  # type: dict[Any, list[Any]]
+    for (word, head, name), share in (parse.probabilities.relations or {}).items():
+        best_of.setdefault((word, head), []).append((share, name))
+    for (word, head), name in zip(heads, parse.dependencies.relations, strict=False):
+        assert max(best_of[word, head])[1] == name
+
+
+def test_joint_structures_have_their_share_of_all() -> None:
+    parser = enlarge(tiny("joint"))
+    parser.temperature = 3.0
+    weight = parser.config.span_weight
+    (encoded,) = parser.encoded([SHORT])
+    with torch.no_grad():
+        blocks = masked_scores(parser.scorer.label_scores(encoded), np.array([3]), parser.masked)
+        scores = torch.cat([*blocks]).double().numpy() * weight / 3
+    arcs = DependencyScores([parser.dependencies], [encoded]).arcs * ((1 - weight) / 3)
+    table, labels = arcs.reshape(3, 4), parser.vocabulary.labels
+    shares: dict[Any, float] = defaultdict(float)
+    totals = []
+    for nodes, pairs in structures(3):
+        chosen = [spans(3).index(node) for node in nodes]
+        of_heads = sum(table[word, head] for word, head in pairs)
+        for row in product(range(1, len(labels)), repeat=len(chosen)):
+            at = [*zip(chosen, row, strict=True)]
+            total = math.exp(of_heads + sum(scores[cell, label - 1] for cell, label in at))
+            totals.append(total)
+            names = {
+                (*spans(3)[cell], name)
+                for cell, label in at
+                if SUB_HEAD not in labels[label]
+                for name in labels[label]
+            }
+            for key in {*names, *((word + 1, head) for word, head in pairs)}:
+                shares[key] += total
+    known = scored(parser, SHORT).probabilities
+    assert known is not None
+    assert known.constituents is not None
+    assert known.arcs is not None
+    found = {**known.constituents, **known.arcs}
+    for key in shares.keys() | found.keys():
+        least = LEAST["constituents" if len(key) == 3 else "dependencies"]
+        assert found.get(key, 0.0) == pytest.approx(shares[key] / sum(totals), abs=least)
+    assert known.log_tree == pytest.approx(math.log(max(totals) / sum(totals)), abs=1e-4)
+
+
+def test_what_the_beam_has_kept_is_the_distribution_of_actions() -> None:
+    """With room for all sequences, their sums are those of trees."""
+    parser = enlarge(tiny("transition"))
+    parser.config = parser.config.model_copy(update={"beam": 1000})
+    (encoded,) = parser.encoded([SHORT[:2]])
+    (beam,) = parser.hypotheses([encoded], [parser], 1000)
+    assert sum(math.exp(each.score) for each in beam) == pytest.approx(1)
+    known = scored(parser, SHORT[:2]).probabilities
+    assert known is not None
+    with_arc = [math.exp(each.score) for each in beam if each.heads[0] == 2]
+    assert known.arcs is not None
+    assert known.arcs[1, 2] == pytest.approx(sum(with_arc))
+    assert known.arcs[1, 2] + known.arcs[1, 0] == pytest.approx(1)
+    assert known.relations is not None
+    assert sum(share for (word, *_), share in known.relations.items() if word == 1) == (
+        pytest.approx(1)
+    )
+
+
+def test_the_heads_of_division_spans_have_none() -> None:
+    known = scored(enlarge(tiny("joint", structure="division")), SHORT).probabilities
+    assert known is not None
+    assert known.arcs is None
+    assert known.constituents
+    assert not any("<" in name for *_, name in known.constituents)
 
 
 def test_an_ensemble_of_one_parser_is_as_sure_as_it_is() -> None:
-    for kind in ("chart", "biaffine"):
+    for kind in ("chart", "joint", "biaffine", "transition"):
         parser = enlarge(tiny(kind))
         alone, twice = scored(parser, SHORT), scored(Ensemble([parser, parser]), SHORT)
         assert alone.probabilities is not None
@@ -152,9 +225,8 @@ def test_a_parser_that_tags_says_how_sure_it_is_of_tags() -> None:
 
 
 def test_what_tells_no_probabilities() -> None:
-    for parser in (tiny("transition"), Ensemble([tiny("transition")] * 2), tiny("right-branching")):
-        with pytest.raises(UnsupportedError, match=r"no .?scored.session"):
-            parser.scored_session()
+    with pytest.raises(UnsupportedError, match="has no scored session"):
+        tiny("right-branching").scored_session()
     with pytest.raises(TreeError, match="scored=True"):
         Parse.of(TREES[0]).probability(0, 1, "S")
 

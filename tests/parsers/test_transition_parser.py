@@ -98,7 +98,7 @@ def best(parser: TransitionParser, words: Sequence[str], *others: TransitionPars
     members = [parser, *others]
     return parser.hypotheses(
         [next(iter(each.encoded([words], None, 2000))) for each in members], members
-    )[0]
+    )[0][0]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def numbers(made: TransitionParser, trace: DerivationTrace) -> list[int]:
 def lead(made: TransitionParser, example: Parse, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the parser find the tree of a sentence, of which it has learnt nothing."""
     found = Hypothesis(*made.system.replay(made.gold(example).actions.tolist()), -7.5)
-    monkeypatch.setattr(made, "hypotheses", lambda group, members: [found])
+    monkeypatch.setattr(made, "hypotheses", lambda group, members, most=1: [[found]])
 
 
 @pytest.mark.parametrize(

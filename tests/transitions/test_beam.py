@@ -52,7 +52,7 @@ class Memory:
 
 
 def search(memory: Any, lengths: list[int], width: int) -> list[Hypothesis]:
-    return beam_search(memory.system, lengths, width, memory)
+    return [best for (best,) in beam_search(memory.system, lengths, width, memory)]
 
 
 def test_a_beam_that_holds_all_finds_the_best_of_all() -> None:
@@ -97,7 +97,7 @@ def test_the_score_and_the_tree_are_those_of_the_actions() -> None:
 
 def test_of_equal_scores_the_better_hypothesis_and_the_lower_action_go_first() -> None:
     for width in (1, 2, 5, 50):
-        (one,) = beam_search(system_of(2), [3], width, lambda step: np.zeros(step.legal.shape))
+        ((one,),) = beam_search(system_of(2), [3], width, lambda step: np.zeros(step.legal.shape))
         # SHIFT is action 0 and first wherever it is legal, then the left arc with relation 0.
         assert one.derivation.actions.tolist() == [0, 0, 0, 1, 1, 3]
         assert one.heads.tolist() == [3, 3, 0]
@@ -111,7 +111,7 @@ def test_what_has_no_probability_is_never_done() -> None:
         return scores
 
     for width in (1, 4):
-        (one,) = beam_search(system_of(1), [4], width, only_left)
+        ((one,),) = beam_search(system_of(1), [4], width, only_left)
         assert one.heads.tolist() == [2, 3, 4, 0]
 
 

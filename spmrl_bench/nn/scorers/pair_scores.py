@@ -82,10 +82,14 @@ class BiaffineScorer(nn.Module):
         rows = flat[:, : layout.longest - 1].index_select(0, layout.cells(width)[layout.words])
         return rows.masked_fill(~_within(layout), -torch.inf)
 
-    def relation_scores(self, projected: Projected, layout: Ragged, heads: Tensor) -> Tensor:
+    def relation_scores(
+        self, projected: Projected, layout: Ragged, heads: Tensor, which: Tensor | None = None
+    ) -> Tensor:
         """Scores ``[words, relations]`` of the relations of each word to its head, minus infinity
-        where not legal; heads are int64 ``[words]``, 0 for the root."""
+        where not legal; heads are int64 ``[words]``, 0 for the root. The words are those of the
+        batch, or ``which`` of them, in any order and any number of times."""
         words, scores = layout.words, []
+        words = words if which is None else words[which]
         rows = words - layout.position.index_select(0, words) + heads
         for some_words, some_rows in zip(words.split(BLOCK), rows.split(BLOCK), strict=True):
             dependent = projected.relation_dependent.index_select(0, some_words)
