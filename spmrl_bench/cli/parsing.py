@@ -23,7 +23,7 @@ def parse(
     to: Path | None = Option(
         None, metavar="FOLDER", help="Parse a folder, with all that is in it, into this one."
     ),
-    form: Literal["tokens", "brackets", "conllu"] | None = Option(
+    form: Literal["tokens", "brackets", "conllu", "json"] | None = Option(
         None, "--input", help="Default: 'tokens'; in a folder, what the names of files say."
     ),
     output: Literal["brackets", "conllu", "json"] | None = Option(
@@ -61,6 +61,9 @@ def parse(
     With '--scores' come probabilities: of each constituent, head, relation and predicted tag, and
     of the whole parse. A trained parser has a temperature at which they agree with how often it is
     right on dev ('spmrl-bench model calibrate').
+
+    '--input json' parses lines of '--output json' again, around what their key "given" says: parts
+    that a person has set, such as {"constituents": [[0, 3, "NP"]], "arcs": [[2, 5, null]]}.
 
     With '--to' a folder of files is parsed, whose names say what they hold ('.txt', '.mrg',
     '.conllu', also with '.gz' behind it); each gets a file of the same name. What is

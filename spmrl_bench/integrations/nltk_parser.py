@@ -5,6 +5,7 @@ One parse comes for each sentence, the best. NLTK is an extra (``pip install 'sp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, tee
 from operator import itemgetter
@@ -24,6 +25,7 @@ from spmrl_bench.trees.tree import NO_TAG
 try:
     from nltk.parse.api import ParserI
     from nltk.parse.dependencygraph import DependencyGraph
+    from nltk.tree import ProbabilisticTree
 except ImportError:
     raise MissingExtraError("NLTK") from None
 
@@ -38,7 +40,12 @@ class NltkParser(ParserI):
     _trained = True
 
     def __init__(
-        self, parser: Parser | str | Path, *, layer: Layer | None = None, device: str = "auto"
+        self,
+        parser: Parser | str | Path,
+        *,
+        layer: Layer | None = None,
+        device: str = "auto",
+        scores: bool = False,
     ) -> None:
         """A parser of NLTK.
 
@@ -46,11 +53,13 @@ class NltkParser(ParserI):
             parser: a parser, or a model as :func:`~spmrl_bench.load` takes it, for a device.
             layer: ``constituents`` come as ``nltk.Tree``, ``dependencies`` as
                 ``nltk.DependencyGraph``; by default constituents, if the parser finds them.
+            scores: whether trees come as ``nltk.ProbabilisticTree``, with their probabilities.
 
         Raises:
             SpmrlError: the folder holds no parser, or the parser does not find the layer.
         """
         self.parser = load_parser(parser, device) if isinstance(parser, (str, Path)) else parser
+        self.scores = scores
         found = kind_named(self.parser.kind).layers
         self.layer: Layer = layer or found[0]
         if self.layer not in found:
@@ -75,9 +84,13 @@ class NltkParser(ParserI):
             return
         for_words, for_tags = tee(chain([first], pairs))
         tags = None if first[1] is None else map(itemgetter(1), for_tags)
-        for parse in self.parser.parse(map(itemgetter(0), for_words), tags):
+        for parse in self.parser.parse(map(itemgetter(0), for_words), tags, scored=self.scores):
             if self.layer == "constituents" and parse.tree is not None:
-                yield iter([parse.tree.to_nltk()])
+                tree = parse.tree.to_nltk()
+                if parse.probabilities is not None:
+                    chance = math.exp(parse.probabilities.log_tree)
+                    tree = ProbabilisticTree(tree.label(), tree, prob=chance)
+                yield iter([tree])
             else:
                 yield iter([to_graph(parse.dependencies)])
 

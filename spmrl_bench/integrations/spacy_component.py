@@ -61,6 +61,7 @@ def make_component(
     unsplit: Unsplit = "whole",
     set_tags: bool = False,
     spans_key: str = SPANS_KEY,
+    scores: bool = False,
 ) -> ParserComponent:
     """The component, for ``nlp.add_pipe("spmrl_bench", config={...})``.
 
@@ -75,8 +76,9 @@ def make_component(
             an ``error``.
         set_tags: whether ``token.tag_`` becomes the tag that the parser predicts.
         spans_key: under which ``doc.spans`` has the constituents.
+        scores: whether ``span._.probability`` says how likely each is.
     """
-    return ParserComponent(name, model, device, on_long, unsplit, set_tags, spans_key)
+    return ParserComponent(name, model, device, on_long, unsplit, set_tags, spans_key, scores)
 
 
 class ParserComponent(Pipe):
@@ -91,6 +93,7 @@ class ParserComponent(Pipe):
         unsplit: Unsplit = "whole",
         set_tags: bool = False,
         spans_key: str = SPANS_KEY,
+        scores: bool = False,
     ) -> None:
         self.name = name
         self.model = model
@@ -99,6 +102,7 @@ class ParserComponent(Pipe):
         self.unsplit = unsplit
         self.set_tags = set_tags
         self.spans_key = spans_key
+        self.scores = scores
         self._parser: Parser | None = None
         self._session: Session | None = None
         self._process = os.getpid()
@@ -218,7 +222,8 @@ class ParserComponent(Pipe):
             torch.set_num_threads(1)
             self._process, self._session = os.getpid(), None
         if self._session is None:
-            self._session = self.parser.session()
+            parser = self.parser
+            self._session = parser.scored_session() if self.scores else parser.session()
         return self._session
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:
@@ -279,7 +284,8 @@ class ParserComponent(Pipe):
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process: the settings, and the parser if it is loaded."""
         own = self.model, self.device, self.on_long, self.unsplit, self.set_tags, self.spans_key
-        return ParserComponent, (self.name, *own), self._parser and self.to_bytes()
+        settings = self.name, *own, self.scores
+        return ParserComponent, settings, self._parser and self.to_bytes()
 
     def __setstate__(self, data: bytes) -> None:
         self.from_bytes(data)

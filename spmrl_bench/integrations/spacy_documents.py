@@ -38,6 +38,8 @@ SPANS_KEY = "constituents"
 # In doc.user_data: of each component the key of the spans, empty if it finds no constituents, and
 # start, end and status of sentences.
 _KEPT = "spmrl_bench"
+# Of a group of spans, which has one for each.
+_CHANCES = "probabilities"
 
 
 class Sentence(NamedTuple):
@@ -88,17 +90,20 @@ def write_parses(
     Constituents become ``doc.spans[key]``; with ``tags``, words get the tags of their parses.
     """
     number = partial(doc.vocab.strings.add, allow_transient=False)  # outlives a memory zone
-    spans = []
+    spans, chances = [], list[float | None]()
     for sentence, parse, status in found:
         places = sentence.places.tolist()
         if parse is not None and parse.tree is not None:
             for start, end, label in parse.tree.constituents():
                 spans.append(Span(doc, places[start], places[end - 1] + 1, label=number(label)))
+                known = parse.probabilities is not None
+                chances.append(parse.probability(start, end, label) if known else None)
         if tags and parse is not None and status == "parsed":
             for place, tag in zip(places, parse.tags, strict=True):
                 doc[place].tag = number(tag)
     if "constituents" in layers:
-        doc.spans[key] = SpanGroup(doc, name=key, spans=spans)
+        attrs = {_CHANCES: chances} if {*chances} - {None} else {}
+        doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs=attrs)
     if "dependencies" in layers and found:
         _write_heads(doc, found, number)
     rows = [[each.sentence.start, each.sentence.end, each.status] for each in found]
@@ -198,8 +203,18 @@ def _last(doc: Doc) -> DocParses:
     return DocParses(doc, *([one for one in kept if one[0]] or kept)[-1])
 
 
+def _probability(span: Span) -> float | None:
+    """How likely a constituent is; None where it is none, or nobody asked."""
+    for group in span.doc.spans.values():
+        for one, chance in zip(group, group.attrs.get(_CHANCES, ()), strict=False):
+            if (one.start, one.end, one.label) == (span.start, span.end, span.label):
+                return chance
+    return None
+
+
 Doc.set_extension("parses", getter=_parses, force=True)
 Doc.set_extension("parse_status", getter=lambda doc: _last(doc).status, force=True)
 Doc.set_extension("parse_constituents", getter=lambda doc: _last(doc).constituents, force=True)
 Doc.set_extension("parse_trees", getter=lambda doc: _last(doc).trees, force=True)
 Span.set_extension("parse_tree", getter=lambda span: _last(span.doc).tree(span), force=True)
+Span.set_extension("probability", getter=_probability, force=True)

@@ -12,16 +12,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
-from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
+from spmrl_bench.errors import CheckpointError, SpmrlError, TreeError, UnsupportedError
 from spmrl_bench.nn.settings import Precision, Settings
 from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Parse, Probabilities
+from spmrl_bench.trees.given import Given
+from spmrl_bench.trees.parse import Layer, Parse, Probabilities
 from spmrl_bench.trees.tree import NO_TAG, Tree
 
 if TYPE_CHECKING:
@@ -128,7 +130,10 @@ class Session(Protocol):
     """Parses while the weights stay as they are, and keeps what it computed of words."""
 
     def parse(
-        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
+        self,
+        sentences: Iterable[Words],
+        tags: Iterable[Words] | None = None,
+        given: Iterable[Given | None] | None = None,
     ) -> Iterator[Parse]: ...
 
 
@@ -137,6 +142,8 @@ class Parser(ABC):
 
     kind: ClassVar[str]
     """Its name in the registry."""
+    holds: ClassVar[frozenset[Layer]] = frozenset()
+    """The layers of which parts may be given."""
     Config: ClassVar[type[ParserConfig]] = ParserConfig
     citations: ClassVar[tuple[str, ...]] = ()
     """Of the papers that it follows."""
@@ -183,20 +190,26 @@ class Parser(ABC):
         *,
         max_tokens: int = MAX_TOKENS,
         scored: bool = False,
+        given: Iterable[Given | None] | None = None,
     ) -> Iterator[Parse]:
         """Yield the best parses of tokenised sentences, lazily and in input order.
 
         One without words gives a tree without words. ``tags`` are those of the parses, which the
         parser reads if it was trained with them; else words have those that it predicts, or ``XX``.
-        With ``scored`` each parse has its probabilities.
+        With ``scored`` each parse has its probabilities, and with ``given``, of each sentence
+        something or None, it is the best that holds it.
 
         Raises:
-            UnsupportedError: the kind of parser tells no probabilities.
+            UnsupportedError: the kind of parser tells no probabilities, or holds nothing given.
             SentenceTooLongError: the parser has no room for a sentence; all before it are parsed.
-            TreeError: rows of ``tags`` do not fit the sentences, or are needed and not given.
+            TreeError: rows of ``tags`` do not fit the sentences, or are needed and not given; or no
+                parse of this parser holds what is given.
         """
-        session = self.scored_session if scored else self.session
-        return session(max_tokens).parse(sentences, tags)
+        session = (self.scored_session if scored else self.session)(max_tokens)
+        if given is None:
+            return session.parse(sentences, tags)
+        self.check_holds()
+        return _held(session, sentences, tags, given)
 
     @abstractmethod
     def flat(self, words: Words, tags: Words) -> Parse:
@@ -206,6 +219,17 @@ class Parser(ABC):
         """Take out what tells of the training sentences or the machine; parses stay the same."""
 
     # What some kinds can do -----------------------------------------------------------
+
+    def check_holds(self) -> None:
+        """Raise an UnsupportedError if nothing may be given."""
+        if not self.holds:
+            from spmrl_bench.parsers.kinds import KINDS
+
+            able = [name for name in KINDS.names() if KINDS.get(name).parser_class.holds]
+            raise UnsupportedError(
+                f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "
+                f"{' or '.join(able)}"
+            )
 
     def attention(
         self, words: Words, tags: Words | None = None, part: Part = "combined"
@@ -254,3 +278,28 @@ Probabilities` of each parse; raise an UnsupportedError if the kind does not tel
             f"a parser of kind {self.kind} has no {method.replace('_', ' ')}: choose one of kind "
             f"{' or '.join(able)}"
         )
+
+
+def held_by(parse: Parse, given: Given | None) -> Parse:
+    """Return the parse; raise a TreeError if it does not hold what is given."""
+    if given is not None and (part := given.unmet(parse)):
+        raise TreeError(
+            f"no parse of this parser holds {part}: it has not learnt such a label or relation, or "
+            "what is given contradicts itself"
+        )
+    return parse
+
+
+def _held(
+    session: Session,
+    sentences: Iterable[Words],
+    tags: Iterable[Words] | None,
+    given: Iterable[Given | None],
+) -> Iterator[Parse]:
+    ours, others = tee(given)
+    parses = session.parse(sentences, tags, ours)
+    for number, (parse, one) in enumerate(zip(parses, others, strict=False), start=1):
+        try:
+            yield held_by(parse, one)
+        except TreeError as error:
+            raise TreeError(f"sentence {number}: {error}") from None

@@ -50,11 +50,17 @@ class Baseline(Parser):
         return self
 
     def parse(
-        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None, **_: Any
+        self,
+        sentences: Iterable[Words],
+        tags: Iterable[Words] | None = None,
+        given: object = None,
+        **_: Any,
     ) -> Iterator[Parse]:
-        for words, given in with_tags(sentences, tags):
-            found = self.predict(words, given) if words else Prediction()
-            yield found.parse(words, given)
+        if given is not None:
+            self.check_holds()
+        for words, own in with_tags(sentences, tags):
+            found = self.predict(words, own) if words else Prediction()
+            yield found.parse(words, own)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.predict(words, tags).parse(words, tags)

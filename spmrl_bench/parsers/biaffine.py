@@ -34,8 +34,10 @@ from spmrl_bench.parsers.certainty import (
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
+from spmrl_bench.parsers.held import hold_arcs, hold_relations
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 
 #: How likely arcs are, and arcs with relations.
@@ -190,6 +192,7 @@ class BiaffineParser(NeuralParser):
     """
 
     kind = "biaffine"
+    holds = frozenset({"dependencies"})
     citations = (
         "Dozat & Manning (2017). Deep Biaffine Attention for Neural Dependency Parsing. ICLR.",
     )
@@ -217,23 +220,30 @@ class BiaffineParser(NeuralParser):
         return self.dependencies.loss(tokens, batch, gold)
 
     def predict(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+        self,
+        encoded: Sequence[Encoded],
+        members: Sequence[Self],
+        *,
+        scored: bool = False,
+        given: Sequence[Given | None] = (),
     ) -> Iterator[Prediction]:
         scores = DependencyScores([each.dependencies for each in members], encoded)
         lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
-        heads = decode_dependencies(scores.arcs, lengths, projective=projective)
+        of_arcs = hold_arcs(scores.arcs, lengths, given) if given else scores.arcs
+        heads = decode_dependencies(of_arcs, lengths, projective=projective)
         known: Iterable[Probabilities | None] = repeat(None, len(lengths))
         if scored:
-            arcs = scores.arcs / temperature_of(members)
+            arcs = of_arcs / temperature_of(members)
             totals, shares = arc_marginals(arcs, lengths, projective=projective)
             of_trees = np.minimum(scores_of_heads(arcs, lengths, heads) - totals, 0.0)
             rows = zip(of_trees.tolist(), scores.likely(shares), strict=True)
             found = (Probabilities(own, None, *likely) for own, likely in rows)
             known = with_tag_probabilities(found, encoded, members)
         trees = np.split(heads, np.cumsum(lengths)[:-1])
-        columns = trees, scores.relations(heads), predicted_tags(encoded), known
-        for row, relations, tags, probabilities in zip(*columns, strict=True):
-            yield Prediction(None, row.tolist(), relations, tags, probabilities)
+        relations = hold_relations(scores.relations(heads), given, self.dependencies.names)
+        columns = trees, relations, predicted_tags(encoded), known
+        for row, names, tags, probabilities in zip(*columns, strict=True):
+            yield Prediction(None, row.tolist(), names, tags, probabilities)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return Parse.of(dependencies=self.dependencies.flat(words, tags))

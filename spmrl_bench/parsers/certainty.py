@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from spmrl_bench.parsers.neural import Encoded, NeuralParser
 
 M = TypeVar("M", bound=SpanMarginals)
+# What is certain is so much better: exponents of a few such numbers can be multiplied.
+_MOST = 300.0
 
 
 def temperature_of(members: Sequence[NeuralParser]) -> float:
@@ -38,7 +40,7 @@ def temperature_of(members: Sequence[NeuralParser]) -> float:
 class SpanDistribution(Generic[M]):
     """The distribution over the trees of a batch, for blocks of the scores [cells, labels - 1] of
     all labels but the empty one and what they are multiplied with; ``summed`` gives marginals for
-    the logarithms of the sums of their exponents."""
+    the logarithms of the sums of their exponents, to which ``gains`` [cells] are added."""
 
     def __init__(
         self,
@@ -46,10 +48,12 @@ class SpanDistribution(Generic[M]):
         scale: float,
         lengths: NDArray[np.int32],
         summed: Callable[[NDArray[np.float64]], M],
+        gains: NDArray[np.float64] | float = 0.0,
     ) -> None:
         self._scores = torch.cat([*blocks]).double() * scale
         self._lengths, self._weights = lengths, self._scores.logsumexp(dim=1)
-        self.marginals = summed(self._weights.cpu().numpy())
+        self._gains = np.broadcast_to(np.minimum(gains, _MOST), len(self._scores))
+        self.marginals = summed(self._weights.cpu().numpy() + self._gains)
 
     def least_risk(self, threshold: float) -> SpanTrees:
         """Return the trees of which the most brackets are expected to be right, each less a
@@ -71,7 +75,7 @@ class SpanDistribution(Generic[M]):
         shown = marks != EMPTY
         at = torch.from_numpy(nodes[shown]), torch.from_numpy(marks[shown].astype(np.int64) - 1)
         of_nodes = np.zeros(len(nodes))
-        of_nodes[shown] = self._scores[at].cpu()
+        of_nodes[shown] = self._scores[at].cpu().numpy() + self._gains[nodes[shown]]
         totals = np.add.reduceat(of_nodes, node_offsets(self._lengths)[:-1])
         totals += rest - self.marginals.log_partition
 

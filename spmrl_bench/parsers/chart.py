@@ -39,7 +39,9 @@ from spmrl_bench.parsers.certainty import (
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
+from spmrl_bench.parsers.held import hold_constituents
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
 
@@ -205,6 +207,7 @@ class ChartParser(NeuralParser):
     """Finds the constituents with the highest sum of label scores."""
 
     kind = "chart"
+    holds = frozenset({"constituents"})
     citations = (
         "Kitaev & Klein (2018). Constituency Parsing with a Self-Attentive Encoder. ACL. "
         "https://aclanthology.org/P18-1249/",
@@ -251,20 +254,29 @@ class ChartParser(NeuralParser):
         return self.scorer.loss(tokens, batch, gold)
 
     def predict(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+        self,
+        encoded: Sequence[Encoded],
+        members: Sequence[Self],
+        *,
+        scored: bool = False,
+        given: Sequence[Given | None] = (),
     ) -> Iterator[Prediction]:
         lengths, threshold = encoded[0].batch.lengths, self.config.threshold
         blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
         known: Iterable[Probabilities | None] = repeat(None, len(lengths))
-        if scored or threshold is not None:
+        names = self.vocabulary.labels
+        gains: NDArray[np.float64] | float = 0.0
+        if given:
+            blocks, gains = hold_constituents([*blocks], names, lengths, given)
+        elif scored or threshold is not None:
             blocks = [*blocks]
-        trees = decode_spans(*best_labels(blocks), lengths)
-        if isinstance(blocks, list):
+        values, best = best_labels(blocks)
+        trees = decode_spans(values + gains, best, lengths)
+        if isinstance(blocks, list) and (scored or threshold is not None):
             summed = partial(span_marginals, lengths=lengths, near=trees.cells)
-            likely = SpanDistribution(blocks, 1 / temperature_of(members), lengths, summed)
+            likely = SpanDistribution(blocks, 1 / temperature_of(members), lengths, summed, gains)
             trees = trees if threshold is None else likely.least_risk(threshold)
             if scored:
-                names = self.vocabulary.labels
                 found = likely.probabilities(trees.cells, trees.labels, names)
                 known = with_tag_probabilities(found, encoded, members)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)

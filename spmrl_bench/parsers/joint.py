@@ -38,7 +38,9 @@ from spmrl_bench.parsers.certainty import (
 )
 from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels, label_scores, masked_scores
 from spmrl_bench.parsers.config import NeuralConfig
+from spmrl_bench.parsers.held import hold_arcs, hold_constituents, hold_relations
 from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.head_driven import (
     SUB_HEAD,
     TO_HEAD,
@@ -58,6 +60,7 @@ class JointParser(NeuralParser):
     """Scores of labelled spans and of dependencies, read off as one structure."""
 
     kind = "joint"
+    holds = frozenset({"constituents", "dependencies"})
     citations = (
         "Zhou & Zhao (2019). Head-Driven Phrase Structure Grammar Parsing on Penn Treebank. ACL. "
         "https://aclanthology.org/P19-1230/",
@@ -112,19 +115,29 @@ class JointParser(NeuralParser):
         return of_words if of_spans is None else of_spans + of_words
 
     def predict(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+        self,
+        encoded: Sequence[Encoded],
+        members: Sequence[Self],
+        *,
+        scored: bool = False,
+        given: Sequence[Given | None] = (),
     ) -> Iterator[Prediction]:
         lengths = encoded[0].batch.lengths
         blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
         blocks = masked_scores(blocks, lengths, self.masked)
         scores = DependencyScores([each.dependencies for each in members], encoded)
+        gains: NDArray[np.float64] | float = 0.0
+        if given:
+            blocks, gains = hold_constituents([*blocks], self._constituents(), lengths, given)
+            scores.arcs = hold_arcs(scores.arcs, lengths, given)
         read = self._division if self.config.structure == "division" else self._joint
         temperature = temperature_of(members) if scored else None
-        pairs, found = read(blocks, scores, lengths, temperature)
+        pairs, found = read(blocks, gains, scores, lengths, temperature)
         known: Iterable[Probabilities | None] = repeat(None, len(lengths))
         if found is not None:
             known = with_tag_probabilities(found, encoded, members)
-        relations = scores.relations(np.concatenate([heads for _, heads in pairs]))
+        found_names = scores.relations(np.concatenate([heads for _, heads in pairs]))
+        relations = hold_relations(found_names, given, self.dependencies.names)
         columns = zip(pairs, relations, predicted_tags(encoded), known, strict=True)
         for (spans, heads), names, tags, probabilities in columns:
             constituents = [span for span in expand_chains(spans) if span[2] != SUB_HEAD]
@@ -133,24 +146,27 @@ class JointParser(NeuralParser):
     def _division(
         self,
         blocks: Iterable[Tensor],
+        gains: NDArray[np.float64] | float,
         scores: DependencyScores,
         lengths: NDArray[np.int32],
         temperature: float | None,
     ) -> _Found:
         """Heads follow from labels, which have a distribution of their own."""
         blocks = blocks if temperature is None else [*blocks]
-        trees = decode_spans(*best_labels(blocks), lengths)
+        values, best = best_labels(blocks)
+        trees = decode_spans(values + gains, best, lengths)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         pairs = [*map(from_division_span, rows, lengths.tolist())]
         if temperature is None:
             return pairs, None
         summed = partial(span_marginals, lengths=lengths, near=trees.cells)
-        likely = SpanDistribution(blocks, 1 / temperature, lengths, summed)
+        likely = SpanDistribution(blocks, 1 / temperature, lengths, summed, gains)
         return pairs, likely.probabilities(trees.cells, trees.labels, self._constituents())
 
     def _joint(
         self,
         blocks: Iterable[Tensor],
+        gains: NDArray[np.float64] | float,
         scores: DependencyScores,
         lengths: NDArray[np.int32],
         temperature: float | None,
@@ -159,7 +175,7 @@ class JointParser(NeuralParser):
         values, best = best_labels(blocks)
         weight = self.config.span_weight
         arcs = (1 - weight) * scores.arcs
-        trees = decode_joint(weight * values, arcs, lengths)
+        trees = decode_joint(weight * values + gains, arcs, lengths)
         labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
         rows = self.scorer.rows(trees.cells, labels, lengths)
         words = np.split(trees.heads, np.cumsum(lengths)[:-1])
@@ -168,7 +184,7 @@ class JointParser(NeuralParser):
             return pairs, None
         arcs /= temperature
         summed = partial(joint_marginals, arcs=arcs, lengths=lengths, near=trees)
-        likely = SpanDistribution(blocks, weight / temperature, lengths, summed)
+        likely = SpanDistribution(blocks, weight / temperature, lengths, summed, gains)
         of_heads = scores_of_heads(arcs, lengths, trees.heads)
         found = likely.probabilities(trees.cells, labels, self._constituents(), of_heads)
         of_words = scores.likely(likely.marginals.arcs)

@@ -40,8 +40,9 @@ from spmrl_bench.parsers.saved import (
     save_parser,
     save_temperature,
 )
-from spmrl_bench.parsers.session import FormTable, Given, NeuralSession, form_vectors, with_tags
+from spmrl_bench.parsers.session import FormTable, NeuralSession, Tagged, form_vectors, with_tags
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
 
@@ -180,10 +181,16 @@ class NeuralParser(TrainedParser):
 
     @abstractmethod
     def predict(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+        self,
+        encoded: Sequence[Encoded],
+        members: Sequence[Self],
+        *,
+        scored: bool = False,
+        given: Sequence[Given | None] = (),
     ) -> Iterable[Prediction]:
         """Yield what is read off the same sentences as each of several parsers has encoded them, by
-        the mean of their scores, with probabilities if they are asked for, at the mean temperature.
+        the mean of their scores, with probabilities if they are asked for, at the mean temperature;
+        of sentences of which something is ``given``, the best that holds it.
         Members are of this parser's kind, it first, with the same inventories in any order, of
         which its own counts."""
 
@@ -362,7 +369,7 @@ class NeuralParser(TrainedParser):
         return self.encoder.limited(masks)
 
     def head_outputs(
-        self, sentences: Iterable[Given], *, max_tokens: int = MAX_TOKENS
+        self, sentences: Iterable[Tagged], *, max_tokens: int = MAX_TOKENS
     ) -> Iterator[HeadOutputs]:
         heads = SpanHeads(self.encoder, getattr(self, "scorer", None))
         labels, scores = self.vocabulary.labels, heads.label_scores

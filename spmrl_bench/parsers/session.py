@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from spmrl_bench.nn.device import trim_memory
 from spmrl_bench.nn.inputs import sub_batches
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Indexer, first_words
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 #: A sentence and its tags, None where none are given.
-Given = tuple[Words, Words | None]
+Tagged = tuple[Words, Words | None]
 
 #: Bounds of a window: sentences, and words of all of them.
 WINDOW_SENTENCES = 1000
@@ -81,7 +83,7 @@ def windows(
         yield window
 
 
-def with_tags(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Given]:
+def with_tags(sentences: Iterable[Words], tags: Iterable[Words] | None) -> Iterator[Tagged]:
     """Yield sentences with their tags. Raise a TokensError if a sentence or a row of tags is a
     text, whose letters would be the words, a TreeError if there are too few rows of tags."""
     rows = None if tags is None else iter(tags)
@@ -188,20 +190,31 @@ class NeuralSession:
         self._tables = [FormTable(parser) for parser in parsers]
 
     def parse(
-        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
+        self,
+        sentences: Iterable[Words],
+        tags: Iterable[Words] | None = None,
+        given: Iterable[Given | None] | None = None,
     ) -> Iterator[Parse]:
-        for _, window, groups in self.encoded(with_tags(sentences, tags)):
+        rows = repeat(None) if given is None else iter(given)
+        for done, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
+            held = [*islice(rows, len(window))]
+            for number, ((words, _), own) in enumerate(zip(window, held, strict=True), done + 1):
+                if own is not None and (problem := own.problem(len(words))):
+                    raise TreeError(f"sentence {number}: {problem}")
             for group in groups:
-                found = self._parsers[0].predict(group, self._parsers, scored=self._scored)
+                some = [held[place] for place in group[0].places]
+                found = self._parsers[0].predict(
+                    group, self._parsers, scored=self._scored, given=some if any(some) else ()
+                )
                 for place, prediction in zip(group[0].places, found, strict=True):
                     predictions[place] = prediction
-            for given, prediction in zip(window, predictions, strict=True):
-                yield prediction.parse(*given)
+            for pair, prediction in zip(window, predictions, strict=True):
+                yield prediction.parse(*pair)
 
     def encoded(
-        self, sentences: Iterable[Given]
-    ) -> Iterator[tuple[int, list[Given], Iterator[tuple[Encoded, ...]]]]:
+        self, sentences: Iterable[Tagged]
+    ) -> Iterator[tuple[int, list[Tagged], Iterator[tuple[Encoded, ...]]]]:
         """Yield windows, each with the number of sentences before it and its groups, of like
         lengths, as each of the parsers encodes them; sentences without words are in none. All
         before one with which something is wrong have been yielded."""

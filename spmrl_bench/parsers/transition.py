@@ -37,6 +37,7 @@ from spmrl_bench.parsers.views import DerivationTrace
 from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
 from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.projective import EncodingName, decode_projective, encode_projective
 
@@ -146,7 +147,12 @@ class TransitionParser(NeuralParser):
     # Parsing --------------------------------------------------------------------------
 
     def predict(
-        self, encoded: Sequence[Encoded], members: Sequence[Self], *, scored: bool = False
+        self,
+        encoded: Sequence[Encoded],
+        members: Sequence[Self],
+        *,
+        scored: bool = False,
+        given: Sequence[Given | None] = (),
     ) -> Iterator[Prediction]:
         beams = self.hypotheses(encoded, members, self.config.beam if scored else 1)
         known: Iterable[Probabilities | None] = repeat(None, len(beams))

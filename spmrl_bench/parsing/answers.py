@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, cast, get_args
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, cast, get_args
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
-from typing_extensions import TypedDict
-
-from spmrl_bench.errors import ReadError, SpmrlError, TreeError
-from spmrl_bench.parsing.streams import InputSentence, check_readable
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.parsing.json_lines import ParseLine, given_line
+from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.readers.conll import UNSPECIFIED, TagColumn, conll_lines
-from spmrl_bench.readers.text import stream_lines
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.transforms import with_root
-from spmrl_bench.trees.tree import NO_TAG, Tree
+from spmrl_bench.trees.tree import NO_TAG
 
 Output = Literal["brackets", "conllu", "json"]
 OUTPUTS: tuple[Output, ...] = get_args(Output)
@@ -40,42 +35,6 @@ _IN_MISC = {
     "relation_probabilities": "RelationProbability",
     "tag_probabilities": "TagProbability",
 }
-
-Place = Annotated[int, Field(ge=0)]
-
-
-@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
-class ParseLine(TypedDict):
-    """A sentence and its parse."""
-
-    status: Literal["parsed", "too long", "empty"]
-    """`parsed`; `too long`, and what else is there is a flat parse at most; `empty`: no words."""
-    words: list[str]
-    """The words as they came in, never escaped."""
-    tags: list[str] | None
-    """As they came in, or as predicted, or `XX`; null if the sentence was given up without any."""
-    tree: NotRequired[str]
-    """The tree in brackets, in whose words brackets are escaped (`-LRB-`)."""
-    constituents: NotRequired[list[tuple[Place, Place, str]]]
-    """`[start, end, label]` of each, top-down: words `start` (from 0) to `end`, without it."""
-    heads: NotRequired[list[Place]]
-    """The head of each word, counted from 1; 0 for the root."""
-    relations: NotRequired[list[str]]
-    """The relation of each word to its head."""
-    probability: NotRequired[float | None]
-    """With `--scores`: of the whole parse, without relations and tags; null if it has none."""
-    constituent_probabilities: NotRequired[list[float]]
-    """Likewise of each of `constituents`; 0 below 0.001."""
-    head_probabilities: NotRequired[list[float]]
-    """Likewise of each of `heads`."""
-    relation_probabilities: NotRequired[list[float]]
-    """Likewise of each of `relations`, given the head."""
-    tag_probabilities: NotRequired[list[float]]
-    """Likewise of each of `tags`, if the parser has predicted these."""
-
-
-#: Reads lines, and has their JSON Schema.
-PARSE_LINE: TypeAdapter[ParseLine] = TypeAdapter(ParseLine)
 
 
 def chosen_output(wanted: Output | None, layers: Sequence[Layer]) -> Output:
@@ -144,6 +103,8 @@ def _line(sentence: InputSentence, parse: Parse | None, escapes: str, too_long: 
         "words": list(sentence.words),
         "tags": None if tags is None else list(tags),
     }
+    if sentence.given is not None:
+        line["given"] = given_line(sentence.given)
     if parse and parse.tree is not None:
         line["tree"] = write_brackets(parse.tree, escapes)
         line["constituents"] = list(parse.tree.constituents())
@@ -181,32 +142,3 @@ def _probabilities(parse: Parse, tagged: bool) -> dict[str, list[float]]:
         for key, row in found.items()
         if row is not None
     }
-
-
-def read_parse_lines(path: str | Path) -> Iterator[ParseLine]:
-    """Yield the objects of a file that ``--output json`` wrote; raise a ReadError if it cannot be
-    read, or a line is not as declared, with its number."""
-    check_readable([str(path)])
-    with open(path, "rb") as stream:
-        for number, line in stream_lines(stream, str(path)):
-            try:
-                yield PARSE_LINE.validate_json(line)
-            except ValidationError as error:
-                mistake = error.errors()[0]
-                key = ".".join(map(str, mistake["loc"]))
-                problem = f"{key}: {mistake['msg']}" if key else mistake["msg"]
-                raise ReadError(f"no parse as JSON ({problem})", path=path, line=number) from None
-
-
-def to_parse(line: ParseLine) -> Parse | None:
-    """Return the parse of a line, None where it has none; raise a TreeError if its parts do not
-    fit each other."""
-    words, tags = line["words"], line["tags"] or [NO_TAG] * len(line["words"])
-    tree = dependencies = None
-    if "constituents" in line:
-        tree = Tree.build(words, tags, line["constituents"])
-    if "heads" in line:
-        if "relations" not in line:
-            raise TreeError("a parse has heads, but no relations")
-        dependencies = DependencyTree.build(words, tags, line["heads"], line["relations"])
-    return None if tree is None and dependencies is None else Parse.of(tree, dependencies)

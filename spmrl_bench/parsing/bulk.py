@@ -28,7 +28,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.nn.device import prepare_process
-from spmrl_bench.parsers.base import MAX_TOKENS, Parser
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser, held_by
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
@@ -109,13 +109,19 @@ class Worker:
         answered = [*zip(window, problems, strict=True)][: min(refused, default=None)]
         fitting = [sentence for sentence, problem in answered if not problem]
         known = [sentence.tags for sentence in fitting if sentence.tags is not None]
-        parses = self._session.parse([sentence.words for sentence in fitting], known or None)
+        given = [sentence.given for sentence in fitting]
+        if any(given):
+            self._parser.check_holds()
+        words = [sentence.words for sentence in fitting]
+        parses = self._session.parse(words, known or None, given if any(given) else None)
         for sentence, problem in answered:
             parse = None if problem else next(parses)
             if problem and options.on_long == "flat":
                 tags = sentence.tags or [NO_TAG] * len(sentence.words)
                 parse = self._parser.flat(sentence.words, tags)
             try:
+                if parse is not None and not problem:
+                    held_by(parse, sentence.given)
                 text = write_answer(
                     sentence, parse, self._output, options.tag_column,
                     escapes=options.escapes, too_long=bool(problem),

@@ -15,17 +15,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import BinaryIO, Literal, NamedTuple
 
-from spmrl_bench.errors import ReadError
+from spmrl_bench.errors import ReadError, TreeError
 from spmrl_bench.parsing.given_trees import Spelling, TreeReader, read_trees
+from spmrl_bench.parsing.json_lines import given_of, parse_lines
 from spmrl_bench.readers.conll import UNSPECIFIED, ConlluSentence, TagColumn, read_conllu_stream
 from spmrl_bench.readers.text import fields, stream_lines
+from spmrl_bench.trees.given import Given
 
 #: What an input holds.
-Form = Literal["tokens", "brackets", "conllu"]
+Form = Literal["tokens", "brackets", "conllu", "json"]
 _EXPECTED = {
     "tokens": "one sentence per line",
     "brackets": "bracketed trees",
     "conllu": "sentences in CoNLL-U",
+    "json": "lines as '--output json' writes them",
 }
 
 _SHOWN = "<standard input>"  # what the name "-" stands for
@@ -46,6 +49,7 @@ class InputSentence(NamedTuple):
     place: str  # file and line, or file and number of the sentence
     source: ConlluSentence | None = None  # whose lines are written again
     spelt: Spelling | None = None  # how it stands in a bracketed file
+    given: Given | None = None  # what its parse is to hold
 
 
 def check_readable(names: Iterable[str]) -> None:
@@ -103,7 +107,8 @@ def sentences_of(
     """Yield the sentences of a stream.
 
     Of ``tokens`` each line is one, and an empty line one without words; of ``brackets`` and
-    ``conllu`` words and tags are taken. A sentence with ``_`` alone in the column has no tags.
+    ``conllu`` words and tags are taken. A sentence with ``_`` alone in the column has no tags. Of
+    ``json`` words are taken, and what the parse is to hold.
     ``transforms`` are those of :class:`~spmrl_bench.parsing.given_trees.TreeReader`.
 
     Raises:
@@ -118,6 +123,13 @@ def sentences_of(
         for number, tree in enumerate(read_trees(stream, name), start=1):
             words, tags, spelt = reader.read(tree)
             yield InputSentence(words, tags, f"{name}: sentence {number}", spelt=spelt)
+    elif form == "json":
+        for number, line in parse_lines(stream, name):
+            try:
+                given = given_of(line)
+            except TreeError as error:
+                raise ReadError(f"given: {error}", path=name, line=number) from None
+            yield InputSentence(line["words"], None, f"{name}:{number}", given=given)
     else:
         for found in read_conllu_stream(stream, path=name):
             tags = found.column(tag_column)

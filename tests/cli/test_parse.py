@@ -78,6 +78,35 @@ def test_forms_of_input_and_output(model: Path, neighbours: Path) -> None:
     assert result.stderr == f"spmrl-bench: {problem}\n"
 
 
+def test_parses_are_parsed_again_around_what_is_given(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "parses.jsonl"
+    lines = [json.loads(line) for line in parse(
+        model, "--output", "json", stdin=b"the dog barks\ncats sleep\n"
+    ).stdout.splitlines()]  # fmt: skip
+    label = "VP" if [0, 2, "VP"] not in lines[0]["constituents"] else "NP"
+    lines[0]["given"] = {"constituents": [[0, 2, label]]}
+
+    def again(*options: str) -> Result:
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        return parse(model, "--input", "json", "--output", "json", *options, path)
+
+    first, second = map(json.loads, again("--scores").stdout.splitlines())
+    assert [0, 2, label] in first["constituents"]
+    assert first["given"] == lines[0]["given"]
+    assert first["constituent_probabilities"][first["constituents"].index([0, 2, label])] == 1
+    assert second["tree"] == lines[1]["tree"]
+    lines[1]["given"] = {"constituents": [[1, 4, None]]}
+    assert again().stderr == (
+        f"spmrl-bench: {path}:2: given: [1, 4] is no span of 2 words: 0 <= start < end <= 2\n"
+    )
+    lines[1]["given"] = {"constituents": [[0, 1, "XX"]]}
+    result = again()
+    assert result.stderr.startswith(f"spmrl-bench: {path}:2: no parse of this parser holds")
+    assert len(result.stdout.splitlines()) == 1
+    lines[1]["given"] = {"nothing": []}
+    assert f"{path}:2: no parse as JSON (given.nothing: Extra" in again().stderr
+
+
 def test_long_sentences_follow_the_policy_and_are_counted(model: Path, tmp_path: Path) -> None:
     long = " ".join(["dog"] * (LIMIT + 1))
     path = tmp_path / "some.txt"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from itertools import count, islice
@@ -87,6 +88,17 @@ def test_what_nltk_does_with_trees_of_a_parser() -> None:
     score = ChunkScore()
     score.score(tree, tree)
     assert score.f_measure() == 1
+
+
+def test_trees_have_their_probabilities_if_asked_for() -> None:
+    plain, sure = (
+        next(NltkParser(PARSER, scores=scores).parse(SENTENCES[0])) for scores in (False, True)
+    )
+    assert [*sure] == [*plain]
+    (parse,) = PARSER.parse(SENTENCES[:1], scored=True)
+    assert parse.probabilities is not None
+    assert sure.logprob() * math.log(2) == pytest.approx(parse.probabilities.log_tree)
+    assert not hasattr(plain, "prob")
 
 
 def test_tags_come_as_pairs() -> None:

@@ -113,6 +113,17 @@ def test_spans_are_those_of_the_parser(model: Path) -> None:
     assert not doc.has_annotation("DEP")
 
 
+def test_spans_have_their_probabilities_if_asked_for(model: Path) -> None:
+    plain = pipeline(model)("the dog sees a cat")
+    assert {span._.probability for span in plain.spans["constituents"]} == {None}
+    doc = Doc(plain.vocab).from_bytes(pipeline(model, scores=True)("the dog sees a cat").to_bytes())
+    assert rows(doc) == rows(plain)
+    (parse,) = load_parser(model, "cpu").parse([[token.text for token in doc]], scored=True)
+    for span in doc.spans["constituents"]:
+        assert span._.probability == parse.probability(span.start, span.end, span.label_)
+    assert doc[1:3]._.probability is None
+
+
 def test_heads_and_relations_are_those_of_the_parser(joint: Path) -> None:
     doc = pipeline(joint, "sentencizer")(TEXT)
     expected: list[tuple[int, str]] = []

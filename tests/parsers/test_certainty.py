@@ -23,6 +23,7 @@ from spmrl_bench.parsers.chart import masked_scores
 from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.saved import TEMPERATURE
 from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 from spmrl_bench.trees.tree import Tree, collapsed_spans
@@ -54,39 +55,138 @@ def test_parses_are_the_same_with_and_without_probabilities(kind: str) -> None:
     assert empty.probabilities is None
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_constituents_have_their_share_of_all_labelled_trees(temperature: float) -> None:
-    parser = enlarge(tiny("chart"))
-    parser.temperature = temperature
+#: Constituents, as (start, end, label), and arcs, as (word, head).
+Parts = frozenset[tuple[Any, ...]]
+
+
+def every(parser: Any) -> list[tuple[Parts, float]]:
+    """All parses of the three words, with their weights at the temperature."""
+    kind, labels, temperature = parser.kind, parser.vocabulary.labels, parser.temperature
     (encoded,) = parser.encoded([SHORT])
+    of_labels, of_arcs, weight = np.zeros((6, 1)), np.zeros(12), 0.5
     with torch.no_grad():
-        scores = torch.cat([*parser.scorer.label_scores(encoded)]).double() / temperature
-    labels = parser.vocabulary.labels
+        if kind != "biaffine":
+            blocks = parser.scorer.label_scores(encoded)
+            if kind == "joint":
+                blocks = masked_scores(blocks, np.array([3]), parser.masked)
+                weight = parser.config.span_weight
+            of_labels = torch.cat([*blocks]).double().numpy() / temperature
+    if kind != "chart":
+        of_arcs = DependencyScores([parser.dependencies], [encoded]).arcs / temperature
+    if kind == "joint":
+        of_labels, of_arcs = weight * of_labels, (1 - weight) * of_arcs
+    shapes: list[tuple[Any, Any]]
+    if kind == "chart":
+        shapes = [([*np.flatnonzero(row)], ()) for row in span_trees(3)]
+    elif kind == "joint":
+        shapes = [([spans(3).index(one) for one in nodes], arcs) for nodes, arcs in structures(3)]
+    else:
+        trees = (
+            dependency_oracles.trees
+            if not parser.vocabulary.projective
+            else (dependency_oracles.projective_trees)
+        )
+        shapes = [((), [*enumerate(tree)]) for tree in trees(3)]
+    found = []
+    for cells, arcs in shapes:
+        of_heads = sum(of_arcs.reshape(3, 4)[word, head] for word, head in arcs)
+        own = {(word + 1, head) for word, head in arcs}
+        for row in product(range(1, len(labels)), repeat=len(cells)):
+            at = [*zip(cells, row, strict=True)]
+            total = of_heads + sum(of_labels[cell, label - 1] for cell, label in at)
+            names = {
+                (*spans(3)[cell], name)
+                for cell, label in at
+                if SUB_HEAD not in labels[label]
+                for name in labels[label]
+            }
+            found.append((frozenset(names | own), math.exp(total)))
+    return found
+
+
+def parts_of(parse: Parse) -> Parts:
+    heads = () if parse.dependencies is None else enumerate(parse.dependencies.heads.tolist(), 1)
+    return frozenset({*(() if parse.tree is None else parse.tree.constituents()), *heads})
+
+
+@pytest.fixture(params=["chart", "joint", "biaffine", "crossing"])
+def parser(request: pytest.FixtureRequest) -> Any:
+    """An untrained parser, at several temperatures."""
+    name, temperatures = request.param, {"chart": 0.5, "joint": 3.0}
+    made = enlarge(tiny("biaffine" if name == "crossing" else name))
+    object.__setattr__(made.vocabulary, "projective", name != "crossing")
+    made.temperature = temperatures.get(name, 2.0)
+    return made
+
+
+def test_parts_have_their_share_of_all_parses(parser: Any) -> None:
+    parses = every(parser)
+    total = sum(weight for _, weight in parses)
     shares: dict[Any, float] = defaultdict(float)
-    trees = dict[frozenset[Any], float]()
-    for row in span_trees(3):
-        cells = np.flatnonzero(row).tolist()
-        for chosen in product(range(1, len(labels)), repeat=len(cells)):
-            total = sum(
-                scores[cell, label - 1].item() for cell, label in zip(cells, chosen, strict=True)
-            )
-            nodes = frozenset(
-                (*spans(3)[cell], labels[label]) for cell, label in zip(cells, chosen, strict=True)
-            )
-            trees[nodes] = math.exp(total)
-    everything = sum(trees.values())
-    for nodes, weight in trees.items():
-        for key in {(i, j, name) for i, j, chain in nodes for name in chain}:
-            shares[key] += weight / everything
+    for parts, weight in parses:
+        for part in parts:
+            shares[part] += weight / total
     parse = scored(parser, SHORT)
-    assert parse.probabilities is not None
-    known, least = parse.probabilities.constituents, LEAST["constituents"]
+    known = parse.probabilities
     assert known is not None
-    for key in shares.keys() | known.keys():
-        assert parse.probability(*key) == pytest.approx(shares[key], abs=least)
-    assert min(known.values()) >= least
-    best = max(trees.values()) / everything
-    assert parse.probabilities.log_tree == pytest.approx(math.log(best), abs=1e-4)
+    found = {**(known.constituents or {}), **(known.arcs or {})}
+    for part in shares.keys() | found.keys():
+        least = LEAST["constituents" if len(part) == 3 else "dependencies"]
+        assert found.get(part, 0.0) == pytest.approx(shares[part], abs=least)
+        if len(part) == 3 and known.constituents:
+            assert parse.probability(*part) == found.get(part, 0.0)
+    best = max(weight for _, weight in parses)
+    assert known.log_tree == pytest.approx(math.log(best / total), abs=1e-4)
+    of_arcs: dict[Any, float] = defaultdict(float)
+    for (word, head, _), share in (known.relations or {}).items():
+        of_arcs[word, head] += share
+    assert of_arcs == pytest.approx(known.arcs or {}, abs=1e-4)
+
+
+def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
+    parses = every(parser)
+    random = np.random.default_rng(2)
+    for _ in range(12):
+        parts, _ = parses[random.integers(len(parses))]
+        some = [part for part in sorted(parts, key=str) if random.random() < 0.5]
+        brackets = [part for part in some if len(part) == 3]
+        named = [(*part[:2], part[2] if random.random() < 0.7 else None) for part in brackets]
+        none = [(i, j) for i, j in ((0, 2), (1, 3)) if not any(p[:2] == (i, j) for p in parts)]
+        given = Given(
+            named,
+            none[: random.integers(2)] if parser.kind != "biaffine" else (),
+            [(*part, None) for part in some if len(part) == 2],
+        )
+
+        def holds(parts: Parts, given: Given = given) -> bool:
+            places = {part[:2] for part in parts if len(part) == 3}
+            return (
+                all((i, j, x) in parts if x else (i, j) in places for i, j, x in given.constituents)
+                and not places & {*given.not_constituents}
+                and all((word, head) in parts for word, head, _ in given.arcs)
+            )
+
+        left = [(own, weight) for own, weight in parses if holds(own)]
+        (parse,) = parser.parse([SHORT], given=[given], scored=True)
+        best = max(left, key=lambda pair: pair[1])
+        assert parts_of(parse) == best[0]
+        expected = math.log(best[1] / sum(weight for _, weight in left))
+        assert parse.probabilities.log_tree == pytest.approx(expected, abs=1e-4)
+
+
+def test_what_no_parse_holds_is_said() -> None:
+    sentences, nothing = [SHORT, SHORT], None
+    for kind, given, message in (
+        ("chart", Given([(0, 2, "XP")]), r"sentence 2: no parse of this parser holds constituent"),
+        ("chart", Given([(0, 4, None)]), r"sentence 2: \[0, 4\] is no span of 3 words"),
+        ("biaffine", Given((), (), [(1, 3, "zz")]), r"sentence 2: no .* holds arc \[1, 3, zz\]"),
+        ("biaffine", Given((), (), [(1, 2, None), (2, 1, None)]), "words 1, 2 make a circle"),
+    ):
+        with pytest.raises(TreeError, match=message):
+            list(tiny(kind).parse(sentences, given=[nothing, given]))
+    for parser in (tiny("transition"), tiny("right-branching")):
+        with pytest.raises(UnsupportedError, match=r"holds nothing .* chart or biaffine or joint"):
+            list(parser.parse(sentences, given=[nothing, nothing]))
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.3, 0.6])
@@ -108,75 +208,6 @@ def test_the_tree_of_least_risk_is_that_of_all_trees(threshold: float) -> None:
     (parse,) = parser.parse([SHORT])
     assert {(i, j, label) for i, j, label in collapsed_spans(parse.tree)} == expected
     assert scored(parser, SHORT).tree == parse.tree
-
-
-@pytest.mark.parametrize("crossing", [False, True])
-def test_arcs_have_their_share_of_all_trees(crossing: bool) -> None:
-    parser = enlarge(tiny("biaffine"))
-    object.__setattr__(parser.vocabulary, "projective", not crossing)
-    parser.temperature = 2.0
-    (encoded,) = parser.encoded([SHORT])
-    arcs = DependencyScores([parser.dependencies], [encoded]).arcs.reshape(3, 4) / 2
-    every = dependency_oracles.trees(3) if crossing else dependency_oracles.projective_trees(3)
-    weights = [math.exp(sum(arcs[k, head] for k, head in enumerate(tree))) for tree in every]
-    parse = scored(parser, SHORT)
-    assert parse.probabilities is not None
-    assert parse.probabilities.arcs is not None
-    for word, head in product(range(1, 4), range(4)):
-        with_arc = sum(w for tree, w in zip(every, weights, strict=True) if tree[word - 1] == head)
-        found = parse.probabilities.arcs.get((word, head), 0.0)
-        assert found == pytest.approx(with_arc / sum(weights), abs=LEAST["dependencies"])
-    best = math.log(max(weights) / sum(weights))
-    assert parse.probabilities.log_tree == pytest.approx(best, abs=1e-6)
-    of_arcs: dict[Any, float] = defaultdict(float)
-    for (word, head, _), share in (parse.probabilities.relations or {}).items():
-        of_arcs[word, head] += share
-    assert of_arcs == pytest.approx(parse.probabilities.arcs, abs=1e-4)
-    assert parse.dependencies is not None
-    heads = zip(range(1, 4), parse.dependencies.heads.tolist(), strict=True)
-    best_of = {arc: [] for arc in heads}  # type: dict[Any, list[Any]]
-    for (word, head, name), share in (parse.probabilities.relations or {}).items():
-        best_of.setdefault((word, head), []).append((share, name))
-    for (word, head), name in zip(heads, parse.dependencies.relations, strict=False):
-        assert max(best_of[word, head])[1] == name
-
-
-def test_joint_structures_have_their_share_of_all() -> None:
-    parser = enlarge(tiny("joint"))
-    parser.temperature = 3.0
-    weight = parser.config.span_weight
-    (encoded,) = parser.encoded([SHORT])
-    with torch.no_grad():
-        blocks = masked_scores(parser.scorer.label_scores(encoded), np.array([3]), parser.masked)
-        scores = torch.cat([*blocks]).double().numpy() * weight / 3
-    arcs = DependencyScores([parser.dependencies], [encoded]).arcs * ((1 - weight) / 3)
-    table, labels = arcs.reshape(3, 4), parser.vocabulary.labels
-    shares: dict[Any, float] = defaultdict(float)
-    totals = []
-    for nodes, pairs in structures(3):
-        chosen = [spans(3).index(node) for node in nodes]
-        of_heads = sum(table[word, head] for word, head in pairs)
-        for row in product(range(1, len(labels)), repeat=len(chosen)):
-            at = [*zip(chosen, row, strict=True)]
-            total = math.exp(of_heads + sum(scores[cell, label - 1] for cell, label in at))
-            totals.append(total)
-            names = {
-                (*spans(3)[cell], name)
-                for cell, label in at
-                if SUB_HEAD not in labels[label]
-                for name in labels[label]
-            }
-            for key in {*names, *((word + 1, head) for word, head in pairs)}:
-                shares[key] += total
-    known = scored(parser, SHORT).probabilities
-    assert known is not None
-    assert known.constituents is not None
-    assert known.arcs is not None
-    found = {**known.constituents, **known.arcs}
-    for key in shares.keys() | found.keys():
-        least = LEAST["constituents" if len(key) == 3 else "dependencies"]
-        assert found.get(key, 0.0) == pytest.approx(shares[key] / sum(totals), abs=least)
-    assert known.log_tree == pytest.approx(math.log(max(totals) / sum(totals)), abs=1e-4)
 
 
 def test_what_the_beam_has_kept_is_the_distribution_of_actions() -> None:

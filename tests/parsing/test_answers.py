@@ -16,17 +16,16 @@ import pytest
 from spmrl_bench.errors import ReadError, SpmrlError, TreeError
 from spmrl_bench.parsing.answers import (
     OUTPUTS,
-    PARSE_LINE,
     Output,
     chosen_output,
-    read_parse_lines,
-    to_parse,
     write_answer,
 )
+from spmrl_bench.parsing.json_lines import PARSE_LINE, given_of, read_parse_lines, to_parse
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.readers.conll import read_conllu_stream
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Layer, Parse, Probabilities
 from spmrl_bench.trees.tree import Tree
 from tests.builders import ROOT, TREES, chained, of_layers
@@ -38,7 +37,7 @@ SCORED = Probabilities(
     math.log(0.25),
     constituents={(0, 3, "S"): 1.0 + 1e-9, (0, 2, "NP"): 0.87654, (1, 3, "X"): 0.5},
     arcs={(1, 2): 0.9, (2, 3): 0.8, (2, 1): 0.1},
-    relations=[0.7, 0.6, 1.0],
+    relations={(1, 2, "det"): 0.63, (2, 3, "nsubj"): 0.48, (2, 3, "obj"): 0.3},
     tags=[0.5, 0.99999, 1.0],
 )
 GIVEN = InputSentence(["the", "d(g", "barks"], None, "x:1")
@@ -89,7 +88,7 @@ def test_probabilities_stand_beside_what_they_are_of() -> None:
         "probability": 0.25,
         "constituent_probabilities": [1.0, 0.8765, 0.0],
         "head_probabilities": [0.9, 0.8, 0.0],
-        "relation_probabilities": [0.7, 0.6, 1.0],
+        "relation_probabilities": [0.7, 0.6, 0.0],
         "tag_probabilities": [0.5, 1.0, 1.0],
     }
     PARSE_LINE.validate_json(write("json", parse))
@@ -101,7 +100,7 @@ def test_probabilities_stand_beside_what_they_are_of() -> None:
     assert [row[9] for row in rows] == [
         "HeadProbability=0.9|RelationProbability=0.7|TagProbability=0.5",
         "HeadProbability=0.8|RelationProbability=0.6|TagProbability=1.0",
-        "HeadProbability=0.0|RelationProbability=1.0|TagProbability=1.0",
+        "HeadProbability=0.0|RelationProbability=0.0|TagProbability=1.0",
     ]
     assert write("brackets", parse) == BRACKETS
     lines = write("conllu").replace("\t_\n2", "\ta=b\n2")
@@ -171,7 +170,9 @@ PARSES: list[Parse | None] = [
 
 def text_of(parse: Parse | None) -> str:
     words = ["too", "long"] if parse is None else parse.words
-    return write("json", parse, InputSentence(words, None, "x:1"), too_long=parse is None)
+    given = Given(arcs=[(1, None, "x")]) if parse is None else None
+    sentence = InputSentence(words, None, "x:1", given=given)
+    return write("json", parse, sentence, too_long=parse is None)
 
 
 GOOD = json.loads(text_of(PARSES[0]))
@@ -195,6 +196,7 @@ def test_lines_are_as_declared_and_give_the_parses_back(tmp_path: Path) -> None:
     assert [to_parse(line) for line in lines] == plain
     statuses = [line["status"] for line in lines]
     assert statuses == ["parsed"] * (len(PARSES) - 2) + ["empty", "too long"]
+    assert given_of(lines[-1]) == Given(arcs=[(1, None, "x")])
     assert set(chain.from_iterable(lines)) == set(SCHEMA["properties"]), "every key is written"
 
 
@@ -202,7 +204,7 @@ def test_the_page_shows_a_line_and_its_keys() -> None:
     page = (ROOT / "docs" / "parses.md").read_text("utf-8")
     (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.M | re.S)
     assert to_parse(PARSE_LINE.validate_json(shown))
-    assert re.findall(r"^\| `([a-z_]+)` \|", page, re.M)[:12] == list(SCHEMA["properties"])
+    assert re.findall(r"^\| `([a-z_]+)` \|", page, re.M)[:13] == list(SCHEMA["properties"])
 
 
 def test_other_validators_agree() -> None:

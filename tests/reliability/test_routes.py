@@ -16,7 +16,7 @@ from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.record import Record
-from spmrl_bench.parsing.answers import read_parse_lines, to_parse
+from spmrl_bench.parsing.json_lines import read_parse_lines, to_parse
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring import load_prm, score_trees
 from spmrl_bench.scoring.bracket_metric import BRACKETS

@@ -94,7 +94,7 @@ class BiaffineScorer(nn.Module):
         for some_words, some_rows in zip(words.split(BLOCK), rows.split(BLOCK), strict=True):
             dependent = projected.relation_dependent.index_select(0, some_words)
             head = projected.relation_head.index_select(0, some_rows)
-            left = _product(self.relation, dependent).view(len(head), -1, head.shape[1])
+            left = _product(self.relation, dependent).unflatten(1, (-1, head.shape[1]))
             of_dependent = _product(self.relation_dependent, dependent)
             scores.append((left * head.unsqueeze(1)).sum(dim=2) + of_dependent)
         legal = self.legal.index_select(0, (heads == 0).long())

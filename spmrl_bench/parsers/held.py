@@ -1,0 +1,70 @@
+"""Scores among which the best parse is one that holds what is given.
+
+What is given scores so much more that nothing makes up for it, and the best parse and the
+distribution over all are among those which hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from spmrl_bench.chart.arrays import arc_offsets, cell_index, cell_offsets
+from spmrl_bench.trees.given import Given
+from spmrl_bench.trees.tree import Label
+
+#: More than what any scores of a sentence differ by, of which sums are still exact to nine digits.
+CERTAIN = 1e6
+
+
+def hold_constituents(
+    blocks: Sequence[Tensor],
+    labels: Sequence[Label],
+    lengths: NDArray[np.int32],
+    given: Sequence[Given | None],
+) -> tuple[list[Tensor], NDArray[np.float64]]:
+    """Return label scores in which what is excluded by brackets scores less than none, and what
+    cells [cells] gain. ``labels`` are the constituents that labels of the parser stand for."""
+    scores = torch.cat([*blocks]).float()
+    gains, offsets = np.zeros(len(scores)), cell_offsets(lengths)
+    for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
+        names = dict[tuple[int, int], set[str]]()
+        for start, end, label in () if one is None else one.constituents:
+            names.setdefault((start, end), set()).update([label] if label else [])
+        for (start, end), wanted in names.items():
+            cell = first + cell_index(start, end, n)
+            wrong = [k for k, own in enumerate(labels[1:]) if not own or not wanted <= {*own}]
+            scores[cell, wrong] -= CERTAIN
+            gains[cell] = CERTAIN
+        for start, end in () if one is None else one.not_constituents:
+            some = [k for k, own in enumerate(labels[1:]) if own]
+            scores[first + cell_index(start, end, n), some] -= CERTAIN
+    return [scores], gains
+
+
+def hold_arcs(
+    arcs: NDArray[np.float64], lengths: NDArray[np.int32], given: Sequence[Given | None]
+) -> NDArray[np.float64]:
+    """Return packed scores of arcs in which heads that are given have no rivals."""
+    held, offsets = arcs.copy(), arc_offsets(lengths)
+    for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
+        for word, head, _ in () if one is None else one.arcs:
+            if head is not None:
+                row = held[first + (word - 1) * (n + 1) : first + word * (n + 1)]
+                row[np.arange(n + 1) != head] -= CERTAIN
+    return held
+
+
+def hold_relations(
+    relations: Sequence[list[str]], given: Sequence[Given | None], known: Sequence[str]
+) -> Iterator[list[str]]:
+    """Yield relations of words, with those that are given if the parser has learnt them."""
+    for row, one in zip(relations, given or [None] * len(relations), strict=True):
+        for word, _, name in () if one is None else one.arcs:
+            if name is not None and name in known:
+                row[word - 1] = name
+        yield row

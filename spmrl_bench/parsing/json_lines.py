@@ -1,0 +1,124 @@
+"""Parses as lines of JSON: written for programs, read again to be scored or parsed around.
+
+Line ``k`` is sentence ``k``. Who corrects parses adds to a line what its parse is to hold, and
+parses the file again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, BinaryIO, Literal, NotRequired, cast
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+from spmrl_bench.errors import ReadError, TreeError
+from spmrl_bench.readers.text import stream_lines
+from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.given import Given
+from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.tree import NO_TAG, Tree
+
+Place = Annotated[int, Field(ge=0)]
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
+class GivenLine(TypedDict, total=False):
+    """Parts of a parse that a person has set."""
+
+    constituents: list[tuple[Place, Place, str | None]]
+    """`[start, end, label]`, with null for any label."""
+    not_constituents: list[tuple[Place, Place]]
+    """`[start, end]` of spans that are none."""
+    arcs: list[tuple[Place, Place | None, str | None]]
+    """`[word, head, relation]`, of which head and relation may be null."""
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
+class ParseLine(TypedDict):
+    """A sentence and its parse."""
+
+    status: Literal["parsed", "too long", "empty"]
+    """`parsed`; `too long`, and what else is there is a flat parse at most; `empty`: no words."""
+    words: list[str]
+    """The words as they came in, never escaped."""
+    tags: list[str] | None
+    """As they came in, or as predicted, or `XX`; null if the sentence was given up without any."""
+    tree: NotRequired[str]
+    """The tree in brackets, in whose words brackets are escaped (`-LRB-`)."""
+    constituents: NotRequired[list[tuple[Place, Place, str]]]
+    """`[start, end, label]` of each, top-down: words `start` (from 0) to `end`, without it."""
+    heads: NotRequired[list[Place]]
+    """The head of each word, counted from 1; 0 for the root."""
+    relations: NotRequired[list[str]]
+    """The relation of each word to its head."""
+    given: NotRequired[GivenLine]
+    """What the parse is to hold, when the line is parsed again."""
+    probability: NotRequired[float | None]
+    """With `--scores`: of the whole parse, without relations and tags; null if it has none."""
+    constituent_probabilities: NotRequired[list[float]]
+    """Likewise of each of `constituents`; 0 below 0.001."""
+    head_probabilities: NotRequired[list[float]]
+    """Likewise of each of `heads`."""
+    relation_probabilities: NotRequired[list[float]]
+    """Likewise of each of `relations`, given the head."""
+    tag_probabilities: NotRequired[list[float]]
+    """Likewise of each of `tags`, if the parser has predicted these."""
+
+
+#: Reads lines, and has their JSON Schema.
+PARSE_LINE: TypeAdapter[ParseLine] = TypeAdapter(ParseLine)
+
+
+def parse_lines(stream: BinaryIO, name: str) -> Iterator[tuple[int, ParseLine]]:
+    """Yield the objects of a stream that ``--output json`` wrote, with the numbers of their lines;
+    raise a ReadError if it cannot be read, or a line is not as declared."""
+    for number, line in stream_lines(stream, name):
+        try:
+            yield number, PARSE_LINE.validate_json(line)
+        except ValidationError as error:
+            mistake = error.errors()[0]
+            key = ".".join(map(str, mistake["loc"]))
+            problem = f"{key}: {mistake['msg']}" if key else mistake["msg"]
+            raise ReadError(f"no parse as JSON ({problem})", path=name, line=number) from None
+
+
+def read_parse_lines(path: str | Path) -> Iterator[ParseLine]:
+    """Yield the objects of a file as :func:`parse_lines`."""
+    try:
+        with open(path, "rb") as stream:
+            for _, line in parse_lines(stream, str(path)):
+                yield line
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def given_of(line: ParseLine) -> Given | None:
+    """Return what the parse of a line is to hold, None if nothing; raise a TreeError if no parse
+    can."""
+    found = Given(**line.get("given", {}))
+    if problem := found.problem(len(line["words"])):
+        raise TreeError(problem)
+    return found if found != Given() else None
+
+
+def given_line(given: Given) -> GivenLine:
+    """Return the same as an object."""
+    found = {key: [*value] for key, value in asdict(given).items() if value}
+    return cast(GivenLine, found)
+
+
+def to_parse(line: ParseLine) -> Parse | None:
+    """Return the parse of a line, None where it has none; raise a TreeError if its parts do not
+    fit each other."""
+    words, tags = line["words"], line["tags"] or [NO_TAG] * len(line["words"])
+    tree = dependencies = None
+    if "constituents" in line:
+        tree = Tree.build(words, tags, line["constituents"])
+    if "heads" in line:
+        if "relations" not in line:
+            raise TreeError("a parse has heads, but no relations")
+        dependencies = DependencyTree.build(words, tags, line["heads"], line["relations"])
+    return None if tree is None and dependencies is None else Parse.of(tree, dependencies)

@@ -1,0 +1,77 @@
+"""What a person has said of a sentence's annotation, and a parse is to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from spmrl_bench.trees.parse import Parse
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Some brackets and arcs of a sentence; all else is left to the parser.
+
+    Attributes:
+        constituents: ``(start, end, label)`` by fenceposts, as of a :class:`~spmrl_bench.trees.\
+tree.Tree`; with None for the label any will do.
+        not_constituents: spans, ``(start, end)``, that are none.
+        arcs: ``(word, head, relation)``, counted from 1, with 0 for the root; the head or the
+            relation may be None, which leaves it open.
+    """
+
+    constituents: Sequence[tuple[int, int, str | None]] = ()
+    not_constituents: Sequence[tuple[int, int]] = ()
+    arcs: Sequence[tuple[int, int | None, str | None]] = ()
+
+    def problem(self, n: int) -> str:
+        """Return why no parse of ``n`` words can hold it, or '' if some can."""
+        spans = {(start, end) for start, end, _ in self.constituents}
+        for start, end in (*spans, *self.not_constituents):
+            if not 0 <= start < end <= n:
+                return f"[{start}, {end}] is no span of {n} words: 0 <= start < end <= {n}"
+        for (i, j), (start, end) in combinations(sorted(spans), 2):
+            if i < start < j < end:
+                return f"[{i}, {j}] and [{start}, {end}] cross, and both are to be constituents"
+        for start, end in self.not_constituents:
+            if (start, end) in spans:
+                return f"[{start}, {end}] is to be a constituent, and is to be none"
+        heads = dict[int, int]()
+        for word, head, _ in self.arcs:
+            if not 1 <= word <= n or not 0 <= (head or 0) <= n:
+                return f"arc [{word}, {head}]: words are 1 to {n}, and the root is 0"
+            if head is not None and heads.setdefault(word, head) != head:
+                return f"word {word} is given two heads, {heads[word]} and {head}"
+        roots = [word for word, head in heads.items() if head == 0]
+        if len(roots) > 1:
+            return f"words {roots[0]} and {roots[1]} are both given as the root"
+        for word in heads:
+            above, seen = word, set[int]()
+            while above and above not in seen:
+                seen.add(above)
+                above = heads.get(above, 0)
+            if above:
+                return f"the heads of words {', '.join(map(str, sorted(seen)))} make a circle"
+        return ""
+
+    def unmet(self, parse: Parse) -> str:
+        """Return the first part that a parse does not hold, or ''."""
+        if parse.tree is not None:
+            found = set(parse.tree.constituents())
+            spans = {(start, end) for start, end, _ in found}
+            for start, end, label in self.constituents:
+                if (start, end, label) not in found if label else (start, end) not in spans:
+                    return f"constituent [{start}, {end}, {label or 'any'}]"
+            for start, end in self.not_constituents:
+                if (start, end) in spans:
+                    return f"no constituent [{start}, {end}]"
+        if parse.dependencies is not None:
+            heads, relations = parse.dependencies.heads, parse.dependencies.relations
+            for word, head, relation in self.arcs:
+                if head not in (None, heads[word - 1]) or relation not in (
+                    None,
+                    relations[word - 1],
+                ):
+                    return f"arc [{word}, {head}, {relation}]"
+        return ""
