@@ -6,7 +6,9 @@ distribution over all are among those which hold it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,17 +34,21 @@ def hold_constituents(
     scores = torch.cat([*blocks]).float()
     gains, offsets = np.zeros(len(scores)), cell_offsets(lengths)
     for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
-        names = dict[tuple[int, int], set[str]]()
-        for start, end, label in () if one is None else one.constituents:
-            names.setdefault((start, end), set()).update([label] if label else [])
-        for (start, end), wanted in names.items():
-            cell = first + cell_index(start, end, n)
-            wrong = [k for k, own in enumerate(labels[1:]) if not own or not wanted <= {*own}]
+        wanted, unwanted = defaultdict[Any, set[Any]](set), defaultdict[Any, set[Any]](set)
+        for rows, found in (
+            (() if one is None else one.constituents, wanted),
+            (() if one is None else one.not_constituents, unwanted),
+        ):
+            for start, end, label in rows:
+                found[first + cell_index(start, end, n)].add(label)
+        for cell in wanted.keys() | unwanted.keys():
+            # Any label is there where one is.
+            holds = ({*own, *([None] if own else [])} for own in labels[1:])
+            wrong = [
+                k for k, own in enumerate(holds) if not wanted[cell] <= own or unwanted[cell] & own
+            ]
             scores[cell, wrong] -= CERTAIN
-            gains[cell] = CERTAIN
-        for start, end in () if one is None else one.not_constituents:
-            some = [k for k, own in enumerate(labels[1:]) if own]
-            scores[first + cell_index(start, end, n), some] -= CERTAIN
+            gains[cell] = CERTAIN if wanted[cell] else 0.0
     return [scores], gains
 
 

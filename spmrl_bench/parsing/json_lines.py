@@ -30,8 +30,8 @@ class GivenLine(TypedDict, total=False):
 
     constituents: list[tuple[Place, Place, str | None]]
     """`[start, end, label]`, with null for any label."""
-    not_constituents: list[tuple[Place, Place]]
-    """`[start, end]` of spans that are none."""
+    not_constituents: list[tuple[Place, Place, str | None]]
+    """`[start, end, label]` of what is none; with null nothing is there."""
     arcs: list[tuple[Place, Place | None, str | None]]
     """`[word, head, relation]`, of which head and relation may be null."""
 

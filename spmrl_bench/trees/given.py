@@ -16,27 +16,29 @@ class Given:
     Attributes:
         constituents: ``(start, end, label)`` by fenceposts, as of a :class:`~spmrl_bench.trees.\
 tree.Tree`; with None for the label any will do.
-        not_constituents: spans, ``(start, end)``, that are none.
+        not_constituents: what is none, likewise; with None for the label nothing is there.
         arcs: ``(word, head, relation)``, counted from 1, with 0 for the root; the head or the
             relation may be None, which leaves it open.
     """
 
     constituents: Sequence[tuple[int, int, str | None]] = ()
-    not_constituents: Sequence[tuple[int, int]] = ()
+    not_constituents: Sequence[tuple[int, int, str | None]] = ()
     arcs: Sequence[tuple[int, int | None, str | None]] = ()
 
     def problem(self, n: int) -> str:
         """Return why no parse of ``n`` words can hold it, or '' if some can."""
         spans = {(start, end) for start, end, _ in self.constituents}
-        for start, end in (*spans, *self.not_constituents):
+        for start, end, _ in (*self.constituents, *self.not_constituents):
             if not 0 <= start < end <= n:
                 return f"[{start}, {end}] is no span of {n} words: 0 <= start < end <= {n}"
         for (i, j), (start, end) in combinations(sorted(spans), 2):
             if i < start < j < end:
                 return f"[{i}, {j}] and [{start}, {end}] cross, and both are to be constituents"
-        for start, end in self.not_constituents:
-            if (start, end) in spans:
-                return f"[{start}, {end}] is to be a constituent, and is to be none"
+        for start, end, label in self.not_constituents:
+            if (start, end, label) in self.constituents or (
+                label is None and (start, end) in spans
+            ):
+                return f"[{start}, {end}] is to be {label or 'a constituent'}, and is to be none"
         heads = dict[int, int]()
         for word, head, _ in self.arcs:
             if not 1 <= word <= n or not 0 <= (head or 0) <= n:
@@ -58,14 +60,14 @@ tree.Tree`; with None for the label any will do.
     def unmet(self, parse: Parse) -> str:
         """Return the first part that a parse does not hold, or ''."""
         if parse.tree is not None:
-            found = set(parse.tree.constituents())
-            spans = {(start, end) for start, end, _ in found}
+            found: set[tuple[int, int, str | None]] = {*parse.tree.constituents()}
+            found |= {(start, end, None) for start, end, _ in found}
             for start, end, label in self.constituents:
-                if (start, end, label) not in found if label else (start, end) not in spans:
+                if (start, end, label) not in found:
                     return f"constituent [{start}, {end}, {label or 'any'}]"
-            for start, end in self.not_constituents:
-                if (start, end) in spans:
-                    return f"no constituent [{start}, {end}]"
+            for start, end, label in self.not_constituents:
+                if (start, end, label) in found:
+                    return f"no constituent [{start}, {end}, {label or 'any'}]"
         if parse.dependencies is not None:
             heads, relations = parse.dependencies.heads, parse.dependencies.relations
             for word, head, relation in self.arcs:

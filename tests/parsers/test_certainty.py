@@ -151,18 +151,19 @@ def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
         some = [part for part in sorted(parts, key=str) if random.random() < 0.5]
         brackets = [part for part in some if len(part) == 3]
         named = [(*part[:2], part[2] if random.random() < 0.7 else None) for part in brackets]
-        none = [(i, j) for i, j in ((0, 2), (1, 3)) if not any(p[:2] == (i, j) for p in parts)]
+        none = [(*span, None) for span in ((0, 2), (1, 3)) if all(p[:2] != span for p in parts)]
+        none += [one for one in ((0, 3, "VP"), (0, 2, "NP"), (1, 2, "X")) if one not in parts]
         given = Given(
             named,
-            none[: random.integers(2)] if parser.kind != "biaffine" else (),
+            [one for one in none if random.random() < 0.5] if parser.kind != "biaffine" else (),
             [(*part, None) for part in some if len(part) == 2],
         )
 
         def holds(parts: Parts, given: Given = given) -> bool:
-            places = {part[:2] for part in parts if len(part) == 3}
+            found = parts | {(*part[:2], None) for part in parts if len(part) == 3}
             return (
-                all((i, j, x) in parts if x else (i, j) in places for i, j, x in given.constituents)
-                and not places & {*given.not_constituents}
+                {*given.constituents} <= found
+                and not found & {*given.not_constituents}
                 and all((word, head) in parts for word, head, _ in given.arcs)
             )
 
