@@ -112,7 +112,7 @@ def test_probabilities_stand_beside_what_they_are_of() -> None:
         "_",
         "a=b|HeadProbability=0.9|RelationProbability=0.7",
         "HeadProbability=0.8|RelationProbability=0.6",
-        "HeadProbability=0.0|RelationProbability=1.0",
+        "HeadProbability=0.0|RelationProbability=0.0",
     ]
 
 
