@@ -22,6 +22,7 @@ from spmrl_bench.nn.inputs import Boundary, Codes, LexicalModel, Tokens, sub_bat
 from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.vocabulary import START, STOP, UNK, Vocabulary
 from spmrl_bench.parsers.base import Words
+from spmrl_bench.trees.given import Given
 
 #: Characters of a word that are read, half of them at either end, in training as in parsing.
 LONGEST_WORD = 512
@@ -204,3 +205,43 @@ class Pool:
             places = np.concatenate(known) if len(known) == len(group) else None
             read = Tokens(layout, words, tags, rows, forms, codes, places)
             yield group, Batch(read, lengths.astype(np.int32))
+
+
+class Encoded(NamedTuple):
+    """Some sentences of a window, encoded."""
+
+    places: list[int]
+    """Which sentences of the window these are."""
+    batch: Batch
+    tokens: Tensor
+    """``[tokens, encoder.d_out]``, START and STOP among them."""
+    tags: list[list[str] | None]
+    """That the parser predicts for each sentence; None if it does not."""
+
+
+class Group(NamedTuple):
+    """Sentences to parse together, as each of several parsers of a kind has encoded them; these
+    have the same inventories in any order, of which the first one's counts."""
+
+    encoded: Sequence[Encoded]
+    members: Sequence[Any]
+    scored: bool = False
+    """Whether probabilities are asked for."""
+    given: Sequence[Given | None] = ()
+    """What the parse of each sentence is to hold; nothing if it is empty."""
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """Words of each sentence."""
+        return self.encoded[0].batch.lengths
+
+    @property
+    def tags(self) -> list[list[str] | None]:
+        """Those of the first parser that predicts some."""
+        found = (each.tags for each in self.encoded if None not in each.tags)
+        return next(found, self.encoded[0].tags)
+
+    @property
+    def temperature(self) -> float:
+        """That of the mean of the scores."""
+        return float(np.mean([each.temperature for each in self.members]))

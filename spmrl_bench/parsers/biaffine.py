@@ -9,7 +9,7 @@ chosen afterwards, for a root among those seen at roots in training, for other w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, repeat
+from itertools import islice
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -26,18 +26,16 @@ from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, pack
 from spmrl_bench.nn.settings import Rate, Settings, Width
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
-from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
 from spmrl_bench.parsers.certainty import (
     by_sentence,
     scores_of_heads,
-    temperature_of,
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import hold_arcs, hold_relations
-from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 
 #: How likely arcs are, and arcs with relations.
@@ -219,29 +217,21 @@ class BiaffineParser(NeuralParser):
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[DependencyGold]) -> Tensor:
         return self.dependencies.loss(tokens, batch, gold)
 
-    def predict(
-        self,
-        encoded: Sequence[Encoded],
-        members: Sequence[Self],
-        *,
-        scored: bool = False,
-        given: Sequence[Given | None] = (),
-    ) -> Iterator[Prediction]:
-        scores = DependencyScores([each.dependencies for each in members], encoded)
-        lengths, projective = encoded[0].batch.lengths, self.vocabulary.projective
-        of_arcs = hold_arcs(scores.arcs, lengths, given) if given else scores.arcs
+    def predict(self, group: Group) -> Iterator[Prediction]:
+        scores = DependencyScores([each.dependencies for each in group.members], group.encoded)
+        lengths, projective = group.lengths, self.vocabulary.projective
+        of_arcs = hold_arcs(scores.arcs, lengths, group.given)
         heads = decode_dependencies(of_arcs, lengths, projective=projective)
-        known: Iterable[Probabilities | None] = repeat(None, len(lengths))
-        if scored:
-            arcs = of_arcs / temperature_of(members)
+        found: Iterable[Probabilities] | None = None
+        if group.scored:
+            arcs = of_arcs / group.temperature
             totals, shares = arc_marginals(arcs, lengths, projective=projective)
             of_trees = np.minimum(scores_of_heads(arcs, lengths, heads) - totals, 0.0)
             rows = zip(of_trees.tolist(), scores.likely(shares), strict=True)
             found = (Probabilities(own, None, *likely) for own, likely in rows)
-            known = with_tag_probabilities(found, encoded, members)
         trees = np.split(heads, np.cumsum(lengths)[:-1])
-        relations = hold_relations(scores.relations(heads), given, self.dependencies.names)
-        columns = trees, relations, predicted_tags(encoded), known
+        relations = hold_relations(scores.relations(heads), group.given, self.dependencies.names)
+        columns = trees, relations, group.tags, with_tag_probabilities(found, group)
         for row, names, tags, probabilities in zip(*columns, strict=True):
             yield Prediction(None, row.tolist(), names, tags, probabilities)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -25,16 +25,11 @@ from spmrl_bench.trees.parse import LEAST, Probabilities
 from spmrl_bench.trees.tree import Label
 
 if TYPE_CHECKING:
-    from spmrl_bench.parsers.neural import Encoded, NeuralParser
+    from spmrl_bench.parsers.batches import Group
 
 M = TypeVar("M", bound=SpanMarginals)
 # What is certain is so much better: exponents of a few such numbers can be multiplied.
 _MOST = 300.0
-
-
-def temperature_of(members: Sequence[NeuralParser]) -> float:
-    """Return that of the mean of the scores of some parsers."""
-    return float(np.mean([each.temperature for each in members]))
 
 
 class SpanDistribution(Generic[M]):
@@ -118,15 +113,19 @@ def scores_of_heads(
 
 @torch.no_grad()
 def with_tag_probabilities(
-    found: Iterable[Probabilities], encoded: Sequence[Encoded], members: Sequence[NeuralParser]
-) -> Iterator[Probabilities]:
-    """Yield the same with those of the tags that the first parser that tags has predicted."""
-    tagging = ((each, own.tagger) for each, own in zip(encoded, members, strict=True))
-    each, tagger = next((pair for pair in tagging if pair[1] is not None), (encoded[0], None))
-    if tagger is None:
+    found: Iterable[Probabilities] | None, group: Group
+) -> Iterator[Probabilities | None]:
+    """Yield the same with those of the tags that the first parser that tags has predicted; None of
+    each sentence where they are not asked for."""
+    if found is None:
+        yield from repeat(None, len(group.lengths))
+        return
+    tagging = ((each, own.tagger) for each, own in zip(group.encoded, group.members, strict=True))
+    each, tagger = next((pair for pair in tagging if pair[1] is not None), (None, None))
+    if each is None or tagger is None:
         yield from found
         return
     scores = tagger(each.tokens[each.batch.layout.words]).float()
     best = iter(scores.softmax(dim=1).amax(dim=1).tolist())
-    for one, n in zip(found, each.batch.lengths.tolist(), strict=True):
+    for one, n in zip(found, group.lengths.tolist(), strict=True):
         yield replace(one, tags=[*islice(best, n)])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -32,16 +32,14 @@ from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
-from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
 from spmrl_bench.parsers.certainty import (
     SpanDistribution,
-    temperature_of,
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import hold_constituents
-from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
-from spmrl_bench.trees.given import Given
+from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
 
@@ -253,34 +251,28 @@ class ChartParser(NeuralParser):
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold]) -> Tensor | None:
         return self.scorer.loss(tokens, batch, gold)
 
-    def predict(
-        self,
-        encoded: Sequence[Encoded],
-        members: Sequence[Self],
-        *,
-        scored: bool = False,
-        given: Sequence[Given | None] = (),
-    ) -> Iterator[Prediction]:
-        lengths, threshold = encoded[0].batch.lengths, self.config.threshold
-        blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
-        known: Iterable[Probabilities | None] = repeat(None, len(lengths))
+    def predict(self, group: Group) -> Iterator[Prediction]:
+        lengths, threshold = group.lengths, self.config.threshold
+        layers = [each.scorer for each in group.members]
+        blocks: Iterable[Tensor] = label_scores(layers, group.encoded)
+        found: Iterable[Probabilities] | None = None
         names = self.vocabulary.labels
         gains: NDArray[np.float64] | float = 0.0
-        if given:
-            blocks, gains = hold_constituents([*blocks], names, lengths, given)
-        elif scored or threshold is not None:
+        if group.given:
+            blocks, gains = hold_constituents([*blocks], names, lengths, group.given)
+        elif group.scored or threshold is not None:
             blocks = [*blocks]
         values, best = best_labels(blocks)
         trees = decode_spans(values + gains, best, lengths)
-        if isinstance(blocks, list) and (scored or threshold is not None):
+        if isinstance(blocks, list) and (group.scored or threshold is not None):
             summed = partial(span_marginals, lengths=lengths, near=trees.cells)
-            likely = SpanDistribution(blocks, 1 / temperature_of(members), lengths, summed, gains)
+            likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
             trees = trees if threshold is None else likely.least_risk(threshold)
-            if scored:
+            if group.scored:
                 found = likely.probabilities(trees.cells, trees.labels, names)
-                known = with_tag_probabilities(found, encoded, members)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
-        for spans, tags, own in zip(rows, predicted_tags(encoded), known, strict=True):
+        known = with_tag_probabilities(found, group)
+        for spans, tags, own in zip(rows, group.tags, known, strict=True):
             yield Prediction(list(expand_chains(spans)), tags=tags, probabilities=own)
 
     def flat(self, words: Words, tags: Words) -> Parse:

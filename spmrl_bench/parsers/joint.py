@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -28,19 +27,17 @@ from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
-from spmrl_bench.parsers.batches import Batch, first_words
+from spmrl_bench.parsers.batches import Batch, Group, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
 from spmrl_bench.parsers.certainty import (
     SpanDistribution,
     scores_of_heads,
-    temperature_of,
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels, label_scores, masked_scores
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import hold_arcs, hold_constituents, hold_relations
-from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
-from spmrl_bench.trees.given import Given
+from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.head_driven import (
     SUB_HEAD,
     TO_HEAD,
@@ -114,77 +111,53 @@ class JointParser(NeuralParser):
         of_words = self.dependencies.loss(tokens, batch, dependencies)
         return of_words if of_spans is None else of_spans + of_words
 
-    def predict(
-        self,
-        encoded: Sequence[Encoded],
-        members: Sequence[Self],
-        *,
-        scored: bool = False,
-        given: Sequence[Given | None] = (),
-    ) -> Iterator[Prediction]:
-        lengths = encoded[0].batch.lengths
-        blocks: Iterable[Tensor] = label_scores([each.scorer for each in members], encoded)
-        blocks = masked_scores(blocks, lengths, self.masked)
-        scores = DependencyScores([each.dependencies for each in members], encoded)
-        gains: NDArray[np.float64] | float = 0.0
-        if given:
-            blocks, gains = hold_constituents([*blocks], self._constituents(), lengths, given)
-            scores.arcs = hold_arcs(scores.arcs, lengths, given)
-        read = self._division if self.config.structure == "division" else self._joint
-        temperature = temperature_of(members) if scored else None
-        pairs, found = read(blocks, gains, scores, lengths, temperature)
-        known: Iterable[Probabilities | None] = repeat(None, len(lengths))
-        if found is not None:
-            known = with_tag_probabilities(found, encoded, members)
-        found_names = scores.relations(np.concatenate([heads for _, heads in pairs]))
-        relations = hold_relations(found_names, given, self.dependencies.names)
-        columns = zip(pairs, relations, predicted_tags(encoded), known, strict=True)
-        for (spans, heads), names, tags, probabilities in columns:
+    def predict(self, group: Group) -> Iterator[Prediction]:
+        scores = DependencyScores([each.dependencies for each in group.members], group.encoded)
+        joint = self.config.structure == "joint"
+        pairs, found = self._joint(group, scores) if joint else self._division(group)
+        names = scores.relations(np.concatenate([heads for _, heads in pairs]))
+        relations = hold_relations(names, group.given, self.dependencies.names)
+        columns = pairs, relations, group.tags, with_tag_probabilities(found, group)
+        for (spans, heads), row, tags, probabilities in zip(*columns, strict=True):
             constituents = [span for span in expand_chains(spans) if span[2] != SUB_HEAD]
-            yield Prediction(constituents, heads, names, tags, probabilities)
+            yield Prediction(constituents, heads, row, tags, probabilities)
 
-    def _division(
-        self,
-        blocks: Iterable[Tensor],
-        gains: NDArray[np.float64] | float,
-        scores: DependencyScores,
-        lengths: NDArray[np.int32],
-        temperature: float | None,
-    ) -> _Found:
+    def _labels(self, group: Group) -> tuple[Iterable[Tensor], NDArray[np.float64] | float]:
+        """Return scores of labels, and what cells gain by what is given."""
+        layers = [each.scorer for each in group.members]
+        blocks = masked_scores(label_scores(layers, group.encoded), group.lengths, self.masked)
+        if group.given:
+            return hold_constituents([*blocks], self._constituents(), group.lengths, group.given)
+        return [*blocks] if group.scored else blocks, 0.0
+
+    def _division(self, group: Group) -> _Found:
         """Heads follow from labels, which have a distribution of their own."""
-        blocks = blocks if temperature is None else [*blocks]
+        (blocks, gains), lengths = self._labels(group), group.lengths
         values, best = best_labels(blocks)
         trees = decode_spans(values + gains, best, lengths)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         pairs = [*map(from_division_span, rows, lengths.tolist())]
-        if temperature is None:
+        if not group.scored:
             return pairs, None
         summed = partial(span_marginals, lengths=lengths, near=trees.cells)
-        likely = SpanDistribution(blocks, 1 / temperature, lengths, summed, gains)
+        likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
         return pairs, likely.probabilities(trees.cells, trees.labels, self._constituents())
 
-    def _joint(
-        self,
-        blocks: Iterable[Tensor],
-        gains: NDArray[np.float64] | float,
-        scores: DependencyScores,
-        lengths: NDArray[np.int32],
-        temperature: float | None,
-    ) -> _Found:
-        blocks = blocks if temperature is None else [*blocks]
+    def _joint(self, group: Group, scores: DependencyScores) -> _Found:
+        (blocks, gains), lengths = self._labels(group), group.lengths
         values, best = best_labels(blocks)
         weight = self.config.span_weight
-        arcs = (1 - weight) * scores.arcs
+        arcs = (1 - weight) * hold_arcs(scores.arcs, lengths, group.given)
         trees = decode_joint(weight * values + gains, arcs, lengths)
         labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
         rows = self.scorer.rows(trees.cells, labels, lengths)
         words = np.split(trees.heads, np.cumsum(lengths)[:-1])
         pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
-        if temperature is None:
+        if not group.scored:
             return pairs, None
-        arcs /= temperature
+        arcs /= group.temperature
         summed = partial(joint_marginals, arcs=arcs, lengths=lengths, near=trees)
-        likely = SpanDistribution(blocks, weight / temperature, lengths, summed, gains)
+        likely = SpanDistribution(blocks, weight / group.temperature, lengths, summed, gains)
         of_heads = scores_of_heads(arcs, lengths, trees.heads)
         found = likely.probabilities(trees.cells, labels, self._constituents(), of_heads)
         of_words = scores.likely(likely.marginals.arcs)

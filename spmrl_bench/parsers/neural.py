@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
@@ -32,7 +32,16 @@ from spmrl_bench.nn.layers import at_most, initialise
 from spmrl_bench.nn.scorers import Tagger
 from spmrl_bench.nn.vocabulary import FIRST_TAG, Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, Parser, Prediction, Words
-from spmrl_bench.parsers.batches import Batch, Indexer, Pool, Sentence, clipped, first_words
+from spmrl_bench.parsers.batches import (
+    Batch,
+    Encoded,
+    Group,
+    Indexer,
+    Pool,
+    Sentence,
+    clipped,
+    first_words,
+)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.saved import (
     load_saved,
@@ -42,7 +51,6 @@ from spmrl_bench.parsers.saved import (
 )
 from spmrl_bench.parsers.session import FormTable, NeuralSession, Tagged, form_vectors, with_tags
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
-from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
 
@@ -87,18 +95,6 @@ class TrainedParser(nn.Module, Parser):
     @abstractmethod
     def is_like(self, other: Self) -> bool:
         """Return whether another parser of the kind has the same settings and vocabulary."""
-
-
-class Encoded(NamedTuple):
-    """Some sentences of a window, encoded."""
-
-    places: list[int]
-    """Which sentences of the window these are."""
-    batch: Batch
-    tokens: Tensor
-    """``[tokens, encoder.d_out]``, START and STOP among them."""
-    tags: list[list[str] | None]
-    """That the parser predicts for each sentence; None if it does not."""
 
 
 class NeuralParser(TrainedParser):
@@ -180,19 +176,9 @@ class NeuralParser(TrainedParser):
         ``tokens`` are encoded, ``[tokens, encoder.d_out]``, and ``gold`` is of :meth:`gold`."""
 
     @abstractmethod
-    def predict(
-        self,
-        encoded: Sequence[Encoded],
-        members: Sequence[Self],
-        *,
-        scored: bool = False,
-        given: Sequence[Given | None] = (),
-    ) -> Iterable[Prediction]:
-        """Yield what is read off the same sentences as each of several parsers has encoded them, by
-        the mean of their scores, with probabilities if they are asked for, at the mean temperature;
-        of sentences of which something is ``given``, the best that holds it.
-        Members are of this parser's kind, it first, with the same inventories in any order, of
-        which its own counts."""
+    def predict(self, group: Group) -> Iterable[Prediction]:
+        """Yield the parse of each sentence by the mean of the scores of the members of a group, of
+        which this parser is the first."""
 
     # What it is -----------------------------------------------------------------------
 
@@ -376,9 +362,12 @@ class NeuralParser(TrainedParser):
         with inputs_of(heads.layer) as calls:
             for done, window, groups in self.session(max_tokens).encoded(sentences):
                 for (encoded,) in groups:
-                    columns = self.predict([encoded], [self]), *heads.of_sentences(*calls.pop())
-                    for k, found, weights, features in zip(encoded.places, *columns, strict=True):
-                        parse = found.parse(*window[k])
+                    columns = (
+                        self.predict(Group([encoded], [self])),
+                        *heads.of_sentences(*calls.pop()),
+                    )
+                    for k, one, weights, features in zip(encoded.places, *columns, strict=True):
+                        parse = one.parse(*window[k])
                         yield HeadOutputs(done + k, parse, labels, weights, features, scores)
 
     # Files ----------------------------------------------------------------------------
@@ -416,8 +405,3 @@ class NeuralParser(TrainedParser):
                 names = {key: Path(place).name for key, place in own.files().items()}
                 inputs[name] = own.model_copy(update=names)
         self.config = self.config.model_copy(update={"inputs": inputs})
-
-
-def predicted_tags(group: Sequence[Encoded]) -> list[list[str] | None]:
-    """Return the tags of the first parser that predicts some."""
-    return next((each.tags for each in group if None not in each.tags), group[0].tags)

@@ -22,12 +22,12 @@ from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TokensError, Tr
 from spmrl_bench.nn.device import trim_memory
 from spmrl_bench.nn.inputs import sub_batches
 from spmrl_bench.parsers.base import Prediction, Words
-from spmrl_bench.parsers.batches import Indexer, first_words
+from spmrl_bench.parsers.batches import Encoded, Group, Indexer, first_words
 from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse
 
 if TYPE_CHECKING:
-    from spmrl_bench.parsers.neural import Encoded, NeuralParser
+    from spmrl_bench.parsers.neural import NeuralParser
 
 T = TypeVar("T")
 #: A sentence and its tags, None where none are given.
@@ -199,14 +199,13 @@ class NeuralSession:
         for done, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             held = [*islice(rows, len(window))]
-            for number, ((words, _), own) in enumerate(zip(window, held, strict=True), done + 1):
-                if own is not None and (problem := own.problem(len(words))):
+            for number, ((words, _), one) in enumerate(zip(window, held, strict=True), done + 1):
+                if one is not None and (problem := one.problem(len(words))):
                     raise TreeError(f"sentence {number}: {problem}")
             for group in groups:
-                some = [held[place] for place in group[0].places]
-                found = self._parsers[0].predict(
-                    group, self._parsers, scored=self._scored, given=some if any(some) else ()
-                )
+                own = [held[place] for place in group[0].places]
+                asked = Group(group, self._parsers, self._scored, own if any(own) else ())
+                found = self._parsers[0].predict(asked)
                 for place, prediction in zip(group[0].places, found, strict=True):
                     predictions[place] = prediction
             for pair, prediction in zip(window, predictions, strict=True):

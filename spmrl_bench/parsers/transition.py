@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import repeat
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -29,15 +28,14 @@ from spmrl_bench.nn.kernels.decoder import BeamDecoder
 from spmrl_bench.nn.scorers.actions import ActionDecoder, Sources, Stacks, StepwiseDecoder
 from spmrl_bench.parsers import biaffine
 from spmrl_bench.parsers.base import Prediction, Words
-from spmrl_bench.parsers.batches import Batch, first_words
-from spmrl_bench.parsers.certainty import temperature_of, with_tag_probabilities
+from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
+from spmrl_bench.parsers.certainty import with_tag_probabilities
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.neural import Encoded, NeuralParser, predicted_tags
+from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsers.views import DerivationTrace
 from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
 from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.projective import EncodingName, decode_projective, encode_projective
 
@@ -146,20 +144,12 @@ class TransitionParser(NeuralParser):
 
     # Parsing --------------------------------------------------------------------------
 
-    def predict(
-        self,
-        encoded: Sequence[Encoded],
-        members: Sequence[Self],
-        *,
-        scored: bool = False,
-        given: Sequence[Given | None] = (),
-    ) -> Iterator[Prediction]:
-        beams = self.hypotheses(encoded, members, self.config.beam if scored else 1)
-        known: Iterable[Probabilities | None] = repeat(None, len(beams))
-        if scored:
-            found = (self._likely(beam, temperature_of(members)) for beam in beams)
-            known = with_tag_probabilities(found, encoded, members)
-        for beam, tags, own in zip(beams, predicted_tags(encoded), known, strict=True):
+    def predict(self, group: Group) -> Iterator[Prediction]:
+        most = self.config.beam if group.scored else 1
+        beams = self.hypotheses(group.encoded, group.members, most)
+        found = (self._likely(beam, group.temperature) for beam in beams) if group.scored else None
+        known = with_tag_probabilities(found, group)
+        for beam, tags, own in zip(beams, group.tags, known, strict=True):
             heads, relations = self._tree(beam[0])
             yield Prediction(None, heads, relations, tags, own)
 
