@@ -74,10 +74,8 @@ class TreebankRow:
 
     def scores(self, column: Column) -> Scores:
         """A figure of a baseline, a variant or, without its name, the selected one, by seed."""
-        entry = self.entries.get(column.variant or self.selected)
-        if column.baseline:
-            baselines = {one.baseline: one for one in self.group.entries}
-            entry = baselines.get(column.baseline)
+        baselines = {one.name: one for one in self.group.entries if one.baseline}
+        entry = {**baselines, **self.entries}.get(column.variant or self.selected)
         return entry.scores(column.key) if entry else {}
 
     @cached_property
@@ -151,10 +149,10 @@ class Setup:
         title = f"dev {self.criterion.title}"
         dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
         test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
-        baselines = {one.baseline for row in self.rows for one in row.group.entries} - {""}
+        entries = [one for row in self.rows for one in row.group.entries]
         of_baselines = [
-            column._replace(title=f"{column.title} {name}", baseline=name)
-            for name in sorted(baselines)
+            column._replace(title=f"{column.title} {name}", variant=name)
+            for name in sorted({one.name for one in entries if one.baseline})
             for column in test
             if column.is_headline
         ]
@@ -203,8 +201,8 @@ def _placed(group: Group) -> dict[_About, dict[str, Entry]]:
         # What selects is not known of records by metrics that are not installed.
         runs = [run for run in entry.runs if run.record.dev_score is not None]
         if entry.form in ("run", "mean") and not (entry.is_system or entry.shipped) and runs:
-            about = runs[0].given, runs[0].precision, entry.size, entry.record.select
-            alike.setdefault((about, entry.variant), []).append(Entry(runs))
+            about = runs[0].given, runs[0].precision, entry.record.size, entry.record.select
+            alike.setdefault((about, entry.record.variant), []).append(Entry(runs))
     placed: dict[_About, dict[str, Entry]] = {}
     for (about, variant), entries in alike.items():
         main = max(entries, key=lambda one: (len(one.runs), max(run.number for run in one.runs)))

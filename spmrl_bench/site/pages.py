@@ -119,7 +119,7 @@ def _scores(track: str, banks: Sequence[TreebankResults], view: View) -> Table:
             scores = [_score(own[group], view) if group in own else Cell() for group in groups]
             # Those of most treebanks first, then by what the scores amount to.
             order = bool(entry.baseline), -len(own), -sum(float(one.text or 0) for one in scores)
-            rows.append((order, [_system(entry), Cell(entry.size), *scores]))
+            rows.append((order, [_system(entry), Cell(entry.record.size), *scores]))
     heads = [
         Cell(f"{bank.name}, table {group.number}" if group.several else bank.name, bank.address)
         for group, bank in groups.items()
@@ -173,8 +173,7 @@ def _runs(entry: Entry) -> str:
     """How many runs an entry stands for, or the seed of the only one if a seed decided it."""
     if entry.form in ("mean", "ensemble"):
         return f"{entry.form} of {entry.number}"
-    trained = not entry.baseline and entry.record.cost is not None
-    return f"seed {entry.record.seed}" if trained else ""
+    return f"seed {entry.record.seed}" if entry.record.cost is not None else ""
 
 
 def _records_of(place: Place) -> list[Entry]:
@@ -216,10 +215,13 @@ def _entries(bank: TreebankResults, group: Group) -> Table:
     for place in (place for place in bank.places if place.group is group):
         entry, figures = place.entry, _figures(place, group.columns.values())
         speed = entry.figure(board_tables.SPEED)
-        about = _runs(entry), entry.size, entry.origin, speed and round(speed.mean)
+        about = _runs(entry), entry.record.size, entry.origin, speed and round(speed.mean)
         system = entry.record.system
-        tested = system.tested if system and entry.is_system else None
-        more = entry.searched, tested, Cell("beside the best", place.address)
+        more = (
+            entry.searched,
+            system.tested if system else None,
+            Cell("beside the best", place.address),
+        )
         rows.append((_system(entry), *figures, *about, *more))
     heads = ["system", *(column.title for column in group.columns.values()), "runs", "size"]
     heads += ["origin", "tokens/s", "settings", "outputs scored on test", "sentence by sentence"]
@@ -378,8 +380,8 @@ def system_pages(banks: Iterable[TreebankResults]) -> Files:
         titles = [one.title for one in headlines.values()]
         heads = ["treebank", "language", "track", "runs", *titles]
         table = Table("scores", f"{first.name} by treebank", heads, rows)
-        details = {"size": first.size, "origin": first.origin}
-        if (system := first.record.system) and not first.baseline:
+        details = {"size": first.record.size, "origin": first.origin}
+        if system := first.record.system:
             details |= system.model_dump(exclude={"training", "outputs", "tested"})
         yield page("system", system_address(first), entry=first, details=details, table=table)
 

@@ -39,7 +39,7 @@ class KeptParses(NamedTuple):
 def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptParses | None:
     """Those of the first of an entry's runs that has any; None where none are believed."""
     metric, options = metric_named(view[0]), manifest.rules.get(view[0]) if manifest else None
-    if manifest is None or options is None or entry.baseline or len(metric.layers) != 1:
+    if manifest is None or options is None or len(metric.layers) != 1:
         return None
     for one in (run.stored for run in entry.runs):
         try:

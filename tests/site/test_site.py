@@ -13,7 +13,7 @@ import pytest
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import load_results
-from spmrl_bench.leaderboard.record import write_record
+from spmrl_bench.leaderboard.documents import write_document
 from spmrl_bench.site.build import build_site
 from spmrl_bench.site.standings import TreebankResults
 from spmrl_bench.treebanks.catalogue import load_manifest
@@ -34,7 +34,7 @@ def fill(results: Path) -> None:
     for variant, share in (("charlstm", 0.4), ("bilstm", 0.1)):
         record = run_with_parses("german-spmrl", variant, 1, share, results, word=SECRET)
         bank = record.treebank.model_copy(update={"track": "open"})  # which it is not
-        write_record(record.model_copy(update={"treebank": bank}), results / "runs")
+        write_document(record.model_copy(update={"treebank": bank}), results / "runs")
     changed = {"settings": {"train.sentences": 500, "train.max_epochs": 50}}
     for record in (
         run_record("polish-mini", "charlstm", 1, 0.90),
@@ -47,9 +47,9 @@ def fill(results: Path) -> None:
         run_record("german-squoia", "charlstm", 1, 0.9, track="open"),
         system_record("german-squoia", "Other", 0.5, track="open"),
     ):
-        write_record(record, results / "runs")
+        write_document(record, results / "runs")
     shipped = run_record("polish-mini", "charlstm", 1, 0.85, moment=5)
-    write_record(shipped, results / "shipped" / "runs")
+    write_document(shipped, results / "shipped" / "runs")
 
 
 def build(results: Path, folder: Path, extra: Path | None = None) -> int:
@@ -254,8 +254,8 @@ def test_a_site_is_replaced_as_a_whole_and_nothing_else_is(tmp_path: Path) -> No
     results, site, extra = tmp_path / "results", tmp_path / "site", tmp_path / "extra"
     extra.mkdir()
     (extra / "logo.svg").write_text("mine", encoding="utf-8")
-    gone = write_record(run_record("polish-mini", "two", 1, 0.8), results / "runs")
-    write_record(run_record("polish-mini", "one", 1, 0.8), results / "runs")
+    gone = write_document(run_record("polish-mini", "two", 1, 0.8), results / "runs")
+    write_document(run_record("polish-mini", "one", 1, 0.8), results / "runs")
     build(results, site, extra)
     assert (site / "logo.svg").read_text(encoding="utf-8") == "mine"
     gone.unlink()
@@ -280,7 +280,7 @@ def test_command_takes_several_folders_and_leaves_out_what_cannot_be_read(
         "results", "site"
     )
     for place in ("one", "two"):
-        path = write_record(run_record("polish-mini", "same", 1, 0.8), Path(place, "runs"))
+        path = write_document(run_record("polish-mini", "same", 1, 0.8), Path(place, "runs"))
     path.with_name("0123456789abcdef.json").write_text("{", encoding="utf-8")
     result = works("results", "site", "--results", "one", "--results", "two")
     assert re.fullmatch(r"\d+ files\. Open one/site/index\.html\n", result.stdout)

@@ -13,9 +13,10 @@ from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
+from spmrl_bench.leaderboard.documents import read_document
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import track_document
-from spmrl_bench.leaderboard.record import Record, System, read_record
+from spmrl_bench.leaderboard.record import Record, System
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
@@ -187,7 +188,7 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     assert "dev: no parse: 1 answers\ndev: repaired: 1 answers\n" in result.stderr
     assert "|var:B/x/y|out:no parse 1+repaired 1|" in result.stdout
     (written,) = (RESULTS / "runs").iterdir()
-    output = read_record(written).system.outputs["dev"]
+    output = read_document(Record, written).system.outputs["dev"]
     assert (output.policy, output.handled) == ("repair", {"no parse": 1, "repaired": 1})
 
 
