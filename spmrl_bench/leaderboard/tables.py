@@ -322,13 +322,10 @@ def _budget(entry: Entry) -> object:
 
 
 def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:
-    headings = ("treebank", "", "our best", "test", "best of others", "their test", "difference")
+    headings = ("treebank", "by", "our best", "test", "best of others", "their test", "difference")
     formats = ("", "", "", ".2f", "", ".2f", "+.2f", ".4f", "")
     cells = [
-        [
-            "" if cell is None else format(cell, form)
-            for cell, form in zip(row, formats, strict=True)
-        ]
+        ["" if cell is None else f"{cell:{form}}" for cell, form in zip(row, formats, strict=True)]
         for row in rows
     ]
     note = (

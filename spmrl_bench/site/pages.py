@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,26 +29,21 @@ Files = Iterator[tuple[str, bytes]]
 Kept = Mapping[tuple[Entry, View], KeptParses]
 
 _MOST_ROWS = 14  # of a picture
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+_TEMPLATES.globals["version"] = __version__
 
 
 def page(template: str, address: str, **content: Any) -> tuple[str, bytes]:
     """A page from the template of a name; links in it lead to the root of the site first."""
-    form = _templates().get_template(f"{template}.html.jinja")
+    form = _TEMPLATES.get_template(f"{template}.html.jinja")
     text = form.render(root="../" * address.count("/"), here=address, **content)
     return address, text.encode("utf-8", "replace")
-
-
-@cache
-def _templates() -> jinja2.Environment:
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    templates.globals["version"] = __version__
-    return templates
 
 
 # ---- The first page ----
@@ -68,7 +62,13 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         rows = board_tables.ours_and_others(groups)[0] if track == "open" else []
         if rows:
             rows.sort(key=lambda one: one.figure)
-            tables.insert(0, _ours_and_others(rows))
+            ahead = board_tables.ours_and_others_table(rows)
+            flush = [head in ahead.numeric for head in ahead.headings]
+            cells = [
+                [Cell(text, numeric=one) for text, one in zip(row, flush, strict=True)]
+                for row in ahead.rows
+            ]
+            tables.insert(0, Table("ours", ahead.title, ahead.headings, cells, ahead.notes))
             in_page, *files = board(rows).items()
             words = "Our best parser and the best of the others on open treebanks"
             picture = Chart(words, f"{words}; the table has the numbers", Markup(in_page[1]))
@@ -87,16 +87,6 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         older=len(results.stored) - shown,
         left_out=len(results.errors),
     )
-
-
-def _ours_and_others(found: Iterable[board_tables.HeadToHead]) -> Table:
-    heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
-    rows = [
-        (*one[:7], one.p if one.p is None else Cell(f"{one.p:.4f}", numeric=True), one.ahead)
-        for one in found
-    ]
-    note = "Best is the best on dev, whatever time it took; ahead is who has p below 0.05 on test."
-    return Table("ours", "Ours and others", [*heads, "p", "ahead"], rows, [note])
 
 
 def _systems(banks: Iterable[TreebankResults]) -> list[list[Place]]:
@@ -216,12 +206,8 @@ def _entries(bank: TreebankResults, group: Group) -> Table:
         entry, figures = place.entry, _figures(place, group.columns.values())
         speed = entry.figure(board_tables.SPEED)
         about = _runs(entry), entry.record.size, entry.origin, speed and round(speed.mean)
-        system = entry.record.system
-        more = (
-            entry.searched,
-            system.tested if system else None,
-            Cell("beside the best", place.address),
-        )
+        tested = entry.record.system.tested if entry.record.system else None
+        more = entry.searched, tested, Cell("beside the best", place.address)
         rows.append((_system(entry), *figures, *about, *more))
     heads = ["system", *(column.title for column in group.columns.values()), "runs", "size"]
     heads += ["origin", "tokens/s", "settings", "outputs scored on test", "sentence by sentence"]
@@ -256,19 +242,12 @@ def _charts(bank: TreebankResults, group: Group, kept: Kept) -> Iterator[Chart]:
             if best:
                 sizes = list(parts[best[0]].items())[:_MOST_ROWS]
                 ticks = {name: f"{name} ({size:,})" for name, (size, _) in sizes}
-                names = _names(best)
                 points = {
-                    names[one]: {name: value for name, (_, value) in parts[one].items()}
+                    one.text: {name: value for name, (_, value) in parts[one].items()}
                     for one in best
                 }
                 score = group.view_title(view)
                 yield chart(f"{score} by {about}{table}", ticks, points, score)
-
-
-def _names(entries: Sequence[Entry]) -> dict[Entry, str]:
-    """What entries are called, with more where two have the same name."""
-    names = [entry.name for entry in entries]
-    return {one: one.name if names.count(one.name) == 1 else one.text for one in entries}
 
 
 def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
@@ -277,7 +256,7 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
     other = ranked.rival(entry) if entry in ranked.ordered else None
     if other is None:
         return None
-    names = list(_names([entry, other]).values())
+    names = [entry.text, other.text]
     hands = [kept[one, view] for one in (entry, other) if (one, view) in kept]
     drawn = len(hands) == 2 and place.bank.shows_sentences
     one, two = entry.sums(view), other.sums(view)

@@ -128,7 +128,7 @@ def test_pages_are_sound_and_load_nothing_from_elsewhere(
 def test_what_records_say_is_text(pages: dict[str, Structure], folder: Path) -> None:
     whole = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("*.html"))
     assert "Pars<er>" not in whole
-    assert "#0101" not in whole  # colours of pictures are those of the page
+    assert "#1c2430" not in whole  # colours of pictures are those of the page
     assert "<b>note</b>" not in whole
     assert not re.search(r'href="(?!https?:)[a-z]+:', whole)  # such as javascript:
     (system,) = (page for name, page in pages.items() if name.startswith("systems/Pars"))
@@ -177,8 +177,8 @@ def test_parses_that_are_not_those_of_the_record_are_not_believed(tmp_path: Path
     build(tmp_path, tmp_path / "site")
     pictures = Structure(tmp_path / "site/treebanks/german-mini.html").of("div")
     (words,) = (one["aria-label"] for one in pictures if "by label." in (one.get("aria-label", "")))
-    assert "two: " in words
-    assert "one: " not in words
+    assert "two small: " in words
+    assert "one small: " not in words
     assert Structure(tmp_path / "site/compare/german-mini/one_small.html").of("details") == []
 
 
