@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,11 +67,11 @@ class SeedMean:
         return cls(statistics.fmean(values), sd, len(values))
 
 
-def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> str:
+def mean_text(found: SeedMean | None, mark: str = "") -> str:
     """As tables print it: two decimals, and the standard deviation if there is one."""
     if found is None:
         return ""
-    mean = f"{found.mean:{'+' if signed else ''}.2f}{mark}"
+    mean = f"{found.mean:.2f}{mark}"
     return mean if found.sd is None else f"{mean} ± {found.sd:.2f}"
 
 
@@ -471,14 +472,12 @@ def load_results(folders: Iterable[Path]) -> Results:
     """
     found: dict[str, StoredRecord] = {}
     errors: list[str] = []
-    for folder in folders:
-        for shipped, place in ((False, folder / "runs"), (True, shipped_records(folder))):
-            records, wrong = load_documents(Record, place)
-            errors += wrong
-            for path, record in records.items():
-                known = found.get(path.name)
-                if known is None or known.shipped > shipped:  # what is the user's too is theirs
-                    found[path.name] = StoredRecord(record, path, folder, shipped)
+    for shipped, folder in product((False, True), folders):  # what is the user's too is theirs
+        place = shipped_records(folder) if shipped else folder / "runs"
+        records, wrong = load_documents(Record, place)
+        errors += wrong
+        for path, record in records.items():
+            found.setdefault(path.name, StoredRecord(record, path, folder, shipped))
     published, wrong = load_published()
     ordered = sorted(found.values(), key=lambda one: (one.record.finished, one.shipped, one.name))
     return Results(ordered, published, [*dict.fromkeys(errors), *wrong])

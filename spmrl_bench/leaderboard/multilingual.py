@@ -28,7 +28,7 @@ from spmrl_bench.leaderboard.board import (
     mean_text,
     track_title,
 )
-from spmrl_bench.leaderboard.frame import Key, score_key
+from spmrl_bench.leaderboard.frame import Key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.writing import (
     Document,
@@ -37,7 +37,7 @@ from spmrl_bench.leaderboard.writing import (
     to_csv,
     to_latex,
     to_markdown,
-    write_table,
+    write_file,
 )
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
@@ -110,12 +110,10 @@ class TreebankRow:
     @cached_property
     def counting(self) -> frozenset[tuple[str, ...]]:
         """Metrics, keys and values that scores share which may be averaged with its own."""
-        dev = self.entries[self.selected].record.dev
-        assert dev is not None, "it was selected on dev"
         return frozenset(
             (metric, key, value)
             for metric in self.criterion.metrics
-            for key, value in score_key(dev.metrics[metric].signature_long, "").items()
+            for key, value in self.group.runs.counted[metric, "dev"].items()
             if key not in _OF_TREEBANK
         )
 
@@ -235,12 +233,11 @@ def _setup(
     for group, entries in states:
         if shown := {name: one for name, one in entries.items() if name not in hidden}:
             row, place = TreebankRow(group, shown, criterion), (group.language, group.treebank)
-            taken, *others = sorted(filter(None, (rows.get(place), row)), key=weight, reverse=True)
+            other, taken = sorted((rows.get(place, row), row), key=weight)
             rows[place] = taken
-            left_out += [
-                f"Not shown: {other.group.title}, which does not compare with {taken.group.title}."
-                for other in others
-            ]
+            if other is not taken:
+                what = f"{other.group.title}, which does not compare with {taken.group.title}"
+                left_out.append(f"Not shown: {what}.")
     known = {variant for row in rows.values() for variant in row.entries}
     return Setup(
         name=", ".join(filter(None, (size, precision, settings))),
@@ -274,7 +271,7 @@ def write_track(
     document = track_document(groups, track, published)
     texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
     for suffix, text in texts.items():
-        write_table(results_dir / f"multilingual-{track}.{suffix}", text)
+        write_file(results_dir / f"multilingual-{track}.{suffix}", text.encode())
     return texts["md"]
 
 

@@ -182,8 +182,6 @@ def treebank_pages(bank: TreebankResults) -> Files:
         for view in place.group.views
         if (found := kept_parses(place.entry, view, bank.manifest))
     }
-    data = f"data/{bank.slug}.csv"
-    yield data, board_tables.results_csv(bank.groups, ()).encode()
     sections = [
         {
             "title": group.title,
@@ -193,7 +191,7 @@ def treebank_pages(bank: TreebankResults) -> Files:
         }
         for group in bank.groups
     ]
-    yield page("treebank", bank.address, bank=bank, sections=sections, data=data)
+    yield page("treebank", bank.address, bank=bank, sections=sections)
     for place in bank.places:
         contests = [_contest(place, view, kept) for view in place.group.views]
         about = {"bank": bank, "entry": place.entry, "signature": place.entry.signature()}
