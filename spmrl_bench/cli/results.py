@@ -94,7 +94,7 @@ def site(
     Example:
         spmrl-bench results site --results results --results ~/other/results --to public
     """
-    from spmrl_bench.site.build import build_site
+    from spmrl_bench.site.pages import build_site
 
     folders = results or [Path("results")]
     folder = to or folders[0] / "site"

@@ -141,7 +141,10 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
 
 
 def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
-    settings = _settings(run / "run.json")
+    path = run / "run.json"
+    settings = read_json(path, CheckpointError) if path.exists() else None
+    if not isinstance(settings, dict | None):
+        raise CheckpointError(f"{path}: not the settings of a run")
     records, wrong = load_records(folder)
     errors += wrong
     if settings is not None and "system" in settings:
@@ -172,13 +175,3 @@ def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
         f"{run}: no record of its {what} in {folder}: "
         f"'spmrl-bench eval' with the options of its training writes it{broken}"
     )
-
-
-def _settings(path: Path) -> dict[str, Any] | None:
-    """What a run was trained with; None where a copy of a run has lost it."""
-    if not path.exists():
-        return None
-    found = read_json(path, CheckpointError)
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: not the settings of a run")
-    return found

@@ -49,19 +49,11 @@ _OF_CLOCKS = datetime.timedelta(days=1)  # by which one may be ahead of another
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Column(array):
-    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None
-
-
 def _compact(values: list[int]) -> Sequence[int]:
+    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
     for code in "bhiq":
         with suppress(OverflowError):
-            return _Column(code, values)
+            return array(code, values)
     raise ValueError("a whole number beyond 64 bits")
 
 

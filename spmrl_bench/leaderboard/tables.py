@@ -74,13 +74,12 @@ def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
         first, second = (one, other) if points > 0 else (other, one)
         above[second] += 1
         below[first] += 1
-    ranks = {
-        one: dict.fromkeys((1 + above[one], len(table) - below[one]))
+    return {
+        one: "-".join(dict.fromkeys(map(str, (1 + above[one], len(table) - below[one]))))
         for table in tables
         for one in table
         if len(table) > 1
     }
-    return {entry: "-".join(map(str, both)) for entry, both in ranks.items()}
 
 
 def _table(

@@ -20,7 +20,6 @@ class Cell(NamedTuple):
     mark: str = ""  # raised behind the text; what has one is set off
     tag: str = ""  # in small letters behind the text
     strong: bool = False
-    code: bool = False
     numeric: bool = False  # set flush right, and sorted by value
 
 

@@ -1,8 +1,9 @@
-"""The pages, each from the template of its kind: what stands in their tables and pictures."""
+"""The pages, each from the template of its kind, in a folder that a build replaces as a whole."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,10 @@ import jinja2
 from markupsafe import Markup
 
 from spmrl_bench import __version__
+from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard import tables as board_tables
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
+from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import OF_GOLD_TAGS, SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
@@ -22,13 +25,23 @@ from spmrl_bench.site.cells import Cell, Table, Value, cell
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
 from spmrl_bench.site.reproduce import commands, environment, settings
-from spmrl_bench.site.standings import Place, TreebankResults, by_length, system_address
+from spmrl_bench.site.standings import (
+    Place,
+    TreebankResults,
+    by_length,
+    system_address,
+    treebanks_of,
+)
+from spmrl_bench.storage.files import write_folder
 
 Files = Iterator[tuple[str, bytes]]
 """Addresses, from the root of the site, and contents."""
 Kept = Mapping[tuple[Entry, View], KeptParses]
 
 _MOST_ROWS = 14  # of a picture
+#: Says that a folder is a site, and may be replaced.
+MARKER = "site.json"
+_CONTENT = b'{"made_by": "spmrl-bench site"}\n'
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -221,7 +234,7 @@ def _records(bank: TreebankResults, group: Group) -> Table:
         for one in _records_of(place):
             name = one.runs[0].stored.name
             figures = [one.figure(column.key) for column in headlines]
-            link = Cell(name[:8], f"runs/{name}.html", code=True)
+            link = Cell(name[:8], f"runs/{name}.html")
             rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
     heads = ["record", "system", "seed", *(column.title for column in headlines), "scored"]
     return Table(f"records-{group.number}", f"Records, {group.title}", heads, rows)
@@ -268,7 +281,7 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
         "p": ranked.p.get(other if entry is ranked.ordered[0] else entry),
         "sides": sides,
         "pairs": [
-            (pair, side_by_side(pair.number, view[1], names, *hands) if drawn else None)
+            (pair, side_by_side(pair[0], view[1], names, *hands) if drawn else None)
             for pair in pairs
         ],
     }
@@ -377,3 +390,58 @@ def published_page(figures: Sequence[PublishedFigure]) -> Files:
     heads = ["treebank", "language", "system", "year", "variant", "setting", "source", *titles]
     table = Table("figures", "Published by others", heads, rows)
     yield page("published", "published.html", table=table, sources=sources)
+
+
+# ---- The folder ----
+
+
+def site_files(results: Results) -> Files:
+    """The files of the site of all results, of which there are some."""
+    banks = treebanks_of(results)
+    yield MARKER, _CONTENT
+    for name in ("site.css", "site.js"):
+        yield f"assets/{name}", Path(__file__).with_name(name).read_bytes()
+    frame = records_frame(results.stored)
+    yield "data/scores.csv", frame.to_csv(index=False, lineterminator="\n").encode()
+    yield from first_page(results, banks)
+    for bank in banks:
+        yield from treebank_pages(bank)
+        yield from run_pages(bank)
+    yield from system_pages(banks)
+    yield from published_page(results.published)
+    yield page("reading", "reading.html")
+
+
+def build_site(results: Results, folder: Path, extra: Path | None = None) -> int:
+    """Write the site in place of an earlier one; return the number of its files.
+
+    Args:
+        extra: a folder of other files that belong to it, such as a logo, which are copied.
+
+    Raises:
+        RecordError: the folder holds something else, or cannot be written.
+        SpmrlError: Matplotlib is not installed.
+    """
+
+    def fill(new: Path) -> None:
+        for address, data in files.items():
+            path = new / address
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        if extra is not None:
+            shutil.copytree(extra, new, dirs_exist_ok=True)
+
+    try:
+        marker = folder / MARKER
+        is_site = marker.is_file() and marker.read_bytes() == _CONTENT
+        if not is_site and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RecordError(
+                f"{folder}: holds other files than a site of this version, which is replaced as a "
+                "whole; remove it, or name a new or an empty folder (--to)"
+            )
+        files = dict(site_files(results))
+        write_folder(folder, fill)
+    except OSError as error:
+        place, reason = error.filename or folder, error.strerror or error
+        raise RecordError(f"{place}: no site can be made: {reason}") from None
+    return len(files)

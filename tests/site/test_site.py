@@ -14,7 +14,7 @@ import pytest
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.documents import write_document
-from spmrl_bench.site.build import build_site
+from spmrl_bench.site.pages import build_site
 from spmrl_bench.site.standings import TreebankResults
 from spmrl_bench.treebanks.catalogue import load_manifest
 from tests.builders import cli, refused, works
