@@ -10,8 +10,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import RecordError, SpmrlError
-from spmrl_bench.storage.files import write_bytes
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.leaderboard.writing import write_file
 
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
 BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#D9D9D9"
@@ -19,7 +19,7 @@ BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#
 #: Inches. A larger figure cannot be read as one, and takes gigabytes to draw.
 LARGEST = 70.0
 
-_STYLE: dict[str, Any] = {
+STYLE: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -53,7 +53,7 @@ class Figure:
         rectangle = (0.01, below / total, 0.98, 1 - (below + _ABOVE) / total)
         layout = matplotlib.layout_engine.ConstrainedLayoutEngine(rect=rectangle)
         left = 0.15 / width
-        with matplotlib.rc_context(_STYLE):
+        with matplotlib.rc_context(STYLE):
             self.figure = matplotlib.figure.Figure(figsize=(width, total), layout=layout)
         self.figure.text(left, 1 - 0.12 / total, title, size=11, va="top", weight="bold")
         style = {"size": _CAPTION_SIZE, "va": "bottom", "color": GREY, "linespacing": 1.3}
@@ -61,7 +61,7 @@ class Figure:
 
     def axes(self, rows: int, columns: int, **options: Any) -> Any:
         """As ``matplotlib.figure.Figure.subplots``."""
-        with load_matplotlib().rc_context(_STYLE):
+        with load_matplotlib().rc_context(STYLE):
             return self.figure.subplots(rows, columns, **options)
 
     def colours(self, image: Any, axes: Any, label: str, **options: Any) -> None:
@@ -83,7 +83,7 @@ class Figure:
         dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[form]
         # Dots to the inch; fewer where a figure would take gigabytes.
         dots = 200 if max(self.figure.get_size_inches()) <= 30 else 120
-        with load_matplotlib().rc_context(_STYLE):
+        with load_matplotlib().rc_context(STYLE):
             self.figure.savefig(buffer, format=form, dpi=dots, metadata=dates)
         write_file(path, buffer.getvalue())
 
@@ -93,14 +93,6 @@ def plain(axes: Any) -> None:
     axes.tick_params(length=0, pad=2, labelsize=6.5)
     for spine in axes.spines.values():
         spine.set_visible(False)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a table or a picture; a RecordError where it cannot be written."""
-    try:
-        write_bytes(path, data)
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def check_format(path: Path) -> str:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 
 from spmrl_bench.analysis.study_plan import StudyPlan, StudyRun
 from spmrl_bench.experiments.evaluation import rules_of, score_split
-from spmrl_bench.experiments.run_folder import best_weights, ended
+from spmrl_bench.experiments.run_folder import ended
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import Scores, SeedMean
 from spmrl_bench.leaderboard.documents import Part, StoredModel, load_documents, write_document
@@ -28,6 +28,7 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
+from spmrl_bench.training import best_weights
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
 
 SPLIT = "dev"

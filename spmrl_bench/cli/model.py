@@ -276,9 +276,10 @@ def heads(
         traced = trace(loaded_parser(model, device), example)
         echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
-    from spmrl_bench.analysis.drawing import check_format, load_matplotlib, write_file
+    from spmrl_bench.analysis.drawing import check_format, load_matplotlib
     from spmrl_bench.analysis.heads import HEADINGS, head_contributions, table_rows
     from spmrl_bench.analysis.heads_figure import draw_categories, draw_heads
+    from spmrl_bench.leaderboard.writing import write_file
 
     if not (files or in_bank):
         raise SpmrlError("name a treebank (--treebank german-mini) or files of sentences")

@@ -42,7 +42,7 @@ def table(
     """
     from spmrl_bench.leaderboard.multilingual import track_document, tracks_of, write_track
     from spmrl_bench.leaderboard.tables import results_csv, results_document
-    from spmrl_bench.leaderboard.writing import to_markdown, write_table
+    from spmrl_bench.leaderboard.writing import to_markdown, write_file
 
     found = loaded([results], strict)
     for what, names in (("treebank", treebank or []), ("track", [track] if track else [])):
@@ -54,8 +54,8 @@ def table(
     def markdown(groups: list[Group]) -> str:
         return to_markdown(results_document(groups, found.published))
 
-    write_table(results / "table.md", markdown(found.groups))
-    write_table(results / "table.csv", results_csv(found.groups, found.published))
+    write_file(results / "table.md", markdown(found.groups).encode())
+    write_file(results / "table.csv", results_csv(found.groups, found.published).encode())
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
         echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
@@ -94,7 +94,7 @@ def site(
     Example:
         spmrl-bench results site --results results --results ~/other/results --to public
     """
-    from spmrl_bench.site.build import build_site
+    from spmrl_bench.site.pages import build_site
 
     folders = results or [Path("results")]
     folder = to or folders[0] / "site"

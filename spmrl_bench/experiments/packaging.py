@@ -21,7 +21,7 @@ import jinja2
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, SpmrlError, remedy
 from spmrl_bench.experiments.evaluation import encoders_of
-from spmrl_bench.experiments.run_folder import best_weights, read_config
+from spmrl_bench.experiments.run_folder import read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.nn.inputs.pretrained import encoder_paths, read_encoder_description
@@ -41,6 +41,7 @@ from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_regular, write_folder, write_new, write_text
 from spmrl_bench.storage.json import parse_json
+from spmrl_bench.training import best_weights
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 

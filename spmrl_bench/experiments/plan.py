@@ -16,12 +16,13 @@ from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
-from spmrl_bench.experiments.run_folder import best_weights, check_settings, ended, final_progress
+from spmrl_bench.experiments.run_folder import check_settings, ended, final_progress
 from spmrl_bench.experiments.score import AnyRun, Ensemble, Scoring
 from spmrl_bench.experiments.train import train_run
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.kinds import kind_named
+from spmrl_bench.training import best_weights
 from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
 from spmrl_bench.treebanks.catalogue import (
     TreebankStatus,

@@ -19,13 +19,12 @@ from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import read_folder, read_regular, remove_orphans, write_text
+from spmrl_bench.storage.files import read_regular, remove_orphans, write_text
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.living import this_machine
 from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, lock_of, locked
 from spmrl_bench.storage.toml import validated
-from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training import LAST
 from spmrl_bench.training.report import LOG, write_log
 from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, out_of_time, read_progress
 
@@ -219,17 +218,3 @@ def ended(folder: Path) -> Progress:
 def _untrained(folder: Path) -> UntrainedError:
     what = "training has not ended" if (folder / LAST).exists() else "not trained yet"
     return UntrainedError(f"{folder}: {what}; run 'spmrl-bench train' with the same options")
-
-
-def best_weights(folder: Path) -> str:
-    """SHA-256 of the weights of the run's best parser, in hex: what its records know it by."""
-
-    def digest(place: Path) -> str:
-        try:
-            return file_digest(place / "weights.safetensors")
-        except OSError as error:
-            raise CheckpointError(
-                f"{folder / BEST}: no weights ({error.strerror}). Train anew with --fresh"
-            ) from None
-
-    return read_folder(folder / BEST, digest)

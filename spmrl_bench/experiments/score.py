@@ -21,19 +21,11 @@ from rich.console import Console
 
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, record_of, rules_of, score_split
-from spmrl_bench.experiments.run_folder import best_weights, ended
-from spmrl_bench.leaderboard.documents import file_bytes, files_of
+from spmrl_bench.experiments.run_folder import ended
+from spmrl_bench.leaderboard.documents import file_bytes, files_of, read_document, write_document
 from spmrl_bench.leaderboard.environment import find_hardware
 from spmrl_bench.leaderboard.frame import is_of, searches_behind
-from spmrl_bench.leaderboard.record import (
-    WRITING,
-    Record,
-    SplitResult,
-    Training,
-    read_record,
-    signature_parts,
-    write_record,
-)
+from spmrl_bench.leaderboard.record import WRITING, Record, SplitResult, Training, signature_parts
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
@@ -43,6 +35,7 @@ from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
+from spmrl_bench.training import best_weights
 from spmrl_bench.training.report import messages
 from spmrl_bench.training.schedule import Progress, largest
 from spmrl_bench.treebanks.treebank import Treebank
@@ -121,7 +114,7 @@ class KnownRecords:
                     # To check one takes a hundred times as long as to look into it.
                     data = file_bytes(path, "the record")
                     named = any(name in data for name in self._named)
-                    self._found[path] = read_record(path) if named else None
+                    self._found[path] = read_document(Record, path) if named else None
                 except RecordError as error:
                     self.problems[path] = str(error)
         return sorted(filter(None, self._found.values()), key=lambda record: record.finished)
@@ -280,10 +273,10 @@ class Ensemble:
                 for path in files_of(folder, ".json"):
                     if path.stat().st_mtime > begun - _CLOCKS:
                         with suppress(RecordError):
-                            records.append(read_record(path))
+                            records.append(read_document(Record, path))
                 records.sort(key=lambda one: one.finished)
                 if self.recorded(records, scoring) is None:
-                    write_record(record, folder)
+                    write_document(record, folder)
         except OSError as error:
             raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None
 

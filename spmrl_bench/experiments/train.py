@@ -28,7 +28,6 @@ from spmrl_bench.errors import (
 from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.experiments.run_folder import (
     SettingsMismatchError,
-    best_weights,
     check_settings,
     recording_failure,
     run_lock,
@@ -44,7 +43,7 @@ from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
-from spmrl_bench.training import BEST, LAST
+from spmrl_bench.training import BEST, LAST, best_weights
 from spmrl_bench.training.report import LOG, Report, last_line, messages
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution, places_of

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,11 +67,11 @@ class SeedMean:
         return cls(statistics.fmean(values), sd, len(values))
 
 
-def mean_text(found: SeedMean | None, signed: bool = False, mark: str = "") -> str:
+def mean_text(found: SeedMean | None, mark: str = "") -> str:
     """As tables print it: two decimals, and the standard deviation if there is one."""
     if found is None:
         return ""
-    mean = f"{found.mean:{'+' if signed else ''}.2f}{mark}"
+    mean = f"{found.mean:.2f}{mark}"
     return mean if found.sd is None else f"{mean} ± {found.sd:.2f}"
 
 
@@ -103,8 +104,7 @@ class Column(NamedTuple):
     split: str
     metric: str
     figure: str
-    variant: str = ""
-    baseline: str = ""
+    variant: str = ""  # or baseline
     brief: bool = False  # whether it stands in tables of many treebanks too
 
     @property
@@ -207,12 +207,15 @@ class Entry:
     """A row of the table of a treebank."""
 
     runs: Sequence[Run]  # by seed; of a baseline the one that scored it
-    baseline: str = ""  # its name
     _sums: dict[tuple[View, str], Sums | None] = field(default_factory=dict, repr=False)
 
     @property
     def record(self) -> Record:
         return self.runs[0].record
+
+    @property
+    def baseline(self) -> bool:
+        return self.runs[0].baseline
 
     @property
     def members(self) -> list[Entry]:
@@ -226,28 +229,20 @@ class Entry:
 
     @property
     def is_system(self) -> bool:
-        return not self.baseline and self.record.system is not None
-
-    @property
-    def variant(self) -> str:
-        return self.baseline or self.record.variant
+        return self.record.system is not None
 
     @property
     def name(self) -> str:
         members = len(self.record.ensemble)
-        return self.baseline or self.runs[0].name + f", ensemble of {members}" * bool(members)
+        return self.runs[0].name + f", ensemble of {members}" * bool(members)
 
     @property
     def shipped(self) -> bool:
-        return self.runs[0].stored.shipped and not self.baseline
+        return self.runs[0].stored.shipped
 
     @property
     def title(self) -> str:
         return f"{self.name}, shipped" if self.shipped else self.name
-
-    @property
-    def size(self) -> str:
-        return "" if self.baseline else self.record.size
 
     @property
     def number(self) -> int | None:
@@ -269,12 +264,12 @@ class Entry:
         """What names it beside others of a treebank."""
         origin = "" if self.origin == "own" else self.origin
         of = f"ensemble of {self.number}" if self.form == "ensemble" else ""
-        return " ".join(filter(None, (self.name, self.size, of, origin)))
+        return " ".join(filter(None, (self.name, self.record.size, of, origin)))
 
     @property
     def searched(self) -> str:
-        found = [run.record.searches for run in self.runs if not self.baseline]
-        return "; ".join(dict.fromkeys(filter(None, map(searched_text, found))))
+        found = (searched_text(run.record.searches) for run in self.runs)
+        return "; ".join(dict.fromkeys(filter(None, found)))
 
     @property
     def dates(self) -> list[str]:
@@ -286,7 +281,7 @@ class Entry:
 
     def _results(self, split: str) -> list[SplitResult]:
         """The scores of all its runs, or none."""
-        results = [run.result(split, self.baseline) for run in self.runs]
+        results = [run.record.result(split) for run in self.runs]
         found = [result for result in results if result and installed_metrics(result)]
         return found if len(found) == len(results) else []
 
@@ -325,11 +320,8 @@ class Entry:
 
     def scores(self, key: Key) -> dict[int, float]:
         """A figure by seed, of those runs that have it; of a baseline with the seed 0."""
-        return {
-            0 if self.baseline else run.record.seed: value
-            for run in self.runs
-            if (value := run.figure(key, self.baseline)) is not None
-        }
+        found = {run.record.seed: run.figure(key) for run in self.runs}
+        return {seed: value for seed, value in found.items() if value is not None}
 
     def sums(self, view: View, figure: str = "") -> Sums | None:
         """None where its counts do not give the figure (the headline) by sentence."""
@@ -390,9 +382,9 @@ class Group:
         baselines: dict[str, Run] = {}
         for run in newest:
             for name in run.record.baselines:
-                baselines.setdefault(name, run)
+                baselines.setdefault(name, run.of_baseline(name))
         entries = sorted(map(Entry, series.values()), key=place)
-        return entries + [Entry([run], name) for name, run in baselines.items()]
+        return entries + [Entry([run]) for run in baselines.values()]
 
     @cached_property
     def views(self) -> list[View]:
@@ -464,7 +456,7 @@ class Results:
             if not entry.baseline
         ]
         found = [each for each in entries if name in (each[0].title, each[0].name)]
-        found = found or [each for each in entries if name == each[0].variant]
+        found = found or [each for each in entries if name == each[0].record.variant]
         if len(found) > 1:
             raise RecordError(
                 f"{name}: several entries ({'; '.join(title for _, title in found)}); say which "
@@ -480,14 +472,12 @@ def load_results(folders: Iterable[Path]) -> Results:
     """
     found: dict[str, StoredRecord] = {}
     errors: list[str] = []
-    for folder in folders:
-        for shipped, place in ((False, folder / "runs"), (True, shipped_records(folder))):
-            records, wrong = load_documents(Record, place)
-            errors += wrong
-            for path, record in records.items():
-                known = found.get(path.name)
-                if known is None or known.shipped > shipped:  # what is the user's too is theirs
-                    found[path.name] = StoredRecord(record, path, folder, shipped)
+    for shipped, folder in product((False, True), folders):  # what is the user's too is theirs
+        place = shipped_records(folder) if shipped else folder / "runs"
+        records, wrong = load_documents(Record, place)
+        errors += wrong
+        for path, record in records.items():
+            found.setdefault(path.name, StoredRecord(record, path, folder, shipped))
     published, wrong = load_published()
     ordered = sorted(found.values(), key=lambda one: (one.record.finished, one.shipped, one.name))
     return Results(ordered, published, [*dict.fromkeys(errors), *wrong])

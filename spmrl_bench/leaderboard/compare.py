@@ -8,22 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from spmrl_bench.errors import CheckpointError, RecordError, ScoreError
-from spmrl_bench.leaderboard.documents import files_of
+from spmrl_bench.leaderboard.documents import files_of, read_document
 from spmrl_bench.leaderboard.frame import Difference, differences, is_of, score_key
 from spmrl_bench.leaderboard.record import (
     SPLITS,
     Record,
     load_records,
-    read_record,
     shipped_records,
     signature_parts,
 )
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
-from spmrl_bench.storage.files import read_folder
 from spmrl_bench.storage.json import read_json
-from spmrl_bench.training import BEST
+from spmrl_bench.training import best_weights
 
 
 def common_metric(one: Record, other: Record) -> str:
@@ -126,13 +124,13 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
     if path.is_dir():
         return _record_of_run(path, folder, [] if errors is None else errors)
     if path.exists():
-        return read_record(path)
+        return read_document(Record, path)
     name = wanted.removesuffix(".json")
     places = (folder, shipped_records(results_dir)) if name else ()
     files = (file for place in places for file in files_of(place, ".json"))
     matching = [file for file in files if file.name.startswith(name)]
     if len(matching) == 1:
-        return read_record(matching[0])
+        return read_document(Record, matching[0])
     if matching:
         names = ", ".join(file.stem for file in matching)
         raise RecordError(f"{wanted}: begins the names of several records in {folder}: {names}")
@@ -143,7 +141,10 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
 
 
 def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
-    settings = _settings(run / "run.json")
+    path = run / "run.json"
+    settings = read_json(path, CheckpointError) if path.exists() else None
+    if not isinstance(settings, dict | None):
+        raise CheckpointError(f"{path}: not the settings of a run")
     records, wrong = load_records(folder)
     errors += wrong
     if settings is not None and "system" in settings:
@@ -160,7 +161,7 @@ def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
             == {key: [*one.sha256.values()] for key, one in record.system.outputs.items()}
         ]
     else:
-        what, members = "best parser", [read_folder(run / BEST, _digest_of_weights)]
+        what, members = "best parser", [best_weights(run)]
         found = [
             record
             for record in records
@@ -174,20 +175,3 @@ def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
         f"{run}: no record of its {what} in {folder}: "
         f"'spmrl-bench eval' with the options of its training writes it{broken}"
     )
-
-
-def _settings(path: Path) -> dict[str, Any] | None:
-    """What a run was trained with; None where a copy of a run has lost it."""
-    if not path.exists():
-        return None
-    found = read_json(path, CheckpointError)
-    if not isinstance(found, dict):
-        raise CheckpointError(f"{path}: not the settings of a run")
-    return found
-
-
-def _digest_of_weights(folder: Path) -> str:
-    try:
-        return file_digest(folder / "weights.safetensors")
-    except OSError as error:
-        raise CheckpointError(f"{folder}: no weights ({error.strerror})") from None

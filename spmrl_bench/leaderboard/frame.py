@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +86,7 @@ class Run:
     name: str = ""  # the variant with these
     altered: bool = False  # whether these change the model, but for its precision
     newest: bool = False  # whether it is the newest record of its run
+    baseline: bool = False  # whether its record is what it has of a baseline
 
     @property
     def record(self) -> Record:
@@ -98,21 +99,23 @@ class Run:
         about = (self.stored.shipped, self.record.size, self.record.variant)
         return *about, self.digest, self.precision, members
 
-    def result(self, split: str, baseline: str = "") -> SplitResult | None:
-        if baseline:
-            return self.record.baselines.get(baseline) if split == "test" else None
-        return self.record.result(split)
-
-    def figure(self, key: Key, baseline: str = "") -> float | None:
+    def figure(self, key: Key) -> float | None:
         split, metric, figure = key
-        if baseline and split != "test":
-            return None
         if key == ("dev", "", "score"):
             return self.record.dev_score
         if split == "train":
             return getattr(self.record.cost, figure, None)
-        result = self.result(split, baseline)
+        result = self.record.result(split)
         return None if result is None else result.figure(metric, figure)
+
+    def of_baseline(self, name: str) -> Run:
+        """A baseline that was scored with it: without settings, size, cost and scores on dev."""
+        none = dict.fromkeys(("dev", "system", "training", "hardware"))
+        about = {"variant": name, "size": "", "seed": 0, "ensemble": [], "searches": []}
+        test = {"test": self.record.baselines[name]}
+        record = self.record.model_copy(update={**none, **about, **test})
+        stored = replace(self.stored, record=record, shipped=False)
+        return replace(self, stored=stored, shown="", name=name, baseline=True)
 
 
 class RunGroup(list[Run]):
@@ -329,13 +332,14 @@ def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
             *(run.number, run.stored.shipped, *place, run.record.treebank.language, number),
             *(run.record.system is not None, run.record.kind, run.record.variant, run.name),
             *(run.record.size, run.record.seed, len(run.record.ensemble), run.record.selected),
-            *(run.newest, run.record.finished, baseline, *key, value),
+            *(run.newest, run.record.finished, one.name if one.baseline else "", *key, value),
         )
         for place, groups in grouped(stored).items()
         for number, runs in enumerate(groups, start=1)
         for run in runs
-        for baseline, key in _keys(run)
-        if (value := run.figure(key, baseline)) is not None
+        for one in (run, *map(run.of_baseline, run.record.baselines))
+        for key in _keys(one.record)
+        if (value := one.figure(key)) is not None
     ]
     columns = (
         "record shipped track treebank language group system kind variant name size seed ensemble "
@@ -346,15 +350,15 @@ def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns.split())
 
 
-def _keys(run: Run) -> Iterator[tuple[str, Key]]:
+def _keys(record: Record) -> Iterator[Key]:
     for figure in ("tokens_per_second", "wall_seconds", "epochs", "parameters"):
-        yield "", ("train", "", figure)
-    yield "", ("dev", "", "score")
-    for split, baseline in (("dev", ""), *(("test", name) for name in ("", *run.record.baselines))):
-        if result := run.result(split, baseline):
+        yield "train", "", figure
+    yield "dev", "", "score"
+    for split in SPLITS:
+        if result := record.result(split):
             for figure in ("tag_accuracy", "tokens_per_second"):
-                yield baseline, (split, "", figure)
+                yield split, "", figure
             for metric in installed_metrics(result):
                 for figure in {**result.metrics[metric].figures, **metric_named(metric).figures}:
                     if figure != OF_GOLD_TAGS:
-                        yield baseline, (split, metric, figure)
+                        yield split, metric, figure

@@ -28,7 +28,7 @@ from spmrl_bench.leaderboard.board import (
     mean_text,
     track_title,
 )
-from spmrl_bench.leaderboard.frame import Key, score_key
+from spmrl_bench.leaderboard.frame import Key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.writing import (
     Document,
@@ -37,7 +37,7 @@ from spmrl_bench.leaderboard.writing import (
     to_csv,
     to_latex,
     to_markdown,
-    write_table,
+    write_file,
 )
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
@@ -74,10 +74,8 @@ class TreebankRow:
 
     def scores(self, column: Column) -> Scores:
         """A figure of a baseline, a variant or, without its name, the selected one, by seed."""
-        entry = self.entries.get(column.variant or self.selected)
-        if column.baseline:
-            baselines = {one.baseline: one for one in self.group.entries}
-            entry = baselines.get(column.baseline)
+        baselines = {one.name: one for one in self.group.entries if one.baseline}
+        entry = {**baselines, **self.entries}.get(column.variant or self.selected)
         return entry.scores(column.key) if entry else {}
 
     @cached_property
@@ -112,12 +110,10 @@ class TreebankRow:
     @cached_property
     def counting(self) -> frozenset[tuple[str, ...]]:
         """Metrics, keys and values that scores share which may be averaged with its own."""
-        dev = self.entries[self.selected].record.dev
-        assert dev is not None, "it was selected on dev"
         return frozenset(
             (metric, key, value)
             for metric in self.criterion.metrics
-            for key, value in score_key(dev.metrics[metric].signature_long, "").items()
+            for key, value in self.group.runs.counted[metric, "dev"].items()
             if key not in _OF_TREEBANK
         )
 
@@ -151,10 +147,10 @@ class Setup:
         title = f"dev {self.criterion.title}"
         dev = [Column(f"{title} {name}", *_SCORE, variant=name) for name in self.variants]
         test = [one for one in brief_columns(self.criterion.metrics) if one.split == "test"]
-        baselines = {one.baseline for row in self.rows for one in row.group.entries} - {""}
+        entries = [one for row in self.rows for one in row.group.entries]
         of_baselines = [
-            column._replace(title=f"{column.title} {name}", baseline=name)
-            for name in sorted(baselines)
+            column._replace(title=f"{column.title} {name}", variant=name)
+            for name in sorted({one.name for one in entries if one.baseline})
             for column in test
             if column.is_headline
         ]
@@ -203,8 +199,8 @@ def _placed(group: Group) -> dict[_About, dict[str, Entry]]:
         # What selects is not known of records by metrics that are not installed.
         runs = [run for run in entry.runs if run.record.dev_score is not None]
         if entry.form in ("run", "mean") and not (entry.is_system or entry.shipped) and runs:
-            about = runs[0].given, runs[0].precision, entry.size, entry.record.select
-            alike.setdefault((about, entry.variant), []).append(Entry(runs))
+            about = runs[0].given, runs[0].precision, entry.record.size, entry.record.select
+            alike.setdefault((about, entry.record.variant), []).append(Entry(runs))
     placed: dict[_About, dict[str, Entry]] = {}
     for (about, variant), entries in alike.items():
         main = max(entries, key=lambda one: (len(one.runs), max(run.number for run in one.runs)))
@@ -237,12 +233,11 @@ def _setup(
     for group, entries in states:
         if shown := {name: one for name, one in entries.items() if name not in hidden}:
             row, place = TreebankRow(group, shown, criterion), (group.language, group.treebank)
-            taken, *others = sorted(filter(None, (rows.get(place), row)), key=weight, reverse=True)
+            other, taken = sorted((rows.get(place, row), row), key=weight)
             rows[place] = taken
-            left_out += [
-                f"Not shown: {other.group.title}, which does not compare with {taken.group.title}."
-                for other in others
-            ]
+            if other is not taken:
+                what = f"{other.group.title}, which does not compare with {taken.group.title}"
+                left_out.append(f"Not shown: {what}.")
     known = {variant for row in rows.values() for variant in row.entries}
     return Setup(
         name=", ".join(filter(None, (size, precision, settings))),
@@ -276,7 +271,7 @@ def write_track(
     document = track_document(groups, track, published)
     texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
     for suffix, text in texts.items():
-        write_table(results_dir / f"multilingual-{track}.{suffix}", text)
+        write_file(results_dir / f"multilingual-{track}.{suffix}", text.encode())
     return texts["md"]
 
 

@@ -27,13 +27,7 @@ from pydantic import (
 )
 
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.leaderboard.documents import (
-    Part,
-    StoredModel,
-    load_documents,
-    read_document,
-    write_document,
-)
+from spmrl_bench.leaderboard.documents import Part, StoredModel, load_documents
 from spmrl_bench.leaderboard.searches import Search
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
@@ -47,30 +41,19 @@ SHIPPED = "shipped"
 _IN_WHEEL = packaged(f"results/{SHIPPED}/runs")
 SPLITS = ("dev", "test")
 
-NAME_LENGTH = 16  # hexadecimal digits of the SHA-256 that name a file
-MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter of it
 #: A figure that says nothing: the treebank's tags stand in all parses that are scored.
 OF_GOLD_TAGS = "tagging_accuracy"
 _MATCHES = {"brackets": ("brackets", "labelled", "unlabelled"), "attachment": ("attachment",)}
 _OF_CLOCKS = datetime.timedelta(days=1)  # by which one may be ahead of another
-_MOST_PROBLEMS = 20  # listed for one document
 
 Percent = Annotated[float, Field(ge=0, le=100)]
 
 
-class _Column(array):
-    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None
-
-
 def _compact(values: list[int]) -> Sequence[int]:
+    """Counts of sentences in a few bytes each: thousands of records are in memory at once."""
     for code in "bhiq":
         with suppress(OverflowError):
-            return _Column(code, values)
+            return array(code, values)
     raise ValueError("a whole number beyond 64 bits")
 
 
@@ -424,14 +407,6 @@ def shipped_records(results: Path) -> Path:
     """The folder of the records that come with the program: below that of the results in a
     checkout."""
     return _IN_WHEEL if _IN_WHEEL.is_dir() else results / SHIPPED / "runs"
-
-
-def write_record(record: Record, folder: Path) -> Path:
-    return write_document(record, folder)
-
-
-def read_record(path: Path) -> Record:
-    return read_document(Record, path)
 
 
 def load_records(folder: Path) -> tuple[list[Record], list[str]]:

@@ -96,7 +96,7 @@ class SavedParses:
                 metric = metric_named(name)
                 (layer,) = metric.layers
                 counts = metric.count(*self.read(split, layer), own)
-                if counts.to_columns() != result.metrics[name].counts:
+                if counts.to_columns() != result.counts(name).to_columns():
                     return False
         except SpmrlError:
             return False

@@ -74,13 +74,12 @@ def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
         first, second = (one, other) if points > 0 else (other, one)
         above[second] += 1
         below[first] += 1
-    ranks = {
-        one: dict.fromkeys((1 + above[one], len(table) - below[one]))
+    return {
+        one: "-".join(dict.fromkeys(map(str, (1 + above[one], len(table) - below[one]))))
         for table in tables
         for one in table
         if len(table) > 1
     }
-    return {entry: "-".join(map(str, both)) for entry, both in ranks.items()}
 
 
 def _table(
@@ -95,7 +94,7 @@ def _table(
     columns = {
         "variant": [one.title for one in entries],
         "rank": [ranks.get(one, "") for one in entries],
-        "size": [one.size for one in entries],
+        "size": [one.record.size for one in entries],
         "seed": [
             f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries
         ],
@@ -190,7 +189,7 @@ def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
 def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFigure]]:
     """The published figures of the same variant; none for altered models and ensembles."""
     as_published = entry.form in ("mean", "run") and not entry.runs[0].altered
-    found = beside.get((group.language, entry.variant), {}) if as_published else {}
+    found = beside.get((group.language, entry.record.variant), {}) if as_published else {}
     return list(found.values())
 
 
@@ -227,10 +226,10 @@ def _row(
     figures = {name: entry.figure(column.key) for name, column in columns.items()}
     speed = entry.figure(SPEED)
     costs = {name: entry.figure(("train", "", name)) for name in COSTS}
-    hardware = None if entry.baseline else entry.record.hardware
+    hardware = entry.record.hardware
     row: dict[str, Any] = {
-        "variant": entry.variant,
-        "size": entry.size or None,
+        "variant": entry.record.variant,
+        "size": entry.record.size or None,
         "seed": entry.seed,
         **{name: found and found.mean for name, found in figures.items()},
         "test_sentences": entry.test_sentences,
@@ -244,7 +243,7 @@ def _row(
         "kind": entry.form,
         "runs": entry.number,
         "shipped": entry.shipped,
-        "settings": None if entry.baseline else entry.runs[0].shown or None,
+        "settings": entry.runs[0].shown or None,
         "searched": entry.searched,
         **{f"{name}_sd": found and found.sd for name, found in figures.items()},
     }
@@ -322,13 +321,10 @@ def _budget(entry: Entry) -> object:
 
 
 def ours_and_others_table(rows: Iterable[HeadToHead], left_out: Collection[str] = ()) -> Table:
-    headings = ("treebank", "", "our best", "test", "best of others", "their test", "difference")
+    headings = ("treebank", "by", "our best", "test", "best of others", "their test", "difference")
     formats = ("", "", "", ".2f", "", ".2f", "+.2f", ".4f", "")
     cells = [
-        [
-            "" if cell is None else format(cell, form)
-            for cell, form in zip(row, formats, strict=True)
-        ]
+        ["" if cell is None else f"{cell:{form}}" for cell, form in zip(row, formats, strict=True)]
         for row in rows
     ]
     note = (

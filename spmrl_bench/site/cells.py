@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from spmrl_bench.leaderboard.board import SeedMean, mean_text
+from spmrl_bench.leaderboard.writing import Note
 from spmrl_bench.scoring.metric import format_value
 
 
@@ -19,7 +20,6 @@ class Cell(NamedTuple):
     mark: str = ""  # raised behind the text; what has one is set off
     tag: str = ""  # in small letters behind the text
     strong: bool = False
-    code: bool = False
     numeric: bool = False  # set flush right, and sorted by value
 
 
@@ -44,7 +44,7 @@ class Table:
     caption: str
     columns: Sequence[Value]
     rows: Sequence[Sequence[Value]]
-    notes: Sequence[str] = ()
+    notes: Sequence[Note] = ()
     fixed: bool = False  # whether the order of the rows is part of what they say
 
     @cached_property

@@ -17,41 +17,28 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from spmrl_bench.analysis.drawing import load_matplotlib
+from spmrl_bench.analysis.drawing import STYLE, load_matplotlib
 from spmrl_bench.leaderboard.tables import HeadToHead
 
 MOST_SERIES = 5  # more cannot be told apart
 _MARKERS = "os^DX"
-# Stand for what the page, or a version of the file, says: words, lines, and the series.
-_INK, _LINE, *_SERIES = (f"#0101{number:02x}" for number in range(1, 8))
-_IN_PAGE = {
-    _INK: "currentColor",
-    _LINE: "var(--line)",
-    **{own: f"var(--c{number})" for number, own in enumerate(_SERIES)},
-}
-#: Colours of files, for light and dark grounds.
-GROUNDS = {
-    "light": dict(zip(_IN_PAGE, ("#1c2430", "#d8dde3", "#1b5a86", "#b3480f"), strict=False)),
-    "dark": dict(zip(_IN_PAGE, ("#e4e8ee", "#353e49", "#85c0ea", "#f2a36b"), strict=False)),
-}
-_STYLE: dict[str, Any] = {
-    "font.size": 9,
+# Words, lines and the series as they are drawn, for light grounds; in their places, what is said
+# on dark ones, where a picture has two series, and in a page.
+_DRAWN = ("#1c2430", "#d8dde3", "#1b5a86", "#b3480f", "#2f7d46", "#7a4a9e", "#6b6b6b")
+_DARK = ("#e4e8ee", "#353e49", "#85c0ea", "#f2a36b")
+_IN_PAGE = ("currentColor", "var(--line)", *(f"var(--c{number})" for number in range(5)))
+_INK, _LINE, *_SERIES = _DRAWN
+_STYLE = STYLE | {
     "font.sans-serif": ["DejaVu Sans"],
     "text.color": _INK,
     "axes.labelcolor": _INK,
     "axes.edgecolor": _LINE,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.grid": True,
-    "axes.axisbelow": True,
     "grid.color": _LINE,
     "xtick.color": _INK,
     "ytick.color": _INK,
     "legend.frameon": False,
     "lines.markersize": 5,
-    "svg.hashsalt": "spmrl-bench",  # else names inside the file are drawn at random
-    "svg.fonttype": "none",
-    "text.parse_math": False,
 }
 _WIDTH = 4.4  # inches: a page is as wide as a phone, or wider
 
@@ -100,7 +87,7 @@ def chart(
 
 def board(rows: Sequence[HeadToHead]) -> dict[str, str]:
     """Our best and the best of others on each treebank, as SVG: of a page, by the key ``""``, and
-    of the files of the names of :data:`GROUNDS`."""
+    of files for ``light`` and ``dark`` grounds."""
     with _axes(0.8 + 0.27 * len(rows)) as (figure, axes):
         places = range(len(rows))
         ours, others = [row.our_test for row in rows], [row.their_test for row in rows]
@@ -116,7 +103,7 @@ def board(rows: Sequence[HeadToHead]) -> dict[str, str]:
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("score on test (* p < 0.05)")
         drawn = _svg(figure, "board", ncols=2)
-    return {ground: _coloured(drawn, own) for ground, own in {"": _IN_PAGE, **GROUNDS}.items()}
+    return {"": _coloured(drawn, _IN_PAGE), "light": drawn, "dark": _coloured(drawn, _DARK)}
 
 
 @contextmanager
@@ -141,8 +128,8 @@ def _svg(figure: Any, name: str, ncols: int = 1) -> str:
     return re.sub(r'(?<=id=")|(?<=href="#)|(?<=url\(#)', f"c{mark}-", svg)
 
 
-def _coloured(svg: str, colours: Mapping[str, str]) -> str:
-    for own, other in colours.items():
+def _coloured(svg: str, colours: Sequence[str]) -> str:
+    for own, other in zip(_DRAWN, colours, strict=False):
         svg = svg.replace(own, other)
     return svg
 

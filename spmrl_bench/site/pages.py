@@ -1,11 +1,11 @@
-"""The pages, each from the template of its kind: what stands in their tables and pictures."""
+"""The pages, each from the template of its kind, in a folder that a build replaces as a whole."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,10 @@ import jinja2
 from markupsafe import Markup
 
 from spmrl_bench import __version__
+from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard import tables as board_tables
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
+from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import OF_GOLD_TAGS, SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
@@ -23,33 +25,38 @@ from spmrl_bench.site.cells import Cell, Table, Value, cell
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
 from spmrl_bench.site.reproduce import commands, environment, settings
-from spmrl_bench.site.standings import Place, TreebankResults, by_length, system_address
+from spmrl_bench.site.standings import (
+    Place,
+    TreebankResults,
+    by_length,
+    system_address,
+    treebanks_of,
+)
+from spmrl_bench.storage.files import write_folder
 
 Files = Iterator[tuple[str, bytes]]
 """Addresses, from the root of the site, and contents."""
 Kept = Mapping[tuple[Entry, View], KeptParses]
 
 _MOST_ROWS = 14  # of a picture
+#: Says that a folder is a site, and may be replaced.
+MARKER = "site.json"
+_CONTENT = b'{"made_by": "spmrl-bench site"}\n'
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+)
+_TEMPLATES.globals["version"] = __version__
 
 
 def page(template: str, address: str, **content: Any) -> tuple[str, bytes]:
     """A page from the template of a name; links in it lead to the root of the site first."""
-    form = _templates().get_template(f"{template}.html.jinja")
+    form = _TEMPLATES.get_template(f"{template}.html.jinja")
     text = form.render(root="../" * address.count("/"), here=address, **content)
     return address, text.encode("utf-8", "replace")
-
-
-@cache
-def _templates() -> jinja2.Environment:
-    templates = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    templates.globals["version"] = __version__
-    return templates
 
 
 # ---- The first page ----
@@ -68,7 +75,13 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         rows = board_tables.ours_and_others(groups)[0] if track == "open" else []
         if rows:
             rows.sort(key=lambda one: one.figure)
-            tables.insert(0, _ours_and_others(rows))
+            ahead = board_tables.ours_and_others_table(rows)
+            flush = [head in ahead.numeric for head in ahead.headings]
+            cells = [
+                [Cell(text, numeric=one) for text, one in zip(row, flush, strict=True)]
+                for row in ahead.rows
+            ]
+            tables.insert(0, Table("ours", ahead.title, ahead.headings, cells, ahead.notes))
             in_page, *files = board(rows).items()
             words = "Our best parser and the best of the others on open treebanks"
             picture = Chart(words, f"{words}; the table has the numbers", Markup(in_page[1]))
@@ -87,16 +100,6 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         older=len(results.stored) - shown,
         left_out=len(results.errors),
     )
-
-
-def _ours_and_others(found: Iterable[board_tables.HeadToHead]) -> Table:
-    heads = ["treebank", "figure", "our best", "test", "best of others", "their test", "difference"]
-    rows = [
-        (*one[:7], one.p if one.p is None else Cell(f"{one.p:.4f}", numeric=True), one.ahead)
-        for one in found
-    ]
-    note = "Best is the best on dev, whatever time it took; ahead is who has p below 0.05 on test."
-    return Table("ours", "Ours and others", [*heads, "p", "ahead"], rows, [note])
 
 
 def _systems(banks: Iterable[TreebankResults]) -> list[list[Place]]:
@@ -119,7 +122,7 @@ def _scores(track: str, banks: Sequence[TreebankResults], view: View) -> Table:
             scores = [_score(own[group], view) if group in own else Cell() for group in groups]
             # Those of most treebanks first, then by what the scores amount to.
             order = bool(entry.baseline), -len(own), -sum(float(one.text or 0) for one in scores)
-            rows.append((order, [_system(entry), Cell(entry.size), *scores]))
+            rows.append((order, [_system(entry), Cell(entry.record.size), *scores]))
     heads = [
         Cell(f"{bank.name}, table {group.number}" if group.several else bank.name, bank.address)
         for group, bank in groups.items()
@@ -173,8 +176,7 @@ def _runs(entry: Entry) -> str:
     """How many runs an entry stands for, or the seed of the only one if a seed decided it."""
     if entry.form in ("mean", "ensemble"):
         return f"{entry.form} of {entry.number}"
-    trained = not entry.baseline and entry.record.cost is not None
-    return f"seed {entry.record.seed}" if trained else ""
+    return f"seed {entry.record.seed}" if entry.record.cost is not None else ""
 
 
 def _records_of(place: Place) -> list[Entry]:
@@ -193,8 +195,6 @@ def treebank_pages(bank: TreebankResults) -> Files:
         for view in place.group.views
         if (found := kept_parses(place.entry, view, bank.manifest))
     }
-    data = f"data/{bank.slug}.csv"
-    yield data, board_tables.results_csv(bank.groups, ()).encode()
     sections = [
         {
             "title": group.title,
@@ -204,7 +204,7 @@ def treebank_pages(bank: TreebankResults) -> Files:
         }
         for group in bank.groups
     ]
-    yield page("treebank", bank.address, bank=bank, sections=sections, data=data)
+    yield page("treebank", bank.address, bank=bank, sections=sections)
     for place in bank.places:
         contests = [_contest(place, view, kept) for view in place.group.views]
         about = {"bank": bank, "entry": place.entry, "signature": place.entry.signature()}
@@ -216,9 +216,8 @@ def _entries(bank: TreebankResults, group: Group) -> Table:
     for place in (place for place in bank.places if place.group is group):
         entry, figures = place.entry, _figures(place, group.columns.values())
         speed = entry.figure(board_tables.SPEED)
-        about = _runs(entry), entry.size, entry.origin, speed and round(speed.mean)
-        system = entry.record.system
-        tested = system.tested if system and entry.is_system else None
+        about = _runs(entry), entry.record.size, entry.origin, speed and round(speed.mean)
+        tested = entry.record.system.tested if entry.record.system else None
         more = entry.searched, tested, Cell("beside the best", place.address)
         rows.append((_system(entry), *figures, *about, *more))
     heads = ["system", *(column.title for column in group.columns.values()), "runs", "size"]
@@ -235,7 +234,7 @@ def _records(bank: TreebankResults, group: Group) -> Table:
         for one in _records_of(place):
             name = one.runs[0].stored.name
             figures = [one.figure(column.key) for column in headlines]
-            link = Cell(name[:8], f"runs/{name}.html", code=True)
+            link = Cell(name[:8], f"runs/{name}.html")
             rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
     heads = ["record", "system", "seed", *(column.title for column in headlines), "scored"]
     return Table(f"records-{group.number}", f"Records, {group.title}", heads, rows)
@@ -254,19 +253,12 @@ def _charts(bank: TreebankResults, group: Group, kept: Kept) -> Iterator[Chart]:
             if best:
                 sizes = list(parts[best[0]].items())[:_MOST_ROWS]
                 ticks = {name: f"{name} ({size:,})" for name, (size, _) in sizes}
-                names = _names(best)
                 points = {
-                    names[one]: {name: value for name, (_, value) in parts[one].items()}
+                    one.text: {name: value for name, (_, value) in parts[one].items()}
                     for one in best
                 }
                 score = group.view_title(view)
                 yield chart(f"{score} by {about}{table}", ticks, points, score)
-
-
-def _names(entries: Sequence[Entry]) -> dict[Entry, str]:
-    """What entries are called, with more where two have the same name."""
-    names = [entry.name for entry in entries]
-    return {one: one.name if names.count(one.name) == 1 else one.text for one in entries}
 
 
 def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
@@ -275,7 +267,7 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
     other = ranked.rival(entry) if entry in ranked.ordered else None
     if other is None:
         return None
-    names = list(_names([entry, other]).values())
+    names = [entry.text, other.text]
     hands = [kept[one, view] for one in (entry, other) if (one, view) in kept]
     drawn = len(hands) == 2 and place.bank.shows_sentences
     one, two = entry.sums(view), other.sums(view)
@@ -289,7 +281,7 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
         "p": ranked.p.get(other if entry is ranked.ordered[0] else entry),
         "sides": sides,
         "pairs": [
-            (pair, side_by_side(pair.number, view[1], names, *hands) if drawn else None)
+            (pair, side_by_side(pair[0], view[1], names, *hands) if drawn else None)
             for pair in pairs
         ],
     }
@@ -378,8 +370,8 @@ def system_pages(banks: Iterable[TreebankResults]) -> Files:
         titles = [one.title for one in headlines.values()]
         heads = ["treebank", "language", "track", "runs", *titles]
         table = Table("scores", f"{first.name} by treebank", heads, rows)
-        details = {"size": first.size, "origin": first.origin}
-        if (system := first.record.system) and not first.baseline:
+        details = {"size": first.record.size, "origin": first.origin}
+        if system := first.record.system:
             details |= system.model_dump(exclude={"training", "outputs", "tested"})
         yield page("system", system_address(first), entry=first, details=details, table=table)
 
@@ -398,3 +390,58 @@ def published_page(figures: Sequence[PublishedFigure]) -> Files:
     heads = ["treebank", "language", "system", "year", "variant", "setting", "source", *titles]
     table = Table("figures", "Published by others", heads, rows)
     yield page("published", "published.html", table=table, sources=sources)
+
+
+# ---- The folder ----
+
+
+def site_files(results: Results) -> Files:
+    """The files of the site of all results, of which there are some."""
+    banks = treebanks_of(results)
+    yield MARKER, _CONTENT
+    for name in ("site.css", "site.js"):
+        yield f"assets/{name}", Path(__file__).with_name(name).read_bytes()
+    frame = records_frame(results.stored)
+    yield "data/scores.csv", frame.to_csv(index=False, lineterminator="\n").encode()
+    yield from first_page(results, banks)
+    for bank in banks:
+        yield from treebank_pages(bank)
+        yield from run_pages(bank)
+    yield from system_pages(banks)
+    yield from published_page(results.published)
+    yield page("reading", "reading.html")
+
+
+def build_site(results: Results, folder: Path, extra: Path | None = None) -> int:
+    """Write the site in place of an earlier one; return the number of its files.
+
+    Args:
+        extra: a folder of other files that belong to it, such as a logo, which are copied.
+
+    Raises:
+        RecordError: the folder holds something else, or cannot be written.
+        SpmrlError: Matplotlib is not installed.
+    """
+
+    def fill(new: Path) -> None:
+        for address, data in files.items():
+            path = new / address
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        if extra is not None:
+            shutil.copytree(extra, new, dirs_exist_ok=True)
+
+    try:
+        marker = folder / MARKER
+        is_site = marker.is_file() and marker.read_bytes() == _CONTENT
+        if not is_site and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise RecordError(
+                f"{folder}: holds other files than a site of this version, which is replaced as a "
+                "whole; remove it, or name a new or an empty folder (--to)"
+            )
+        files = dict(site_files(results))
+        write_folder(folder, fill)
+    except OSError as error:
+        place, reason = error.filename or folder, error.strerror or error
+        raise RecordError(f"{place}: no site can be made: {reason}") from None
+    return len(files)

@@ -39,7 +39,7 @@ class KeptParses(NamedTuple):
 def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptParses | None:
     """Those of the first of an entry's runs that has any; None where none are believed."""
     metric, options = metric_named(view[0]), manifest.rules.get(view[0]) if manifest else None
-    if manifest is None or options is None or entry.baseline or len(metric.layers) != 1:
+    if manifest is None or options is None or len(metric.layers) != 1:
         return None
     for one in (run.stored for run in entry.runs):
         try:
@@ -49,8 +49,7 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
             )
             counts = metric.count(gold, parses, rules)
             result = one.record.result(view[1])
-            scored = result.metrics.get(metric.name) if result else None
-            if scored is None or counts.to_columns() != scored.counts:
+            if not result or counts.to_columns() != result.counts(view[0]).to_columns():
                 continue
             labels = {}
             if "label" in metric.breakdowns:
@@ -68,25 +67,15 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
 # ---- Side by side ----
 
 
-class SentencePair(NamedTuple):
-    """Errors of two entries in a sentence: brackets or words that are missing or wrong.
-
-    They are means over the runs of an entry.
-    """
-
-    number: int  # from 1
-    words: int | None
-    one: float
-    other: float
-
-
 class Comparison(NamedTuple):
     """On how many sentences the first makes fewer errors, more, or as many; and where most."""
 
     better: int
     worse: int
     equal: int
-    differing: Sequence[SentencePair]
+    # Number of the sentence, from 1; its words, if known; errors of both, brackets or words that
+    # are missing or wrong, as means over the runs of an entry.
+    differing: Sequence[tuple[int, int | None, float, float]]
 
 
 def compared(one: Sums, other: Sums) -> Comparison:
@@ -97,9 +86,7 @@ def compared(one: Sums, other: Sums) -> Comparison:
     difference = np.where(one.scored, first - second, 0.0)
     order = np.argsort(-np.abs(difference), kind="stable")[:MOST_SENTENCES]
     differing = [
-        SentencePair(
-            k + 1, one.lengths[k] if one.lengths else None, first[k].item(), second[k].item()
-        )
+        (k + 1, one.lengths[k] if one.lengths else None, first[k].item(), second[k].item())
         for k in order.tolist()
         if difference[k]
     ]

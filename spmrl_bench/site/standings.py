@@ -20,6 +20,7 @@ import numpy as np
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, Results, Sums, View, track_title
 from spmrl_bench.scoring.bracket_metric import SENTENCE_LENGTHS, length_names
+from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.treebanks.catalogue import is_known, load_manifest
 from spmrl_bench.treebanks.manifest import Manifest
@@ -65,10 +66,9 @@ def by_length(sums: Sums) -> dict[str, tuple[int, float | None]]:
         classes = np.searchsorted(SENTENCE_LENGTHS, np.asarray(sums.lengths))
         for number, name in enumerate(length_names()):
             chosen = sums.scored & (classes == number)
-            above, below = sums.ratio.numerator[chosen].sum(), sums.ratio.denominator[chosen].sum()
             if chosen.any():
-                score = 100.0 * int(above) / int(below) if below else None
-                found[name] = int(chosen.sum()), score
+                above, below = sums.ratio.numerator[chosen], sums.ratio.denominator[chosen]
+                found[name] = int(chosen.sum()), Ratio(name, above, below).value
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from spmrl_bench.errors import ReadError, RecordError, ScoreError, SpmrlError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
+from spmrl_bench.leaderboard.documents import write_document
 from spmrl_bench.leaderboard.record import (
     WRITING,
     MetricResult,
@@ -23,7 +24,6 @@ from spmrl_bench.leaderboard.record import (
     SplitResult,
     System,
     load_records,
-    write_record,
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import METRICS, metric_named
@@ -179,6 +179,6 @@ def write_counted(record: Record, folder: Path) -> tuple[Record, Path]:
             }
             system = record.system.model_copy(update={"tested": len(tested)})
             record = record.model_copy(update={"system": system})
-            return record, write_record(record, folder)
+            return record, write_document(record, folder)
     except OSError as error:
         raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None

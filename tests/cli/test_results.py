@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from spmrl_bench.leaderboard.record import Record, write_record
+from spmrl_bench.leaderboard.documents import write_document
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.readers.conll import conll_lines
 from tests.builders import (
     ATTACHED,
@@ -51,7 +52,7 @@ def record(errors: float, seed: int = 1, variant: str = "charlstm", **signature:
 def names() -> list[str]:
     """Names of the records of a good, a like and a bad system in the results of this folder."""
     made = record(0.1), record(0.1, seed=2), record(0.2, seed=3)
-    return [write_record(one, RESULTS / "runs").stem for one in made]
+    return [write_document(one, RESULTS / "runs").stem for one in made]
 
 
 def percentage(counts: Sequence[list[tuple[int, ...]]]) -> float:
@@ -93,7 +94,7 @@ def test_the_metric_that_is_asked_for_and_what_is_left_out(tmp_path: Path) -> No
         brackets = make_result(*noisy(rate, 1, 5), SKIPPED, SKIPPED)
         dev = joined(brackets, make_result(*attached, metric="attachment"))
         made = make_record(dev=dev, selected=False, test=None, baselines={})
-        paths.append(write_record(made, tmp_path))
+        paths.append(write_document(made, tmp_path))
     printed = works("compare", *paths, "--metric", "attachment").stdout
     # Of 28 words 16 and 7 have both right: three sentences with 4 and four, or all, with 1.
     row = printed.splitlines()[2]
@@ -108,8 +109,8 @@ def test_the_metric_that_is_asked_for_and_what_is_left_out(tmp_path: Path) -> No
 
 def test_compare_takes_all_seeds_of_variants() -> None:
     for seed in (1, 2, 3):
-        write_record(record(0.1, seed), RESULTS / "runs")
-        write_record(record(0.3, seed + 3, "bilstm"), RESULTS / "runs")
+        write_document(record(0.1, seed), RESULTS / "runs")
+        write_document(record(0.3, seed + 3, "bilstm"), RESULTS / "runs")
     command = ("compare", "charlstm", "bilstm", "--split", "dev", "--trials", "99")
     report = json.loads(works(*command, "--format", "json").stdout)
     # The figures are those of the sentences of all seeds together.
@@ -147,7 +148,7 @@ def test_what_does_not_compare_is_refused_and_what_differs_is_listed(names: list
         ["dev.seed", "1", "2"], ["test.seed", "1", "2"]
     ]  # fmt: skip
     assert "What else differs" not in works("compare", names[0], names[0]).stdout
-    other = write_record(record(0.1, prm="COLLINS"), RESULTS / "runs")
+    other = write_document(record(0.1, prm="COLLINS"), RESULTS / "runs")
     said = refused("compare", names[0], "zzz")
     assert said.startswith("zzz: no record; expected the file of a record, the beginning")
     result = cli("compare", names[0], other.stem)
@@ -164,7 +165,7 @@ def write(
     """The name of a record that is written."""
     bank = make_treebank(f"{language}-{track}", track, language=language)
     record = make_record(treebank=bank, lang=language, seed=seed)
-    return write_record(record, RESULTS / folder).stem
+    return write_document(record, RESULTS / folder).stem
 
 
 def tables(track: str) -> set[str]:
@@ -211,4 +212,4 @@ def test_shipped_records_are_shown_as_such() -> None:
 def test_a_table_that_cannot_be_written_is_named() -> None:
     write()
     (RESULTS / "table.md").mkdir()
-    assert "results/table.md: cannot write the table: " in refused(*TABLE)
+    assert "results/table.md: cannot be written: " in refused(*TABLE)

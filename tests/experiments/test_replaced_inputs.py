@@ -36,7 +36,7 @@ EVAL_STEPS: dict[str, tuple[Any, str]] = {
     "weights loaded": (score, "score_split"),
     "a split read": (treebank, "read_first_layer"),
     "a split parsed": (evaluation, "evaluate_parser"),
-    "scored": (score, "write_record"),
+    "scored": (score, "write_document"),
 }
 INPUTS = ("train", "dev", "test", "recipe", "manifest", "weights")
 

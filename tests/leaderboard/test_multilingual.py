@@ -110,7 +110,7 @@ def test_one_seed() -> None:
     assert [row.group.treebank for row in setup.rows] == ["french-mini", "german-mini"]
     row, chosen = setup.rows[1], records[0]
     assert row.scores(TEST) == {1: f1(chosen.test)}
-    baseline = TEST._replace(baseline="right-branching")
+    baseline = TEST._replace(variant="right-branching")
     assert row.scores(baseline) == {0: f1(chosen.baselines["right-branching"])}
     assert list(row.notes) == []
     assert "±" not in text_of(records)

@@ -24,17 +24,9 @@ from spmrl_bench.leaderboard.compare import (
     find_record,
     record_differences,
 )
-from spmrl_bench.leaderboard.documents import document_name
+from spmrl_bench.leaderboard.documents import document_name, read_document, write_document
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
-from spmrl_bench.leaderboard.record import (
-    Output,
-    Record,
-    SplitResult,
-    System,
-    load_records,
-    read_record,
-    write_record,
-)
+from spmrl_bench.leaderboard.record import Output, Record, SplitResult, System, load_records
 from tests.builders import (
     HALF,
     LOOSE,
@@ -50,10 +42,10 @@ from tests.builders import (
 
 def test_written_record_reads_back_equal(tmp_path: Path) -> None:
     record = make_record()
-    path = write_record(record, tmp_path / "results" / "runs")
-    assert read_record(path) == record
+    path = write_document(record, tmp_path / "results" / "runs")
+    assert read_document(Record, path) == record
     assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    assert write_record(record, path.parent) == path
+    assert write_document(record, path.parent) == path
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
@@ -113,7 +105,7 @@ def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
     path = tmp_path / document_name(data)
     path.write_bytes(data)
     with pytest.raises(RecordError) as caught:
-        read_record(path)
+        read_document(Record, path)
     for place in ("seed:", "novelty:", "training.epochs:"):
         assert place in str(caught.value)
 
@@ -122,7 +114,7 @@ def test_folder_reads_oldest_first_and_names_every_wrong_file(tmp_path: Path) ->
     assert records_in(tmp_path / "absent") == []
     old, new = make_record(), make_record(finished="2021-01-01T00:00:00Z")
     for record in (new, old):
-        write_record(record, tmp_path)
+        write_document(record, tmp_path)
     (tmp_path / ".record-half.tmp").write_bytes(b"{")
     assert records_in(tmp_path) == [old, new]
     for name in ("a.json", "b.json"):
@@ -263,7 +255,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keep(record: Record) -> Path:
-    return write_record(record, Path("results/runs"))
+    return write_document(record, Path("results/runs"))
 
 
 def make_run(weights: bytes = WEIGHTS) -> Path:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.leaderboard.documents import files_of
-from spmrl_bench.leaderboard.record import Record, read_record, write_record
+from spmrl_bench.leaderboard.documents import files_of, read_document, write_document
+from spmrl_bench.leaderboard.record import Record
 from tests.builders import records_in
 from tests.reliability.tally import Tally
 
@@ -26,9 +26,9 @@ def write(folder: Path, process: int, records: int, together: Barrier) -> None:
     """The work of one process; each tenth record is one that all of them write."""
     together.wait(PATIENCE)
     for number in range(records):
-        write_record(record(process, number), folder)
+        write_document(record(process, number), folder)
         if number % 10 == 0:
-            write_record(record(COMMON, number), folder)
+            write_document(record(COMMON, number), folder)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_processes_that_write_at_once_lose_nothing(
         assert seen <= there
         for path in there - seen:
             looked.add()
-            read_record(path)  # raises where a record is not whole
+            read_document(Record, path)  # raises where a record is not whole
         seen = there
     assert [writer.exitcode for writer in writers] == [0] * processes
     expected = {(str(process), number) for process in range(processes) for number in range(records)}

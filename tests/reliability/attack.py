@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from spmrl_bench.leaderboard.record import write_record
+from spmrl_bench.leaderboard.documents import write_document
 from spmrl_bench.process.pools import usable_cores
 from spmrl_bench.storage.living import this_machine
 from spmrl_bench.storage.paths import data_dir
@@ -91,7 +91,7 @@ def _model(models: Path, name: str, do: Callable[[Path], object], stage: Stage) 
 
 def _record(how: str | bytes, stage: Stage) -> Command:
     folder = stage.folder / "results" / "runs"
-    write_record(make_record(seed=1), folder)
+    write_document(make_record(seed=1), folder)
     if isinstance(how, str):
         records.break_it(folder, how)
     else:

@@ -22,16 +22,11 @@ import pytest
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.board import groups_of
-from spmrl_bench.leaderboard.documents import document_name
+from spmrl_bench.leaderboard.documents import MOST_BYTES, document_name, write_document
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.multilingual import write_track
 from spmrl_bench.leaderboard.published import load_published
-from spmrl_bench.leaderboard.record import (
-    MOST_BYTES,
-    Record,
-    load_records,
-    write_record,
-)
+from spmrl_bench.leaderboard.record import Record, load_records
 from spmrl_bench.leaderboard.tables import results_csv, results_document
 from spmrl_bench.leaderboard.writing import to_latex, to_markdown
 from tests.builders import cli, make_record
@@ -129,7 +124,7 @@ OTHERS: dict[str, tuple[Damage, str]] = {
 def results(tmp_path: Path) -> Path:
     """A folder of results with two records."""
     for seed in (1, 2):
-        write_record(make_record(seed=seed), tmp_path / "runs")
+        write_document(make_record(seed=seed), tmp_path / "runs")
     return tmp_path
 
 
@@ -198,7 +193,7 @@ def test_a_folder_that_cannot_be_read_is_no_empty_one(tmp_path: Path) -> None:
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     for recipe in ({"a": "\ud800"}, {"a": 10**40}, {"a": float("inf")}):
         with pytest.raises(RecordError, match=r"cannot write the record: "):
-            write_record(make_record(recipe=recipe), tmp_path)
+            write_document(make_record(recipe=recipe), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.leaderboard.record import write_record
+from spmrl_bench.leaderboard.documents import write_document
 from tests.builders import make_record
 from tests.conftest import PATIENCE
 from tests.reliability.tally import Tally
@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = ("1\tTür\t_\t_\tNN\t_\t2\tsubj\t_\t_", "2\tklemmt\t_\t_\tVB\t_\t0\troot\t_\t_")
     (folder / "gold.conllu").write_text("\n".join(rows) + "\n\n", "utf-8")
     for seed in (1, 2):
-        write_record(make_record(seed=seed), folder / "results" / "runs")
+        write_document(make_record(seed=seed), folder / "results" / "runs")
     return folder
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from spmrl_bench.experiments.run_folder import best_weights, run_lock
+from spmrl_bench.experiments.run_folder import run_lock
 from spmrl_bench.parsing.models import load_parser
+from spmrl_bench.training import best_weights
 from spmrl_bench.training.checkpoint import load_checkpoint
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.trainer import Trainer

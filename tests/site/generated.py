@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from spmrl_bench.leaderboard.record import Output, Record, System, write_record
+from spmrl_bench.leaderboard.documents import write_document
+from spmrl_bench.leaderboard.record import Output, Record, System
 from spmrl_bench.leaderboard.saved_parses import SavedParses, run_name
 from spmrl_bench.scoring.counts import BracketCounts, Status
 from spmrl_bench.scoring.metric import metric_named
@@ -106,7 +107,7 @@ def run_with_parses(
     record = run_record(treebank, variant, seed, 0.5, **about, **changes)
     name = run_name(record.size, record.variant, record.settings, record.seed)
     SavedParses(results / "parses" / treebank, name).write("dev", *sides)
-    write_record(record, results / "runs")
+    write_document(record, results / "runs")
     return record
 
 

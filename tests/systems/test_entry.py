@@ -13,9 +13,10 @@ from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.experiments.evaluation import score_split
 from spmrl_bench.leaderboard.board import groups_of, load_results
 from spmrl_bench.leaderboard.compare import comparable_counts
+from spmrl_bench.leaderboard.documents import read_document
 from spmrl_bench.leaderboard.frame import by_age
 from spmrl_bench.leaderboard.multilingual import track_document
-from spmrl_bench.leaderboard.record import Record, System, read_record
+from spmrl_bench.leaderboard.record import Record, System
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
@@ -23,7 +24,7 @@ from spmrl_bench.scoring import load_prm
 from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.build import site_files
+from spmrl_bench.site.pages import site_files
 from spmrl_bench.systems.enter import enter, write_task
 from spmrl_bench.systems.predictions import POLICIES, Policy, file_text, read_predictions
 from spmrl_bench.treebanks.treebank import open_treebank
@@ -187,7 +188,7 @@ def test_faults_are_in_the_signature(laboratory: Laboratory) -> None:
     assert "dev: no parse: 1 answers\ndev: repaired: 1 answers\n" in result.stderr
     assert "|var:B/x/y|out:no parse 1+repaired 1|" in result.stdout
     (written,) = (RESULTS / "runs").iterdir()
-    output = read_record(written).system.outputs["dev"]
+    output = read_document(Record, written).system.outputs["dev"]
     assert (output.policy, output.handled) == ("repair", {"no parse": 1, "repaired": 1})
 
 
@@ -218,7 +219,7 @@ def test_both_layers_come_together_and_are_kept_as_they_were_scored(
         assert 98 < result.figures[metric.headline] < 100
         rules = metric.rules(bank.rules.get(name, {}))
         pair = saved.read("dev", layer)
-        assert metric.count(*pair, rules).to_columns() == result.counts
+        assert metric.count(*pair, rules).to_columns() == record.dev.counts(name).to_columns()
         assert len(pair[1]) == len(gold)
     assert set(saved.read("dev", "dependencies")[1][4].dependencies.heads.tolist()) == {-1}
     assert not saved.read("dev", "constituents")[1][2].tree.labels

@@ -32,7 +32,8 @@ from spmrl_bench.experiments.run_folder import SettingsMismatchError
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import load_results
-from spmrl_bench.leaderboard.record import Record, System, write_record
+from spmrl_bench.leaderboard.documents import write_document
+from spmrl_bench.leaderboard.record import Record, System
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 from spmrl_bench.storage.living import is_dead, process_start_time
@@ -404,7 +405,7 @@ def test_who_is_ahead(laboratory: Laboratory) -> None:
         "recipe": {"kind": "system"}, "training": None, "hardware": None, "baselines": {},
     }  # fmt: skip
     for record in (mine, mine.model_copy(update=same)):
-        write_record(record, Path("equal") / "runs")
+        write_document(record, Path("equal") / "runs")
     (row,) = ahead(Path("equal"))
     assert (row.difference, row.p, row.ahead) == (0, 1, "neither")
 
