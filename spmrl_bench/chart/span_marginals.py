@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import arrays, kernels
@@ -110,33 +111,19 @@ def _places(
 
 def _sum_up(weights: _Vector, n: int) -> tuple[float, _Vector]:
     """Return the logarithm of the sum over trees and the probabilities of cells of a sentence."""
-    none = -np.inf
-    weight, sums, closed, opened = np.full((4, n + 1, n + 1), none)
-    left, right = np.triu_indices(n + 1, 1)
-    weight[left, right] = weights
+    weight = torch.from_numpy(weights.copy()).requires_grad_()
+    first, last = np.triu_indices(n + 1, 1)
+    # By width, of each left fencepost.
+    closed, opened = [weight[:0]], [weight[:0]]
     for width in range(1, n + 1):
-        for i in range(n - width + 1):
-            j = i + width
-            if width == 1:  # with nothing below it, or bare
-                bare = none if n == 1 else 0.0
-                closed[i, j] = opened[i, j] = np.logaddexp(weight[i, j], bare)
-                continue
-            total = np.logaddexp.reduce(closed[i, i + 1 : j] + opened[i + 1 : j, j])
-            sums[i, j], closed[i, j] = total, weight[i, j] + total
-            opened[i, j] = np.logaddexp(closed[i, j], total)
-    out_closed, out_open = np.full((2, n + 1, n + 1), none)
-    out_closed[0, n] = 0.0
-    found = np.full((n + 1, n + 1), none)
-    for width in range(n, 0, -1):
-        for i in range(n - width + 1):
-            j = i + width
-            outside = np.logaddexp(out_closed[i, j], out_open[i, j])
-            if width == 1:
-                found[i, j] = outside + weight[i, j]
-                continue
-            found[i, j] = outside + closed[i, j]
-            of_sum = np.logaddexp(weight[i, j] + outside, out_open[i, j])
-            inner = slice(i + 1, j)
-            out_closed[i, inner] = np.logaddexp(out_closed[i, inner], of_sum + opened[inner, j])
-            out_open[inner, j] = np.logaddexp(out_open[inner, j], of_sum + closed[i, inner])
-    return float(closed[0, n]), np.exp(found[left, right] - closed[0, n])
+        own, starts = weight[last - first == width], n - width + 1
+        if width == 1:  # with nothing below it, or bare
+            closed.append(own if n == 1 else torch.logaddexp(own, torch.zeros_like(own)))
+            opened.append(closed[1])
+            continue
+        parts = [closed[k][:starts] + opened[width - k][k:] for k in range(1, width)]
+        sums = torch.stack(parts).logsumexp(dim=0)
+        closed.append(own + sums)
+        opened.append(torch.logaddexp(closed[width], sums))
+    (found,) = torch.autograd.grad(closed[n].sum(), weight)
+    return closed[n].item(), found.numpy()
