@@ -10,8 +10,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.writing import write_output
+from spmrl_bench.errors import RecordError, SpmrlError
+from spmrl_bench.storage.files import write_bytes
 
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
 BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#D9D9D9"
@@ -85,7 +85,7 @@ class Figure:
         dots = 200 if max(self.figure.get_size_inches()) <= 30 else 120
         with load_matplotlib().rc_context(_STYLE):
             self.figure.savefig(buffer, format=form, dpi=dots, metadata=dates)
-        write_output(path, buffer.getvalue())
+        write_file(path, buffer.getvalue())
 
 
 def plain(axes: Any) -> None:
@@ -93,6 +93,14 @@ def plain(axes: Any) -> None:
     axes.tick_params(length=0, pad=2, labelsize=6.5)
     for spine in axes.spines.values():
         spine.set_visible(False)
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a table or a picture; a RecordError where it cannot be written."""
+    try:
+        write_bytes(path, data)
+    except OSError as error:
+        raise RecordError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def check_format(path: Path) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from spmrl_bench.analysis.drawing import load_matplotlib
+from spmrl_bench.analysis.drawing import load_matplotlib, write_file
 from spmrl_bench.analysis.study import StudyRow
 from spmrl_bench.analysis.study_figure import draw_study
 from spmrl_bench.analysis.study_plan import StudyPlan, encoder_of
@@ -24,7 +24,7 @@ from spmrl_bench.analysis.study_run import StudyResult, estimate
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import LEVEL, SeedMean, Sums, mean_text
 from spmrl_bench.leaderboard.record import signature_parts
-from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown, write_output
+from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown
 from spmrl_bench.scoring.metric import SelectionMetric
 
 _P = (
@@ -196,7 +196,7 @@ def write_study(findings: Findings, place: Path) -> str:
         "tex": to_latex(document),
     }
     for ending, text in texts.items():
-        write_output(place.with_name(f"{place.name}.{ending}"), text)
+        write_file(place.with_name(f"{place.name}.{ending}"), text.encode())
     try:
         load_matplotlib()
     except SpmrlError as problem:

@@ -111,10 +111,10 @@ def compare(
         for one in compared
     ]
     if latex is not None:
-        from spmrl_bench.leaderboard.writing import Document, Table, to_latex, write_output
+        from spmrl_bench.leaderboard.writing import Document, Table, to_latex, write_table
 
         table = Table(f"A: {first}; B: {second}; {where}", headings, rows, frozenset(headings[1:]))
-        write_output(latex, to_latex(Document("", tables=(table,))))
+        write_table(latex, to_latex(Document("", tables=(table,))))
     if form == "json":
         report = {
             "metric": name,

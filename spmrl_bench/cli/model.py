@@ -276,10 +276,9 @@ def heads(
         traced = trace(loaded_parser(model, device), example)
         echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
-    from spmrl_bench.analysis.drawing import check_format, load_matplotlib
+    from spmrl_bench.analysis.drawing import check_format, load_matplotlib, write_file
     from spmrl_bench.analysis.heads import HEADINGS, head_contributions, table_rows
     from spmrl_bench.analysis.heads_figure import draw_categories, draw_heads
-    from spmrl_bench.leaderboard.writing import write_output
 
     if not (files or in_bank):
         raise SpmrlError("name a treebank (--treebank german-mini) or files of sentences")
@@ -299,7 +298,7 @@ def heads(
     if drawn:
         figure.save(output)
     else:
-        write_output(output, found.frame().to_csv(index=False, lineterminator="\n"))
+        write_file(output, found.frame().to_csv(index=False, lineterminator="\n").encode())
     say_line(f"spmrl-bench: {output} written")
 
 

@@ -42,7 +42,7 @@ def table(
     """
     from spmrl_bench.leaderboard.multilingual import track_document, tracks_of, write_track
     from spmrl_bench.leaderboard.tables import results_csv, results_document
-    from spmrl_bench.leaderboard.writing import to_markdown, write_output
+    from spmrl_bench.leaderboard.writing import to_markdown, write_table
 
     found = loaded([results], strict)
     for what, names in (("treebank", treebank or []), ("track", [track] if track else [])):
@@ -54,8 +54,8 @@ def table(
     def markdown(groups: list[Group]) -> str:
         return to_markdown(results_document(groups, found.published))
 
-    write_output(results / "table.md", markdown(found.groups))
-    write_output(results / "table.csv", results_csv(found.groups, found.published))
+    write_table(results / "table.md", markdown(found.groups))
+    write_table(results / "table.csv", results_csv(found.groups, found.published))
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
         echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)

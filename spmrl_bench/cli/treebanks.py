@@ -259,8 +259,8 @@ def suspects(
         spmrl-bench treebanks suspects french-sequoia --context tags --output list.html
         spmrl-bench treebanks suspects german-mini --model runs/german-mini/small-charlstm-seed1
     """
+    from spmrl_bench.analysis.drawing import write_file
     from spmrl_bench.analysis.suspects import SuspectList, check_ending
-    from spmrl_bench.leaderboard.writing import write_output
     from spmrl_bench.treebanks.treebank import open_treebank
 
     if output is not None:
@@ -277,7 +277,7 @@ def suspects(
     if output is None:
         echo(listed.text(), nl=False)
         return
-    write_output(output, check_ending(output)(listed))
+    write_file(output, check_ending(output)(listed).encode())
     for line in (title, *note, f"spmrl-bench: {output} written, {len(listed.items):,} sentences"):
         say_line(line)
 

@@ -37,7 +37,7 @@ from spmrl_bench.leaderboard.writing import (
     to_csv,
     to_latex,
     to_markdown,
-    write_output,
+    write_table,
 )
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
@@ -276,7 +276,7 @@ def write_track(
     document = track_document(groups, track, published)
     texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
     for suffix, text in texts.items():
-        write_output(results_dir / f"multilingual-{track}.{suffix}", text)
+        write_table(results_dir / f"multilingual-{track}.{suffix}", text)
     return texts["md"]
 
 

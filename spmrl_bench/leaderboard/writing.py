@@ -9,8 +9,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spmrl_bench.errors import RecordError
-from spmrl_bench.storage.files import write_bytes
+from spmrl_bench.errors import SpmrlError
+from spmrl_bench.storage.files import write_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -40,12 +40,12 @@ class Document:
     tables: tuple[Table, ...] = ()
 
 
-def write_output(path: Path, data: str | bytes) -> None:
-    """Write a table or a picture; a RecordError where it cannot be written."""
+def write_table(path: Path, text: str) -> None:
     try:
-        write_bytes(path, data.encode() if isinstance(data, str) else data)
+        write_text(path, text)
     except OSError as error:
-        raise RecordError(f"{path}: cannot be written: {error.strerror or error}") from error
+        reason = error.strerror or error
+        raise SpmrlError(f"{path}: cannot write the table: {reason}") from error
 
 
 def to_markdown(document: Document) -> str:

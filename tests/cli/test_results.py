@@ -211,4 +211,4 @@ def test_shipped_records_are_shown_as_such() -> None:
 def test_a_table_that_cannot_be_written_is_named() -> None:
     write()
     (RESULTS / "table.md").mkdir()
-    assert "results/table.md: cannot be written: " in refused(*TABLE)
+    assert "results/table.md: cannot write the table: " in refused(*TABLE)
