@@ -32,7 +32,7 @@ _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, e
 _NO_MEMORY = "can't allocate memory|out of memory"
 _GONE = "the working directory is gone: change to one that is there"
 # What the extra "train" brings.
-_TRAIN = {"jinja2", "joblib", "pandas", "pooch", "pydantic", "safetensors", "torch"}
+_TRAIN = {"jinja2", "joblib", "pandas", "pydantic", "requests", "safetensors", "torch"}
 # Click's usage error, which some versions of typer bring along under a name of their own.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 

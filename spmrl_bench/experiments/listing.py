@@ -176,7 +176,7 @@ def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
                     freed = read_folder(last, _size)
                 if freed and not dry_run:
                     state = read_folder(last, lambda at: (at / PROGRESS).read_bytes())
-                    write_folder(last, lambda new: write_new(new / PROGRESS, [state]))  # noqa: B023
+                    write_folder(last, lambda new: write_new(new / PROGRESS, state))  # noqa: B023
         except (RunOwnedError, CheckpointError) as error:
             kept = str(error)
         except OSError as error:

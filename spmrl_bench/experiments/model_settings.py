@@ -21,6 +21,7 @@ from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
 from spmrl_bench.storage.toml import (
     describe_mistake,
+    merged,
     moved,
     optional_fields,
     parsed_toml,
@@ -119,16 +120,6 @@ def read_overrides(
     return model, train, mistakes
 
 
-def _over(settings: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with those of a layer over them, table by table."""
-    found = dict(settings)
-    for key, value in layer.items():
-        if isinstance(value, Mapping) and isinstance(below := found.get(key), Mapping):
-            value = _over(below, value)
-        found[key] = value
-    return found
-
-
 class MergedSettings(NamedTuple):
     """Settings by section, those of the parser in tables: in the recipe (``before``) and with those
     over them that the command line has ``given``, and mistakes of these."""
@@ -152,8 +143,8 @@ class MergedSettings(NamedTuple):
         for name, part in parts(config).items():
             defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
         of_parser = leaves(run.model.model_dump(mode="json"))
-        before = dotted(_over(defaults, self.before["model"]))
-        now = dotted(_over(defaults, self.now["model"])) | of_parser
+        before = dotted(merged(defaults, self.before["model"]))
+        now = dotted(merged(defaults, self.now["model"])) | of_parser
         changed = {key for key in self.given["model"] if now.get(key) != before.get(key)}
         found: dict[str, Any] = {}
         for short, places in FLAT.items():
@@ -189,7 +180,7 @@ def merge_settings(
             found = in_tables(layer.model, tables)
             if number < len(shared):
                 found = {key: value for key, value in found.items() if key in known}
-            before = _over(before, found)
+            before = merged(before, found)
             train |= layer.train.model_dump(mode="json", exclude_unset=True)
     if "inputs" in config.model_fields:
         before["inputs"] = inputs
@@ -197,7 +188,7 @@ def merge_settings(
     given = [in_tables(layer, tables) for layer in layers]
     return MergedSettings(
         {"model": before, "train": train},
-        {"model": reduce(_over, given, before), "train": train | given_train},
+        {"model": reduce(merged, given, before), "train": train | given_train},
         {"model": {key for layer in given for key in dotted(layer)}, "train": {*given_train}},
         mistakes,
     )

@@ -21,6 +21,7 @@ import jinja2
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, SpmrlError, remedy
 from spmrl_bench.experiments.evaluation import encoders_of
+from spmrl_bench.experiments.recipe import LANGUAGES
 from spmrl_bench.experiments.run_folder import read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
@@ -53,13 +54,6 @@ SOFTWARE = """\
   version = {{{version}}},
   year    = {{2026}}
 }}"""
-#: ISO 639-1 codes by the names that the manifests of the program have.
-LANGUAGES = {
-    "arabic": "ar", "basque": "eu", "chinese": "zh", "dutch": "nl", "english": "en", "french": "fr",
-    "german": "de", "hebrew": "he", "hungarian": "hu", "icelandic": "is", "indonesian": "id",
-    "japanese": "ja", "korean": "ko", "polish": "pl", "portuguese": "pt", "spanish": "es",
-    "swedish": "sv",
-}  # fmt: skip
 
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")  # the hub's rule
 # What the hub calls licences (docs/hub/repositories-licenses).
@@ -136,11 +130,11 @@ def package_run(
             "files": {path: file.model_dump() for path, file in files.items()}
         }
         text = json.dumps(package, ensure_ascii=False, indent=1)
-        write_new(new / PACKAGE, [f"{text}\n".encode()])
+        write_new(new / PACKAGE, f"{text}\n".encode())
         parser = load_parser(new, "cpu")
         weights = record.training.parameters if record.training is not None else None
-        write_new(new / CARD, [write_card(package, parser, weights).encode()])
-        write_new(new / _ATTRIBUTES[0], [_ATTRIBUTES[1]])
+        write_new(new / CARD, write_card(package, parser, weights).encode())
+        write_new(new / _ATTRIBUTES[0], _ATTRIBUTES[1])
         if not manifest.redistributable:
             words = len(parser.vocabulary.words)
             warnings.append(
@@ -301,7 +295,7 @@ def _front(package: Mapping[str, Any]) -> dict[str, Any]:
     """What the hub reads of a card; of the scores those on test, or on dev where there are none."""
     treebank, scores, licence = package["treebank"], package["scores"], package["license"]
     identifier = licence_identifier(licence)
-    language = LANGUAGES.get(treebank["language"].lower())
+    language = LANGUAGES.get(treebank["language"].lower(), "").split()[-1:]
     tasks = [_TASKS[name] for name in kind_named(package["kind"]).metrics if name in _TASKS]
     split = "test" if "test" in scores else "dev"
     dataset = {"type": treebank["name"], "name": treebank["title"], "split": split}
@@ -322,7 +316,7 @@ def _front(package: Mapping[str, Any]) -> dict[str, Any]:
         for name, score in scores.get(split, {}).items()
     ]
     front = {
-        "language": [language] if language else None,
+        "language": language or None,
         "license": identifier or "other",
         "license_name": None if identifier else " ".join(licence.split()),
         "library_name": "spmrl_bench",

@@ -54,19 +54,17 @@ from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_name
 from spmrl_bench.treebanks.manifest import Track
 
 Size = Literal["published", "small"]
-# What languages are called by those who speak them, without accents, and their codes.
-_ALSO = {
-    also: name
-    for name, others in {
-        "arabic": "العربية ar", "basque": "euskara eu", "chinese": "中文 汉语 zh",
-        "dutch": "nederlands nl", "english": "en", "french": "francais fr", "german": "deutsch de",
-        "hebrew": "עברית he",
-        "hungarian": "magyar hu", "icelandic": "islenska is", "indonesian": "indonesia id",
-        "japanese": "日本語 ja", "korean": "한국어 ko", "polish": "polski pl",
-        "portuguese": "portugues pt", "spanish": "espanol castellano es", "swedish": "svenska sv",
-    }.items()
-    for also in others.split()
+#: What languages are called by those who speak them, without accents, and last their ISO 639-1
+#: codes, by the names that the manifests of the program have.
+LANGUAGES = {
+    "arabic": "العربية ar", "basque": "euskara eu", "chinese": "中文 汉语 zh",
+    "dutch": "nederlands nl", "english": "en", "french": "francais fr", "german": "deutsch de",
+    "hebrew": "עברית he",
+    "hungarian": "magyar hu", "icelandic": "islenska is", "indonesian": "indonesia id",
+    "japanese": "日本語 ja", "korean": "한국어 ko", "polish": "polski pl",
+    "portuguese": "portugues pt", "spanish": "espanol castellano es", "swedish": "svenska sv",
 }  # fmt: skip
+_ALSO = {also: name for name, others in LANGUAGES.items() for also in others.split()}
 
 
 def _check(check: Callable[[Any], Any]) -> AfterValidator:

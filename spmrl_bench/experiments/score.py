@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-import time
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -42,9 +40,6 @@ from spmrl_bench.treebanks.treebank import Treebank
 
 if TYPE_CHECKING:
     from spmrl_bench.experiments.plan import Run
-
-
-_CLOCKS = 60.0  # seconds by which clocks of machines may differ
 
 
 class Scoring(NamedTuple):
@@ -95,14 +90,14 @@ class AnyRun(Protocol):
 
 
 class KnownRecords:
-    """The records of a results folder, or those that name one of some ``treebanks``, each read once
-    however often it is looked at, and why files cannot be read (``problems``). A RecordError where
-    the folder cannot be read."""
+    """The records of a results folder, or those with one of some ``names`` (of treebanks, weights)
+    in them, each read once however often it is looked at, and why files cannot be read
+    (``problems``). A RecordError where the folder cannot be read."""
 
-    def __init__(self, results_dir: Path, treebanks: Collection[str] = ("",)) -> None:
+    def __init__(self, results_dir: Path, names: Collection[str] = ("",)) -> None:
         self.results_dir = results_dir
         self.problems: dict[Path, str] = {}
-        self._named = [name.encode() for name in treebanks]
+        self._named = [name.encode() for name in names]
         self._found: dict[Path, Record | None] = {}
         self.look()
 
@@ -230,7 +225,6 @@ class Ensemble:
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         """Score dev, and test with the baselines if dev selected the variant; write the record."""
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
-        begun = time.time()
         config, bank = runs[0].config, runs[0].treebank
         bank = bank.with_test() if selected else bank
         kind, weights = kind_named(config.kind), [""]
@@ -269,13 +263,8 @@ class Ensemble:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with in_turn(folder / WRITING):  # another process may have scored the same
-                records = []
-                for path in files_of(folder, ".json"):
-                    if path.stat().st_mtime > begun - _CLOCKS:
-                        with suppress(RecordError):
-                            records.append(read_document(Record, path))
-                records.sort(key=lambda one: one.finished)
-                if self.recorded(records, scoring) is None:
+                known = KnownRecords(scoring.results_dir, weights)
+                if self.recorded(known.look(), scoring) is None:
                     write_document(record, folder)
         except OSError as error:
             raise RecordError(f"{folder}: cannot be written: {error.strerror}") from None

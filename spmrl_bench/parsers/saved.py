@@ -56,11 +56,11 @@ def save_parser(parser: Any, config: ParserConfig, vocabulary: object, folder: P
             f"{folder / 'parser.json'}: would have {len(data)} bytes, and at most {LIMIT} are "
             "read. Train on fewer different words"
         )
-    write_new(folder / "parser.json", [data])
+    write_new(folder / "parser.json", data)
     # One note alone: the library writes several in any order. A description whose bytes are those
     # that were written needs no look into it.
     note = f"{hashlib.sha256(data).hexdigest()} {_digest_of(content, config)}"
-    write_new(folder / "weights.safetensors", [save(weights, {_NOTE: note})])
+    write_new(folder / "weights.safetensors", save(weights, {_NOTE: note}))
 
 
 def load_saved(

@@ -20,7 +20,7 @@ import shutil
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from io import BufferedReader, BytesIO
@@ -47,7 +47,6 @@ _HIDDEN = re.compile(
 )
 
 Result = TypeVar("Result")
-Data = bytes | memoryview
 
 
 # Writing --------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ def write_text(path: Path, text: str) -> None:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace a file atomically."""
-    write_file(path, lambda new: write_new(new, [data]))
+    write_file(path, lambda new: write_new(new, data))
 
 
 def write_file(path: Path, fill: Callable[[Path], None]) -> None:
@@ -108,12 +107,11 @@ def _new_version(path: Path) -> Iterator[Path]:
         raise
 
 
-def write_new(path: Path, pieces: Iterable[Data]) -> None:
-    """Write a file to disk, one piece after the other; a FileExistsError if it is there already."""
+def write_new(path: Path, data: bytes) -> None:
+    """Write a file to disk; a FileExistsError if it is there already."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
-        for piece in pieces:
-            _write_all(descriptor, piece)
+        _write_all(descriptor, data)
         os.fsync(descriptor)
     except BaseException:
         _remove(path)
@@ -122,17 +120,17 @@ def write_new(path: Path, pieces: Iterable[Data]) -> None:
         os.close(descriptor)
 
 
-def create(path: Path, data: Data) -> None:
+def create(path: Path, data: bytes) -> None:
     """Write a file atomically; a FileExistsError if it is there, as for all of several but one."""
     new = _hidden(path, "new")
     try:
-        write_new(new, [data])
+        write_new(new, data)
         try:
             os.link(new, path)
         except OSError as error:
             if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
                 raise
-            write_new(path, [data])  # a file system without second names
+            write_new(path, data)  # a file system without second names
         _fsync(path.parent)
     finally:
         _remove(new)
@@ -213,8 +211,8 @@ def _make_folder(folder: Path) -> None:
     _first_visit(folder.absolute())
 
 
-def _write_all(descriptor: int, data: Data) -> None:
-    rest = memoryview(data).cast("B")
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 

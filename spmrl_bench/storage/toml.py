@@ -75,6 +75,20 @@ def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
     return content
 
 
+def merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The content with keys replaced; tables merge key by key, and ``false`` leaves one out."""
+    result = dict(content)
+    for key, value in changes.items():
+        old = result.get(key)
+        if isinstance(old, Mapping) and value is False:
+            del result[key]
+        elif isinstance(old, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(old, value)
+        else:
+            result[key] = value
+    return result
+
+
 def toml_text(content: Mapping[str, Any]) -> str:
     """A document: plain keys first, then a table for each mapping, as people write manifests."""
     return "\n".join(_table_lines(content, "")).lstrip("\n") + "\n"

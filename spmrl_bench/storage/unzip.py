@@ -49,15 +49,14 @@ def unzip(
     error: type[SpmrlError],
     *,
     name: str,
-    advice: str = "Unpack it yourself",
 ) -> dict[str, Path]:
     """Unpack the members of a zip archive that are wanted; return where each lies, by its target.
 
     The empty folder ``into`` gets them, under numbers. ``target`` gives the path that a member
-    becomes in the end, None if it is not wanted; ``name`` is the archive's in messages, ``advice``
-    what can be done about one that is too large. Raise an ``error`` if it is no whole archive, a
-    member would leave its folder, is no plain file or meets another one, or a bound is exceeded;
-    the caller then has to empty ``into``. Raise an OSError if that cannot be written.
+    becomes in the end, None if it is not wanted; ``name`` is the archive's in messages. Raise an
+    ``error`` if it is no whole archive, a member would leave its folder, is no plain file or meets
+    another one, or a bound is exceeded; the caller then has to empty ``into``. Raise an OSError if
+    that cannot be written.
     """
 
     def refused(problem: str) -> SpmrlError:
@@ -84,7 +83,7 @@ def unzip(
             raise broken(problem) from problem
         members = opened.infolist()
         if len(members) > MEMBERS:
-            raise refused(f"has more than {MEMBERS:,} members. {advice}")
+            raise refused(f"has more than {MEMBERS:,} members. Unpack it yourself")
         wanted: dict[str, zipfile.ZipInfo] = {}
         taken: dict[str, str] = {}
         for member in members:
@@ -100,7 +99,7 @@ def unzip(
         if size > max(SMALL, RATIO * packed):
             raise refused(f"has {packed:,} bytes and unpacks to more than {RATIO} times as many")
         if size > UNPACKED:
-            raise refused(f"unpacks to more than {UNPACKED:,} bytes. {advice}")
+            raise refused(f"unpacks to more than {UNPACKED:,} bytes. Unpack it yourself")
         found = {place: into / str(number) for number, place in enumerate(wanted)}
         for place, path in found.items():
             with path.open("xb") as copy:

@@ -53,10 +53,10 @@ def save_checkpoint(
     def fill(folder: Path) -> None:
         parser.save(folder)
         notes = {_NOTE: content_digest(state)}
-        write_new(folder / "optimiser.safetensors", [save(state, notes)])
+        write_new(folder / "optimiser.safetensors", save(state, notes))
         content = progress.model_dump(mode="json")
         text = json.dumps(content | {DIGEST: digest(content)}, indent=1)
-        write_new(folder / PROGRESS, [f"{text}\n".encode()])
+        write_new(folder / PROGRESS, f"{text}\n".encode())
 
     _write(run_dir / LAST, fill)
 

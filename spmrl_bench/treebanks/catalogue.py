@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.files import read_bounded
 from spmrl_bench.storage.paths import check_name, data_dir, data_dirs, path_fault, require_inside
-from spmrl_bench.storage.toml import read_toml, validated
+from spmrl_bench.storage.toml import merged, read_toml, validated
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, some, subfolders
 from spmrl_bench.treebanks.split_files import TAGS_IN_NAMES, TreebankFiles
@@ -90,7 +90,7 @@ def _written(path: Path) -> dict[str, Any]:
     shipped = data_dir("treebanks") / path.name
     if content.get("base") == path.stem and shipped != path and shipped.is_file():
         del content["base"]
-        content = _merged(_written(shipped), content)
+        content = merged(_written(shipped), content)
     return content
 
 
@@ -112,10 +112,10 @@ def _content(path: Path, edition: str | None = None, above: int = 0) -> dict[str
                 "circle"
             )
         below = _content(*_place_of(str(base), f"{path}: base: "), above + 1)
-        content = _merged(below, content)
+        content = merged(below, content)
     if edition is not None:
         name = f"{content.get('name', path.stem)}-{edition}"
-        content = _merged(content, editions[edition] | {"name": name})
+        content = merged(content, editions[edition] | {"name": name})
     return content
 
 
@@ -145,20 +145,6 @@ def _places(wanted: str | None = None) -> dict[str, tuple[Path, str | None]]:
         for edition in editions if isinstance(editions, dict) else ():
             places.setdefault(f"{name}-{edition}", (path, edition))
     return dict(sorted(places.items()))
-
-
-def _merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with keys replaced; tables merge key by key, and ``false`` leaves one out."""
-    result = dict(content)
-    for key, value in changes.items():
-        old = result.get(key)
-        if isinstance(old, Mapping) and value is False:
-            del result[key]
-        elif isinstance(old, Mapping) and isinstance(value, Mapping):
-            result[key] = _merged(old, value)
-        else:
-            result[key] = value
-    return result
 
 
 def _read_checksums(path: Path) -> dict[str, str]:

@@ -11,8 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from textwrap import indent
+
+import numpy as np
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.conll import UNSPECIFIED
@@ -32,7 +33,7 @@ from spmrl_bench.trees.dependencies import DependencyTree, depths
 from spmrl_bench.trees.graph import Graph
 from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.projective import nonprojective_words
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, collapsed_spans
 
 #: Sentences of at most this many words may well occur in two splits.
 SHORT = 3
@@ -327,7 +328,7 @@ class TreebankStatistics:
     labels: Counter[str] = field(default_factory=Counter)
     longest: tuple[int, int] = (0, 0)
     deepest: int = 0
-    chains: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    chains: Counter[str] = field(default_factory=Counter)
     one_word: int = 0
     several_roots: int = 0
     discontinuous: int = 0
@@ -348,11 +349,12 @@ class TreebankStatistics:
             self._add_discontinuous(len(nonprojective_words(sentence.heads.tolist())))
             return
         self.labels.update(sentence.labels)
-        rows = list(sentence.constituents())
-        self.several_roots += not rows or rows[0][:2] != (0, n)
-        self.deepest = max(self.deepest, _depth(rows))
-        runs = (tuple(row[2] for row in run) for _, run in groupby(rows, key=lambda row: row[:2]))
-        self.chains.update(run for run in runs if len(run) > 1)
+        starts, ends = sentence.spans.T
+        self.several_roots += sentence.spans[:1].tolist() != [[0, n]]
+        opened = np.bincount(starts, minlength=n + 1) - np.bincount(ends, minlength=n + 1)
+        self.deepest = max(self.deepest, int(opened.cumsum().max()))
+        chains = (label for *_, label in collapsed_spans(sentence) if len(label) > 1)
+        self.chains.update(map(" over ".join, chains))
 
     def add_all(self, sentences: Iterable[Parse], layer: Layer) -> None:
         """Count one layer of all sentences."""
@@ -402,25 +404,9 @@ def statistics_table(splits: Mapping[str, TreebankStatistics]) -> str:
 
 def inventories(splits: Mapping[str, TreebankStatistics]) -> list[str]:
     """Return lines with the most frequent labels, tags and unary chains of all splits."""
-    together: dict[str, Counter[str]] = {kind: Counter() for kind in ("labels", "tags", "chains")}
-    for one in splits.values():
-        together["labels"].update(one.labels)
-        together["tags"].update(one.tags)
-        together["chains"].update({" over ".join(c): n for c, n in one.chains.items()})
-    return [
-        f"{kind} ({len(counts)}): "
-        + some([name or "(none)" for name, _ in counts.most_common()], most=12)
-        for kind, counts in together.items()
-        if counts
-    ]
-
-
-def _depth(rows: Sequence[tuple[int, int, str]]) -> int:
-    ends: list[int] = []
-    depth = 0
-    for start, end, _ in rows:
-        while ends and ends[-1] <= start:
-            ends.pop()
-        ends.append(end)
-        depth = max(depth, len(ends))
-    return depth
+    found = []
+    for kind in ("labels", "tags", "chains"):
+        counts = sum((getattr(one, kind) for one in splits.values()), Counter[str]())
+        names = [name or "(none)" for name, _ in counts.most_common()]
+        found += [f"{kind} ({len(names)}): {some(names, most=12)}"] if names else []
+    return found

@@ -10,14 +10,12 @@ replaced; when a download fails, files that came before it stay, and the next go
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from urllib.parse import quote
 
@@ -100,10 +98,7 @@ class _Place:
         path = self._path(name)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with source.open("rb") as file:
-                empty = os.fstat(file.fileno()).st_size == 0
-                data = b"" if empty else memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
-                create(path, data)
+            create(path, source.read_bytes())
         except OSError as error:
             if isinstance(error, FileExistsError) and not self.lacks(name, digest):
                 return
@@ -172,32 +167,28 @@ def _target(name: str, members: Mapping[str, str]) -> str | None:
 @contextmanager
 def _download(url: str, digest: str, tell: _Tell) -> Iterator[Path]:
     """Download and check a file; it lies in a folder of its own as long as it is in use."""
-    import pooch
     from requests import RequestException
     from urllib3.exceptions import HTTPError
 
     tell(f"downloading {url}")
-    logger = pooch.get_logger()
-    level = logger.level
     with ExitStack() as used:
         try:
             own = used.enter_context(tempfile.TemporaryDirectory(prefix="spmrl-bench-"))
-            logger.setLevel(logging.ERROR)
-            used.callback(logger.setLevel, level)
-            name = pooch.retrieve(url, f"sha256:{digest}", fname="file", path=own, downloader=_get)
+            _get(url, path := Path(own, "file"))
+            found = file_digest(path)
         except (RequestException, HTTPError) as error:
             raise TreebankError(f"{url}: the download failed: {error}") from error
-        except ValueError as error:
+        except OSError as error:
+            raise TreebankError(f"cannot keep the download of {url}: {error}") from error
+        if found != digest:
             raise TreebankError(
                 f"{url}: what was downloaded is not the file that the manifest names (its SHA-256 "
                 "differs): it was cut short, or the server has another one now"
-            ) from error
-        except OSError as error:
-            raise TreebankError(f"cannot keep the download of {url}: {error}") from error
-        yield Path(name)
+            )
+        yield path
 
 
-def _get(url: str, output: str, _: object) -> None:
+def _get(url: str, output: Path) -> None:
     """Write what a server sends, as it is, and no more than is meant to come."""
     import requests
 
@@ -206,7 +197,7 @@ def _get(url: str, output: str, _: object) -> None:
     with requests.get(url, stream=True, timeout=_TIMEOUT, headers=headers) as response:
         response.raise_for_status()
         arrived, begun = 0, time.monotonic()
-        with open(output, "wb") as file:
+        with output.open("wb") as file:
             while data := response.raw.read1(_CHUNK, decode_content=False):
                 arrived += len(data)
                 if arrived > UNPACKED:

@@ -242,10 +242,8 @@ def _encoding(folder: Path, paths: Iterable[str]) -> str:
 
 def _likely(data: bytes, place: int) -> str:
     """Say in which encodings a text may be, and how its first word that tells reads in each."""
-    try:
-        from charset_normalizer import from_bytes
-    except ImportError:  # it comes with requests, but requests can do without
-        return ", such as cp1252 for the languages of Western Europe"
+    from charset_normalizer import from_bytes  # which comes with requests
+
     start = max(data.rfind(byte, 0, place) for byte in (b" ", b"\n", b"\t", b"(")) + 1
     word = (data[start:].split() or [b""])[0].strip(b"()")
     guesses = [match.encoding for match in from_bytes(data[: 1 << 16])][:3]

@@ -9,7 +9,7 @@ file are reported together. What lies on the disk is not known here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -23,6 +23,7 @@ from pydantic import (
     PrivateAttr,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -237,7 +238,7 @@ class DependencyLayer(SourceFormat):
     """Patterns of the files of dev."""
     test: Patterns | None = None
     """Patterns of the files of test."""
-    ending: Annotated[str, Field(pattern=r"^\.\w+$")] | None = Field(None, validate_default=True)
+    ending: Annotated[str, Field(pattern=r"^\.\w+$")] | None = None
     """In place of patterns: the ending of the files, which are called as those of the trees but for
     it, such as ``".conllx"``."""
     ids: Text | None = None
@@ -250,22 +251,14 @@ class DependencyLayer(SourceFormat):
     respelt: dict[Text, Text] = {}
     """Words that the trees spell otherwise, and how, where words are merged."""
 
-    @field_validator("ending")
-    @classmethod
-    def _has_files(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if not set(SPLITS) <= info.data.keys():
-            return value  # one of them has a mistake of its own
-        named = [name for name in SPLITS if info.data[name] is not None]
-        if (value is None and len(named) < len(SPLITS)) or (value is not None and named):
+    @model_validator(mode="after")
+    def _keys_fit_together(self) -> Self:
+        named = [getattr(self, name) is not None for name in SPLITS]
+        if any(named) if self.ending is not None else not all(named):
             raise ValueError("needs the files of train, dev and test, or else their ending")
-        return value
-
-    @field_validator("parts", "respelt")
-    @classmethod
-    def _only_merged_words_have_others(cls, value: Any, info: ValidationInfo) -> Any:
-        if value and info.data.get("words") != "merged":
-            raise ValueError("is for words that are merged (words = 'merged'): leave it out")
-        return value
+        if self.words != "merged" and (self.parts or self.respelt):
+            raise ValueError("parts and respelt are for words = 'merged': leave them out")
+        return self
 
     def files(self, name: SplitName, split: Split) -> tuple[list[str], list[str]]:
         """Return the patterns of its files for a split of the trees, and of those to leave out."""
@@ -309,28 +302,25 @@ class Fetch(StrictModel):
     """The folder under the directory of treebanks, if not that of the treebank."""
     sha256: Sha256 | None = None
     """SHA-256 of the archive."""
-    members: dict[InFolder, InFolder] = Field(default={}, validate_default=True)
+    members: dict[InFolder, InFolder] = {}
     """Members of the archive, or folders with a slash at their end, and what they become under the
     treebank's folder."""
 
-    @field_validator("members")
-    @classmethod
-    def _an_archive_has_members(cls, value: dict[str, str], info: ValidationInfo) -> dict[str, str]:
-        if not {"url", "sha256"} <= info.data.keys():
-            return value  # one of them has a mistake of its own
-        is_folder = info.data["url"].endswith("/")
-        if is_folder == bool(value) or is_folder == bool(info.data.get("sha256")):
+    @model_validator(mode="after")
+    def _an_archive_has_members(self) -> Self:
+        is_folder = self.url.endswith("/")
+        if is_folder == bool(self.members) or is_folder == bool(self.sha256):
             raise ValueError(
                 "an archive needs sha256 and members; a folder, a URL with / at its end, has "
                 "neither"
             )
-        for member, target in value.items():
+        for member, target in self.members.items():
             if member.endswith("/") != target.endswith("/"):
                 raise ValueError(
                     f"'{member}' becomes '{target}': a folder, with a slash at its end, becomes a "
                     "folder, and a file a file"
                 )
-        return value
+        return self
 
 
 class Manifest(SourceFormat):

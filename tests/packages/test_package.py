@@ -15,13 +15,13 @@ import torch
 
 from spmrl_bench.errors import PackageError, RecordError
 from spmrl_bench.experiments.packaging import (
-    LANGUAGES,
     best_of,
     licence_identifier,
     package_run,
     write_card,
     write_parser,
 )
+from spmrl_bench.experiments.recipe import LANGUAGES
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.kinds import trained_kinds

@@ -39,7 +39,7 @@ def content(place: Path | None) -> dict[str, str] | str:
 
 def write_a_folder(target: Path, version: str = "new") -> None:
     def fill(folder: Path) -> None:
-        write_new(folder / "a", [f"{version} a".encode()])
+        write_new(folder / "a", f"{version} a".encode())
         (folder / "deeper").mkdir()
         (folder / "deeper" / "b").write_text(f"{version} b", encoding="utf-8")
 

@@ -196,7 +196,7 @@ def test_constituents() -> None:
     assert found.labels == {"S": 1, "NP": 4, "VP": 1}
     assert found.longest == (5, 1)
     assert found.deepest == 3
-    assert found.chains == {("NP", "NP"): 1}
+    assert found.chains == {"NP over NP": 1}
     assert found.several_roots == 1  # a bare word
     assert found.unseen(statistics_of(TREES[1:])) == 100 * 3 / 7
 

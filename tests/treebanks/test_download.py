@@ -176,9 +176,9 @@ def _full(number: int) -> Callable[[ArchiveMaker, pytest.MonkeyPatch], None]:
 def _no_space_for_the_download(archive: ArchiveMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     archive(zip_of(RELEASE))
 
-    def get(url: str, output: str, _: object) -> None:
-        Path(output).write_bytes(b"half")
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), output)
+    def get(url: str, output: Path) -> None:
+        output.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(output))
 
     monkeypatch.setattr("spmrl_bench.treebanks.download._get", get)
 

@@ -619,11 +619,7 @@ def test_sentences_come_back_from_their_columns(
     assert from_bytes(to_bytes(data)) == data
 
 
-def test_what_comes_back_cannot_be_changed_nor_be_a_part() -> None:
-    data = to_bytes(CONTENT)
-    tree = from_bytes(data).sentences[0].tree
+def test_what_comes_back_cannot_be_changed() -> None:
+    tree = from_bytes(to_bytes(CONTENT)).sentences[0].tree
     with pytest.raises(ValueError, match="read-only"):
         tree.spans[0, 0] = 1
-    for length in (0, 1, 7, 8, 100, -1):
-        with pytest.raises(ValueError, match="no stored sentences"):
-            from_bytes(data[:length])
