@@ -12,11 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
-from spmrl_bench.errors import CheckpointError, SpmrlError, TreeError, UnsupportedError
+from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
 from spmrl_bench.nn.settings import Precision, Settings
 from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.garbage import no_collection
@@ -206,10 +205,9 @@ class Parser(ABC):
                 parse of this parser holds what is given.
         """
         session = (self.scored_session if scored else self.session)(max_tokens)
-        if given is None:
-            return session.parse(sentences, tags)
-        self.check_holds()
-        return _held(session, sentences, tags, given)
+        if given is not None:
+            self.check_holds()
+        return session.parse(sentences, tags, given)
 
     @abstractmethod
     def flat(self, words: Words, tags: Words) -> Parse:
@@ -278,28 +276,3 @@ Probabilities` of each parse; raise an UnsupportedError if the kind does not tel
             f"a parser of kind {self.kind} has no {method.replace('_', ' ')}: choose one of kind "
             f"{' or '.join(able)}"
         )
-
-
-def held_by(parse: Parse, given: Given | None) -> Parse:
-    """Return the parse; raise a TreeError if it does not hold what is given."""
-    if given is not None and (part := given.unmet(parse)):
-        raise TreeError(
-            f"no parse of this parser holds {part}: it has not learnt such a label or relation, or "
-            "what is given contradicts itself"
-        )
-    return parse
-
-
-def _held(
-    session: Session,
-    sentences: Iterable[Words],
-    tags: Iterable[Words] | None,
-    given: Iterable[Given | None],
-) -> Iterator[Parse]:
-    ours, others = tee(given)
-    parses = session.parse(sentences, tags, ours)
-    for number, (parse, one) in enumerate(zip(parses, others, strict=False), start=1):
-        try:
-            yield held_by(parse, one)
-        except TreeError as error:
-            raise TreeError(f"sentence {number}: {error}") from None

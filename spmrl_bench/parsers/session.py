@@ -196,20 +196,27 @@ class NeuralSession:
         given: Iterable[Given | None] | None = None,
     ) -> Iterator[Parse]:
         rows = repeat(None) if given is None else iter(given)
-        for done, window, groups in self.encoded(with_tags(sentences, tags)):
+        for _, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             held = [*islice(rows, len(window))]
-            for number, ((words, _), one) in enumerate(zip(window, held, strict=True), done + 1):
+            for (words, _), one in zip(window, held, strict=True):
                 if one is not None and (problem := one.problem(len(words))):
-                    raise TreeError(f"sentence {number}: {problem}")
+                    raise TreeError(f"{problem} (the sentence begins: {first_words(words)})")
             for group in groups:
                 own = [held[place] for place in group[0].places]
                 asked = Group(group, self._parsers, self._scored, own if any(own) else ())
                 found = self._parsers[0].predict(asked)
                 for place, prediction in zip(group[0].places, found, strict=True):
                     predictions[place] = prediction
-            for pair, prediction in zip(window, predictions, strict=True):
-                yield prediction.parse(*pair)
+            for pair, prediction, one in zip(window, predictions, held, strict=True):
+                parse = prediction.parse(*pair)
+                if one is not None and (part := one.unmet(parse)):
+                    raise TreeError(
+                        f"no parse of this parser holds {part}: it has not learnt such a label or "
+                        "relation, or what is given contradicts itself (the sentence begins: "
+                        f"{first_words(pair[0])})"
+                    )
+                yield parse
 
     def encoded(
         self, sentences: Iterable[Tagged]

@@ -28,7 +28,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from spmrl_bench.errors import SentenceTooLongError, SpmrlError, TreeError
 from spmrl_bench.nn.device import prepare_process
-from spmrl_bench.parsers.base import MAX_TOKENS, Parser, held_by
+from spmrl_bench.parsers.base import MAX_TOKENS, Parser
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
@@ -115,13 +115,11 @@ class Worker:
         words = [sentence.words for sentence in fitting]
         parses = self._session.parse(words, known or None, given if any(given) else None)
         for sentence, problem in answered:
-            parse = None if problem else next(parses)
-            if problem and options.on_long == "flat":
-                tags = sentence.tags or [NO_TAG] * len(sentence.words)
-                parse = self._parser.flat(sentence.words, tags)
             try:
-                if parse is not None and not problem:
-                    held_by(parse, sentence.given)
+                parse = None if problem else next(parses)
+                if problem and options.on_long == "flat":
+                    tags = sentence.tags or [NO_TAG] * len(sentence.words)
+                    parse = self._parser.flat(sentence.words, tags)
                 text = write_answer(
                     sentence, parse, self._output, options.tag_column,
                     escapes=options.escapes, too_long=bool(problem),

@@ -178,9 +178,13 @@ def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
 def test_what_no_parse_holds_is_said() -> None:
     sentences, nothing = [SHORT, SHORT], None
     for kind, given, message in (
-        ("chart", Given([(0, 2, "XP")]), r"sentence 2: no parse of this parser holds constituent"),
-        ("chart", Given([(0, 4, None)]), r"sentence 2: \[0, 4\] is no span of 3 words"),
-        ("biaffine", Given((), (), [(1, 3, "zz")]), r"sentence 2: no .* holds arc \[1, 3, zz\]"),
+        (
+            "chart",
+            Given([(0, 2, "XP")]),
+            r"no .* holds constituent \[0, 2, XP\].*begins: the dog",
+        ),
+        ("chart", Given([(0, 4, None)]), r"^\[0, 4\] is no span of 3 words"),
+        ("biaffine", Given((), (), [(1, 3, "zz")]), r"no .* holds arc \[1, 3, zz\]"),
         ("biaffine", Given((), (), [(1, 2, None), (2, 1, None)]), "words 1, 2 make a circle"),
     ):
         with pytest.raises(TreeError, match=message):
