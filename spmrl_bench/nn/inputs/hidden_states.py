@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -64,8 +64,6 @@ class FrozenLayers:
     """The embeddings and lower layers of an encoder, and what they gave: one for all parsers of a
     process that read the same states. It has no weights that a parser would train or save."""
 
-    _shared: ClassVar[weakref.WeakValueDictionary[str, FrozenLayers]]
-
     def __init__(
         self,
         folder: Path,
@@ -88,9 +86,8 @@ class FrozenLayers:
         tokens, or without a ``pooling`` of their sub-words."""
         content = digests({"weights": str(folder)}), [*wanted], pooling, precision
         name = digest(content)[:24]
-        found = cls._shared.get(name)
-        if found is None:
-            found = cls._shared[name] = cls(folder, wanted, pooling, precision, name)
+        found = _shared.get(name) or cls(folder, wanted, pooling, precision, name)
+        _shared[name] = found
         return found
 
     def __deepcopy__(self, _: object) -> FrozenLayers:
@@ -102,9 +99,8 @@ class FrozenLayers:
         keys = [each.key for each in sentences]
         known = self.kept.states, self._recent
         found = {key: states[key] for states in known for key in keys if key in states}
-        missing = [number for number, key in enumerate(keys) if key not in found]
-        for number, states in self.compute([sentences[k] for k in missing], device):
-            key = keys[missing[number]]
+        missing = [each for each in sentences if each.key not in found]
+        for key, states in self.compute(missing, device):
             found[key] = self._recent[key] = states
         while len(self._recent) > REMEMBERED:  # the oldest first
             del self._recent[next(iter(self._recent))]
@@ -113,15 +109,16 @@ class FrozenLayers:
     @torch.no_grad()
     def compute(
         self, sentences: Sequence[Pieces], device: torch.device
-    ) -> Iterator[tuple[int, Tensor]]:
-        """Yield the states of sentences with their numbers, those of like lengths together."""
+    ) -> Iterator[tuple[bytes, Tensor]]:
+        """Yield the states of sentences with their keys, those of like lengths together."""
         for group in sub_batches([len(each.ids) for each in sentences], AT_ONCE):
             pieces = [sentences[k] for k in group]
             layout = layout_of(pieces, device)
+            lower = self.encoder(device).encoder.layer[: max(self.wanted)]
             with autocast(self.precision, device):
                 rows = self._embedded(ids_of(pieces, device), layout)
                 found = [rows] if 0 in self.wanted else []
-                for number, layer in enumerate(self._layers(device), start=1):
+                for number, layer in enumerate(lower, start=1):
                     rows = run_layer(layer, rows, layout)
                     found += [rows] if number in self.wanted else []
             states = torch.stack(found, 1)
@@ -129,7 +126,7 @@ class FrozenLayers:
                 states = pooled(normalised(states), pieces, self.pooling)
             lengths = [len(each.starts if self.pooling else each.ids) for each in pieces]
             parts = states.to("cpu", torch.bfloat16).split(lengths)
-            yield from zip(group, (part.clone() for part in parts), strict=True)
+            yield from ((each.key, part.clone()) for each, part in zip(pieces, parts, strict=True))
 
     def encoder(self, device: torch.device) -> Any:
         """The whole encoder, which is read when it is first needed."""
@@ -142,9 +139,6 @@ class FrozenLayers:
         """Give back the memory of the encoder until it is needed again."""
         self._encoder = None
 
-    def _layers(self, device: torch.device) -> Sequence[Any]:
-        return self.encoder(device).encoder.layer[: max(self.wanted)]
-
     def _embedded(self, ids: Tensor, layout: Ragged) -> Tensor:
         encoder = self.encoder(ids.device)
         rows: Tensor = encoder.embeddings(
@@ -155,7 +149,7 @@ class FrozenLayers:
         return rows
 
 
-FrozenLayers._shared = weakref.WeakValueDictionary()
+_shared = weakref.WeakValueDictionary[str, FrozenLayers]()
 
 
 def normalised(states: Tensor) -> Tensor:
@@ -220,15 +214,8 @@ class HiddenStates(EncoderInput):
             known[word] = self.codes(word)
         found = [self.pieces([start, *map(known.__getitem__, words), stop]) for words in sentences]
         self._keys = [each.key for each in found]
-        pieces = dict(zip(self._keys, found, strict=True))  # each once
-        distinct = list(pieces.values())
-        self.frozen.kept.keep(
-            list(pieces),
-            lambda some: (
-                (some[number], states)
-                for number, states in self.frozen.compute([distinct[k] for k in some], device)
-            ),
-        )
+        distinct = dict(zip(self._keys, found, strict=True))
+        self.frozen.kept.keep(distinct, lambda some: self.frozen.compute(some, device))
         self.frozen.release()
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
