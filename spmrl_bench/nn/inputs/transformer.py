@@ -77,6 +77,7 @@ def in_windows(
     more than a quarter of a window, in windows of at most ``limit``; without one, in one window.
     There START stands in front or, if ``start_last``, behind STOP."""
     start, *words, stop = codes
+    lead = 0 if start_last else len(start)
     room = (limit or sum(map(len, codes))) - len(start) - len(stop)
     counts = np.array([len(word) for word in words], dtype=np.int64)
     ends = counts.cumsum()
@@ -95,7 +96,7 @@ def in_windows(
         nearest = np.minimum(to_left, to_right)
         better = inside[nearest > margin[first:last]]
         margin[better] = nearest[better - first]
-        starts[better] = done + (0 if start_last else len(start)) + left[better - first]
+        starts[better] = done + lead + left[better - first]
         inner = words[first:last]
         ids += [*inner, stop, start] if start_last else [start, *inner, stop]
         windows.append(len(start) + ends_at - before + len(stop))
@@ -103,12 +104,12 @@ def in_windows(
         if last == len(words):
             break
         first = max(first + 1, int(np.searchsorted(ends, before + room // 2, side="right")))
-    behind = len(start) if start_last else 0
-    ends_of = (done - behind if start_last else 0), done - behind - len(stop)
+    at_start = done - len(start) if start_last else 0
+    at_stop = done - len(stop) - len(start) + lead
     return Pieces(
         np.concatenate(ids),
         windows,
-        np.array([ends_of[0], *starts, ends_of[1]], dtype=np.int64),
+        np.array([at_start, *starts, at_stop], dtype=np.int64),
         np.array([len(start), *counts, len(stop)], dtype=np.int64),
     )
 
@@ -185,8 +186,7 @@ class Subwords:
         # The segments of START and STOP that the encoder is told of, where they are not 0.
         pairs = zip(probe.ids, probe.type_ids, strict=True)
         self.types = {number: segment for number, segment in pairs if segment}
-        candidates = padding, self.tokenizer.pad_token_id, unknown
-        self.padding: int = next(each for each in candidates if each is not None)
+        self.padding: int = unknown if padding is None else padding  # masked, so any will do
         self.largest = max(ids.values())  # of all ids
         self._unknown = unknown
         self._special = set(self.tokenizer.all_special_ids)
