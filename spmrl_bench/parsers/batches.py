@@ -74,7 +74,7 @@ class Indexer:
         self.forms: list[str | Boundary] = list(Boundary)  # START and STOP in the first two rows
         self.rows: dict[str | Boundary, int] = {}
         self._too_long = too_long
-        self._inputs, self._limited = lexical.inputs, lexical.limited
+        self._inputs = lexical.inputs
         # As bytes of int64: arrays would leave holes in malloc's memory that nothing else fits.
         codes = {name: [self._read(name, form) for form in self.forms] for name in self._inputs}
         self._codes = {name: both for name, both in codes.items() if all(both)}
@@ -111,9 +111,6 @@ class Indexer:
             raise TreeError(f"{len(words)} words but {len(tags)} tags: {first_words(words)} ...")
         rows = self.rows
         forms = [0, *[rows[word] if word in rows else self._added(word) for word in words], 1]
-        for name, module in self._limited.items():
-            if problem := module.problem(self.lengths(name, forms)):
-                raise SentenceTooLongError(problem)
         ids, tag_ids = self.vocabulary.word_ids, self.vocabulary.tag_ids
         numbers = [UNK] * len(words) if tags is None else [tag_ids.get(tag, UNK) for tag in tags]
         return Sentence(

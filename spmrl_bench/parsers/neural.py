@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from spmrl_bench.errors import RecipeError, SentenceTooLongError, TreeError
+from spmrl_bench.errors import RecipeError, TreeError
 from spmrl_bench.nn.encoders import ENCODERS, Encoder, Part
 from spmrl_bench.nn.encoders.label_attention import LabelAttention
 from spmrl_bench.nn.encoders.self_attention import AttentionMask
@@ -198,15 +198,6 @@ class NeuralParser(TrainedParser):
         return self.config == other.config and self.vocabulary == other.vocabulary
 
     def problem(self, words: Words) -> str:
-        if not self.lexical.limited:
-            return self._too_many(words)
-        try:
-            self.indexer().sentence(words, [""] * len(words))
-        except SentenceTooLongError as error:
-            return str(error)
-        return ""
-
-    def _too_many(self, words: Words) -> str:
         n, room, remedy = len(words), self.encoder.max_tokens, ""
         if room is not None and n + 2 > room:  # START and STOP have a row each
             bound = f"the parser's position table allows {room - 2}"
@@ -228,7 +219,7 @@ class NeuralParser(TrainedParser):
 
     def indexer(self) -> Indexer:
         """Return a fresh indexer for this parser's vocabulary, inputs and lengths."""
-        return Indexer(self.vocabulary, self.lexical, self._too_many)
+        return Indexer(self.vocabulary, self.lexical, self.problem)
 
     def form_vectors(self, indexer: Indexer, forms: NDArray[np.int64]) -> dict[str, Tensor]:
         """Return shared vectors of the forms of some rows by input, ``[forms, width]``."""

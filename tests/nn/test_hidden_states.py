@@ -17,8 +17,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.nn.inputs import hidden_states
-from spmrl_bench.nn.inputs.hidden_states import FrozenLayers, HiddenStates, in_windows
+from spmrl_bench.nn.inputs import Boundary
+from spmrl_bench.nn.inputs.hidden_states import FrozenLayers, HiddenStates
+from spmrl_bench.nn.inputs.transformer import in_windows
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees import Parse
 from tests.builders import TREES, learn, tiny
@@ -52,7 +53,7 @@ def of_the_library(folder: Path) -> Any:
 
 def by_hand(module: HiddenStates, folder: Path, words: Sequence[str]) -> Tensor:
     """The mix of one sentence that fits into a window, ``[tokens, hidden]``."""
-    start, stop = map(module.codes, hidden_states.Boundary)
+    start, stop = map(module.codes, Boundary)
     codes = [start, *map(module.codes, words), stop]
     with torch.no_grad():
         ids = torch.tensor(np.concatenate(codes))[None]

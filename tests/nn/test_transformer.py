@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.nn.inputs import Boundary, transformer
+from spmrl_bench.nn.inputs import Boundary, pretrained
 from spmrl_bench.nn.inputs.transformer import Transformer
 from spmrl_bench.nn.settings import Precision
 from tests import damage
@@ -101,7 +101,7 @@ def test_vectors_are_those_of_the_library_one_sentence_at_a_time(
 ) -> None:
     """Whatever the kind of the encoder, alone and beside other sentences."""
     sentences = [words_of(words) for words in SENTENCES]
-    others = sorted({*transformer.KINDS} - {*KINDS})
+    others = sorted({*pretrained.KINDS} - {*KINDS})
     made = {kind: make_other(kind, tmp_path / kind, folders["bert"]) for kind in others}
     wrong = []
     for kind, folder in (folders | made).items():
@@ -225,23 +225,23 @@ def test_products_may_be_bfloat16(folder: Path) -> None:
     assert 0 < (found - wanted).abs().max() < 0.5
 
 
-def test_sentences_are_read_up_to_the_greatest_length(
-    folders: dict[str, Path], tmp_path: Path
-) -> None:
+def test_sentences_of_any_length_are_read(folders: dict[str, Path], tmp_path: Path) -> None:
+    """In windows of as many sub-words as there are positions, and no more."""
     for kind, limit in {"bert": 12, "roberta": 10, "xlm-roberta": 10}.items():
-        module = read(make(kind, tmp_path / kind, positions=12))
-        words = ["cats"] * (limit // 2 - 1)  # two sub-words each
-        lengths = np.array([1, *[2] * len(words), 1])
-        assert module.problem(lengths) == ""
-        assert torch.isfinite(apply(module, [words])).all()
-        message = module.problem(np.array([1, *[2] * len(words), 1, 1]))
-        assert f"{len(words) + 1} words, which are {limit + 1} sub-words" in message
-        assert f"at most {limit}." in message
-        with pytest.raises((IndexError, RuntimeError)):  # the limit is no less than what would work
+        folder = make(kind, tmp_path / kind, positions=12)
+        module = read(folder)
+        assert module.limit == limit
+        words = ["the"] * (limit - 2)
+        whole = by_hand(folder, words, "last") @ module.projection.weight.detach().T
+        torch.testing.assert_close(apply(module, [words]), whole, atol=1e-5, rtol=1e-5)
+        found = apply(module, [[*words, "cats", *words]])
+        assert torch.isfinite(found).all()
+        assert len(found) == 2 * limit - 1
+        module.limit = 100  # the limit is no less than what would work
+        with pytest.raises((IndexError, RuntimeError)):
             apply(module, [[*words, "the"]])
-    module = read(folders["xlnet"])
-    assert module.problem(np.full(5000, 2)) == ""
-    assert torch.isfinite(apply(module, [["cats"] * 300])).all()
+    assert read(folders["xlnet"]).limit is None
+    assert torch.isfinite(apply(read(folders["xlnet"]), [["cats"] * 300])).all()
 
 
 SILENT = """

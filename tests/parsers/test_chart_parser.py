@@ -21,7 +21,6 @@ from spmrl_bench.parsers import session
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.baselines import RightBranching
 from spmrl_bench.parsers.chart import ChartParser
-from spmrl_bench.parsers.ensemble import Ensemble
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse
@@ -210,9 +209,9 @@ def test_predicted_tags_are_those_with_the_highest_scores() -> None:
 class Lengths(LexicalInput):
     """A word is the sum of its characters' code points times its frozen number."""
 
-    def __init__(self, width: int, limit: int = 10**6) -> None:
+    def __init__(self, width: int) -> None:
         super().__init__(None, Vocabulary({}, (), ((),)), width)
-        self.width, self.limit, self.seen = width, limit, []
+        self.width, self.seen = width, []
         self.scale = torch.nn.Parameter(torch.tensor(0.5))
         self.frozen = Frozen(torch.nn.Linear(1, 1, bias=False))
         self.frozen.held.weight.data.fill_(2.0)
@@ -223,9 +222,6 @@ class Lengths(LexicalInput):
             return np.array([1000 if form is Boundary.START else 2000])
         return np.array([ord(character) for character in form])
 
-    def problem(self, lengths: np.ndarray) -> str:
-        return f"{lengths.sum()} characters" if lengths.sum() > self.limit else ""
-
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None
         within = torch.arange(codes.values.shape[1]) < codes.lengths[:, None]
@@ -233,10 +229,10 @@ class Lengths(LexicalInput):
         return (self.scale * sums[codes.rows]).expand(-1, self.width)
 
 
-def with_lengths(**settings: int) -> ChartParser:
+def with_lengths() -> ChartParser:
     parser = tiny(lexical=("charlstm",))
     del parser.lexical["charlstm"]
-    parser.lexical["lengths"] = Lengths(parser.config.d_content, **settings)
+    parser.lexical["lengths"] = Lengths(parser.config.d_content)
     return parser
 
 
@@ -274,19 +270,11 @@ def test_an_encoder_without_a_position_table_reads_longer_sentences() -> None:
 
 
 def test_a_sentence_is_checked_and_indexed_once() -> None:
-    parser = with_lengths(limit=60)  # START and STOP have one code each
-    assert parser.problem(["x" * 58]) == ""
-    assert parser.problem(["x" * 58, "y"]) == "61 characters"
-    parser.lexical["lengths"].seen.clear()
+    parser = with_lengths()
     words = [f"w{k}" for k in range(12)]
     sentences = [words[k : k + 4] for k in range(8)]
     assert len(list(parser.parse(sentences))) == len(sentences)
     assert parser.lexical["lengths"].seen == [*Boundary, *words[:11]]
-    parser.lexical["lengths"].seen.clear()
-    ensemble = Ensemble([parser, parser])
-    with pytest.raises(SentenceTooLongError, match=r"^sentence 2: 62 characters$"):
-        list(ensemble.parse([["ab"], ["x" * 60]]))
-    assert len(parser.lexical["lengths"].seen) == 2 * 2 + 2 + 1  # the first parser refuses it
 
 
 def test_attention_reads_inputs_that_fill_its_content(tmp_path: Path) -> None:

@@ -86,10 +86,6 @@ class LexicalInput(nn.Module):
         """Return the codes of a form or of START or STOP, int64 ``[1 or more]``; None for none."""
         return None
 
-    def problem(self, lengths: NDArray[np.int64]) -> str:
-        """Return what is wrong with a sentence of tokens with so many codes each, or ''."""
-        return ""
-
     def start(self) -> None:
         """Put in place what training begins with, after random weights were drawn."""
 
@@ -181,12 +177,6 @@ class LexicalModel(nn.ModuleDict):
         """Those whose vectors of forms are computed before a batch is put together."""
         inputs = self.inputs.items()
         return {name: one for name, one in inputs if isinstance(one, FormInput) and one.shared}
-
-    @property
-    def limited(self) -> dict[str, LexicalInput]:
-        """Those that may have no room for a sentence."""
-        default = LexicalInput.problem
-        return {name: one for name, one in self.inputs.items() if type(one).problem is not default}
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Return content vectors ``[tokens, d_content]``."""

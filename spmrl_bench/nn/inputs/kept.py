@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeVar
 
 import torch
 from safetensors.torch import save_file
@@ -30,8 +31,9 @@ _KEY = 16  # bytes
 
 _log = logging.getLogger(__name__)
 
-#: Yields the states of sentences of some numbers, ``[rows, ...]`` each, with their numbers.
-Compute = Callable[[Sequence[int]], Iterator[tuple[int, Tensor]]]
+T = TypeVar("T")
+#: Yields the states of sentences, ``[rows, ...]`` each, with their keys.
+Compute = Callable[[list[T]], Iterator[tuple[bytes, Tensor]]]
 
 
 def key_of(*parts: bytes) -> bytes:
@@ -47,20 +49,19 @@ class KeptStates:
         self.states: dict[bytes, Tensor] = {}
         self._read: set[Path] = set()
 
-    def keep(self, keys: Sequence[bytes], compute: Compute) -> None:
-        """Have the states of sentences with different keys, of the folder or else computed. A
-        folder that cannot be written costs time only."""
+    def keep(self, sentences: Mapping[bytes, T], compute: Compute[T]) -> None:
+        """Have the states of sentences, by their keys, of the folder or else computed. A folder
+        that cannot be written costs time only."""
         folder = self._folder
         try:
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
             with nullcontext() if folder is None else in_turn(lock_of(folder)):
                 self._look()
-                missing = [number for number, key in enumerate(keys) if key not in self.states]
                 found: dict[bytes, Tensor] = {}
                 size = 0
-                for number, states in compute(missing) if missing else ():
-                    self.states[keys[number]] = found[keys[number]] = states
+                for key, states in compute(self._missing(sentences)):
+                    self.states[key] = found[key] = states
                     size += states.nbytes
                     if size >= FILE:
                         self._write(found)
@@ -68,8 +69,10 @@ class KeptStates:
                 self._write(found)
         except OSError as error:
             _log.warning("cannot keep the states of an encoder for the next time: %s", error)
-            missing = [number for number, key in enumerate(keys) if key not in self.states]
-            self.states |= {keys[number]: states for number, states in compute(missing)}
+            self.states |= compute(self._missing(sentences))
+
+    def _missing(self, sentences: Mapping[bytes, T]) -> list[T]:
+        return [each for key, each in sentences.items() if key not in self.states]
 
     def _look(self) -> None:
         """Take in the files that others have written."""

@@ -22,10 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import PretrainedError
-from spmrl_bench.storage.files import read_regular
 
-#: Bytes of the largest file that is read.
-LARGEST = 1 << 28
 _BLOCK = np.dtype([("scale", "<f2"), ("weights", "u1", 16)])
 _SIZES = """hidden_size num_hidden_layers num_attention_heads intermediate_size vocab_size
 max_position_embeddings type_vocab_size"""
@@ -59,12 +56,12 @@ class _Reader:
         return self.data[self.place - number : self.place]
 
 
-def write_folder(source: Path, folder: Path) -> None:
+def write_folder(source: object, data: bytes, folder: Path) -> None:
     """Write an encoder of a packed file into an existing folder, in the layout of Hugging Face, all
-    weights as float32; a PretrainedError says that the file is another or damaged."""
+    weights as float32; a PretrainedError, which names the source, says that it is damaged."""
     from safetensors.numpy import save_file
 
-    read = _Reader(read_regular(source, LARGEST))
+    read = _Reader(data)
     try:
         if read.bytes(4) != b"E5S1" or read("I") != (1,):
             raise ValueError("it does not begin with E5S1 and version 1")

@@ -1,25 +1,24 @@
-"""Pretrained encoders of the library transformers as an input: BERT, XLNet and their kin.
+"""Sub-words of words, as encoders of the library transformers read them: BERT, XLNet and their kin.
 
 As in Kitaev, Cao & Klein 2019 (section 2) the encoder reads the sub-words of a sentence between
 its special tokens, the vector of a word is that of its last sub-word (or the first, or the mean),
-START and STOP take those of the special tokens, a linear map without bias leads to the content,
-and all of it is trained with the parser, unless the encoder is frozen. Unlike in their code each
-form is split by itself (they join ``n't`` to the word before it as ``don 't``), and typographic
-quotes and dashes stay.
+START and STOP take those of the special tokens. Unlike in their code each form is split by itself
+(they join ``n't`` to the word before it as ``don 't``), and typographic quotes and dashes stay.
 
-The library makes up weights that are missing or do not fit, and downloads whatever a name stands
-for today. Here a folder is read whole or not at all, and silently.
+A sentence with more sub-words than the encoder has positions is read in windows that overlap by
+half; a word has the states of the window in which it is farther from an end. Of a form that would
+fill a quarter of a window the middle is left out.
+
+Trained with the parser, all of it, an encoder is the input ``transformer``;
+:mod:`spmrl_bench.nn.inputs.hidden_states` has what stays as it is.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import re
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -28,150 +27,119 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
-from spmrl_bench.nn.inputs.pretrained import encoder_folder, encoder_paths
+from spmrl_bench.nn.inputs.kept import key_of
+from spmrl_bench.nn.inputs.pretrained import (
+    SAME,
+    explained,
+    from_folder,
+    located,
+    most_subwords,
+    read_config,
+    read_encoder,
+    unfilled_encoder,
+)
 from spmrl_bench.nn.kernels import autocast
-from spmrl_bench.nn.layers import at_most
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
-from spmrl_bench.storage.files import check_regular, check_stored
-from spmrl_bench.storage.json import read_json
 
-#: Encoders that give each sub-word a vector, whatever fills up the sentences of a batch.
-KINDS = (
-    *("albert", "bert", "camembert", "deberta", "deberta-v2", "distilbert", "electra", "ernie"),
-    *("eurobert", "flaubert", "modernbert", "mpnet", "rembert", "roberta", "roformer", "xlm"),
-    *("xlm-roberta", "xlm-roberta-xl", "xlnet"),
-)
 #: Folder, within that of a saved parser, of what the encoder needs beside its weights.
 ASSETS = "transformer"
-#: What is read of a folder or the hub: no pickled weights, and nothing made for other programs.
-WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")
-#: Bytes that a file beside the weights may have.
-LARGEST = 64 << 20
 #: What transcriptions write for quotes, and what encoders have read.
 PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-# Kept by old files beside the weights, but computed today.
-_COMPUTED = "position_ids", "token_type_ids"
 _ANEW = "Copy all files of the tokenizer anew, tokenizer.json among them"
-_SAME = "Copy config.json, the weights and the tokenizer from one and the same encoder"
 # A vocabulary made of lower-cased text has next to no capitals.
 _CAPITALS = 0.05
-# Numbers that an encoder may have beside one for each byte of its weights.
-_SPARE = 1 << 20
 
 
-class Transformer(LexicalInput):
-    """The vectors of words, mapped to the width of the input."""
+class Pieces(NamedTuple):
+    """The sub-words of a sentence as an encoder reads them."""
 
-    class Config(InputSettings):
-        """Settings of the input ``transformer``."""
+    ids: NDArray[np.int64]
+    """Of all windows, one after the other, each between the encoder's START and STOP."""
+    windows: list[int]
+    """Sub-words of each."""
+    starts: NDArray[np.int64]
+    """``[tokens]``, which is the first of each token's, START and STOP among the tokens."""
+    counts: NDArray[np.int64]
+    """``[tokens]``, how many each has."""
 
-        name: str
-        """Pretrained encoder: its name (``spmrl-bench model fetch``), folder or hub name."""
-        revision: str | None = None
-        """Which revision of a hub's encoder; required for a hub name."""
-        pooling: Literal["first", "last", "mean"] = "last"
-        """Which sub-words of a word make its vector: the first, the last, or the mean of all."""
-        frozen: bool = False
-        """Whether training leaves the pretrained weights as they are."""
-        dropout: Rate
-        """Dropout of the mapped vectors."""
+    @property
+    def key(self) -> bytes:
+        return key_of(*(part.tobytes() for part in (self.ids, self.starts, self.counts)))
 
-        def files(self) -> dict[str, str]:
-            return {"name": self.name}
 
-        def outside(self) -> dict[str, str]:
-            return self.files() if self.frozen and self.revision is None else {}
+def in_windows(
+    codes: Sequence[NDArray[np.int64]], limit: int | None, *, start_last: bool = False
+) -> Pieces:
+    """Return the sub-words of a sentence of tokens, the first START and the last STOP, none with
+    more than a quarter of a window, in windows of at most ``limit``; without one, in one window.
+    There START stands in front or, if ``start_last``, behind STOP."""
+    start, *words, stop = codes
+    lead = 0 if start_last else len(start)
+    room = (limit or sum(map(len, codes))) - len(start) - len(stop)
+    counts = np.array([len(word) for word in words], dtype=np.int64)
+    ends = counts.cumsum()
+    ids, windows, starts = [], [], np.zeros(len(words), dtype=np.int64)
+    margin = np.full(len(words), -1)
+    first = done = 0
+    while True:
+        before = int(ends[first - 1]) if first else 0
+        last = int(np.searchsorted(ends, before + room, side="right"))
+        inside = np.arange(first, last)
+        left = ends[first:last] - counts[first:last] - before
+        ends_at = int(ends[last - 1]) if last else 0
+        # At the ends of a sentence nothing is missing.
+        to_left = np.where(first == 0, room, left)
+        to_right = np.where(last == len(words), room, ends_at - ends[first:last])
+        nearest = np.minimum(to_left, to_right)
+        better = inside[nearest > margin[first:last]]
+        margin[better] = nearest[better - first]
+        starts[better] = done + lead + left[better - first]
+        inner = words[first:last]
+        ids += [*inner, stop, start] if start_last else [start, *inner, stop]
+        windows.append(len(start) + ends_at - before + len(stop))
+        done += windows[-1]
+        if last == len(words):
+            break
+        first = max(first + 1, int(np.searchsorted(ends, before + room // 2, side="right")))
+    at_start = done - len(start) if start_last else 0
+    at_stop = done - len(stop) - len(start) + lead
+    return Pieces(
+        np.concatenate(ids),
+        windows,
+        np.array([at_start, *starts, at_stop], dtype=np.int64),
+        np.array([len(start), *counts, len(stop)], dtype=np.int64),
+    )
 
-    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
-        """Read an encoder; a PretrainedError says what is missing, broken or does not fit. A saved
-        parser has its configuration and tokenizer, and weights unless they are frozen."""
-        super().__init__(config, vocabulary, width, **options)
-        assets: Path | None = options.get("assets")
-        own = None if config.frozen else assets  # folder of a parser that has the weights
-        weights = own or located(config.name, config.revision)
-        folder = weights if assets is None else assets / ASSETS
-        self._library_config = library_config = read_config(folder)
-        if own is None:
-            encoder = read_encoder(weights, library_config)
-        else:
-            with _explained(f"{folder / 'config.json'}: no encoder can be built", _SAME):
-                _check_size(library_config, own.glob("*.safetensors"))
-                encoder = _unfilled(library_config)
-        self.subwords = Subwords(folder, library_config.pad_token_id)
-        encoder = encoder.float().eval()
-        encoder.pooler = None  # which is for tasks with one answer for a text
-        rows = encoder.get_input_embeddings().num_embeddings
-        if self.subwords.largest >= rows:
-            raise PretrainedError(
-                f"{config.name}: its tokenizer has ids up to {self.subwords.largest}, but the "
-                f"encoder has {rows} embeddings. {_SAME}"
-            )
-        self.limit = _positions(encoder, library_config)
-        self.encoder = Frozen(encoder) if config.frozen else encoder
-        self.projection = nn.Linear(library_config.hidden_size, width, bias=False)
-        self.dropout = SentenceDropout(config.dropout)
 
-    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
-        return self.subwords.codes(form)
+def ids_of(sentences: Sequence[Pieces], device: torch.device) -> Tensor:
+    """Return the sub-words of all windows of some sentences, ``[sub-words]``."""
+    return torch.from_numpy(np.concatenate([each.ids for each in sentences])).to(device)
 
-    def problem(self, lengths: NDArray[np.int64]) -> str:
-        total = int(lengths.sum())
-        if self.limit is None or total <= self.limit:
-            return ""
-        return (
-            f"a sentence of {len(lengths) - 2} words, which are {total} sub-words with the special "
-            f"tokens around them, but the encoder {self.config.name} reads at most {self.limit}. "
-            "Split the sentence, leave it out, or use an encoder without a limit, such as XLNet"
-        )
 
-    def pretrained(self) -> list[nn.Parameter]:
-        return list(self.encoder.parameters())  # none if it is frozen
+def layout_of(sentences: Sequence[Pieces], device: torch.device) -> Ragged:
+    """Return the layout of these windows."""
+    return Ragged.of(np.array([n for each in sentences for n in each.windows]), device)
 
-    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
-        assert codes is not None
-        layout, sentence = tokens.layout, tokens.layout.sentence
-        stops = layout.lengths.cumsum(0) - 1
-        starts = stops + 1 - layout.lengths
-        # Sub-words of each token and how many there are before it, and of each sub-word its token.
-        counts = codes.lengths.index_select(0, codes.rows)
-        before = counts.cumsum(0) - counts
-        owner = torch.repeat_interleave(counts)
-        within = torch.arange(len(owner), device=owner.device) - before[owner]
-        widths = before[stops] + counts[stops] - before[starts]
-        column = before - before[starts][sentence]
-        if self.subwords.start_last:
-            column = (column - counts[starts][sentence]) % widths[sentence]
-        inner = Ragged(widths, sentence[owner], column[owner] + within, int(widths.max()))
-        ids = inner.pad(codes.values[codes.rows[owner], within, None])[..., 0]
-        given = {
-            "input_ids": ids.masked_fill(~inner.mask, self.subwords.padding),
-            "attention_mask": inner.mask.long(),
-        }
-        if any(self.subwords.types):
-            start, word, stop = self.subwords.types
-            types = torch.full_like(counts, word)
-            types[starts], types[stops] = start, stop
-            given["token_type_ids"] = inner.pad(types[owner, None])[..., 0]
-        with autocast(self.precision, counts.device):
-            states = inner.unpad(self.encoder(**given, return_dict=True).last_hidden_state)
-            if self.config.pooling == "mean":
-                words = torch.segment_reduce(states.float(), "mean", lengths=counts)
-            else:
-                last = self.config.pooling == "last"
-                words = states.index_select(0, before + counts - 1 if last else before)
-            words = self.projection(words)
-        return self.dropout(words.to(self.projection.weight.dtype), layout)
 
-    def save_assets(self, folder: Path) -> None:
-        kept = folder / ASSETS
-        kept.mkdir(exist_ok=True)
-        with _explained(f"{kept}: cannot be written", "Is there room on the disk?"):
-            self._library_config.save_pretrained(kept)
-            self.subwords.tokenizer.save_pretrained(kept)
+def pooled(rows: Tensor, sentences: Sequence[Pieces], pooling: str) -> Tensor:
+    """Return the states of tokens, ``[tokens, ...]``, of those of the sub-words of sentences."""
+    before = np.cumsum([0, *(len(each.ids) for each in sentences[:-1])])
+    starts, counts = (
+        torch.from_numpy(np.concatenate(parts)).to(rows.device)
+        for parts in ([each.starts + n for each, n in zip(sentences, before, strict=True)],
+                      [each.counts for each in sentences])
+    )  # fmt: skip
+    if pooling != "mean":
+        return rows.index_select(0, starts if pooling == "first" else starts + counts - 1)
+    within = torch.arange(int(counts.sum()), device=rows.device)
+    within -= torch.repeat_interleave(counts.cumsum(0) - counts, counts)
+    owned = rows.index_select(0, torch.repeat_interleave(starts, counts) + within)
+    return torch.segment_reduce(owned.flatten(1).float(), "mean", lengths=counts).view(
+        len(counts), *rows.shape[1:]
+    )
 
 
 class Subwords:
@@ -187,8 +155,8 @@ class Subwords:
 
     def __init__(self, folder: Path, padding: int | None) -> None:
         """Read the tokenizer of a folder; ``padding`` is the id that the encoder's config names."""
-        with _explained(f"{folder}: its tokenizer cannot be used", _ANEW):
-            self.tokenizer = _from_folder("AutoTokenizer", folder)
+        with explained(f"{folder}: its tokenizer cannot be used", _ANEW):
+            self.tokenizer = from_folder("AutoTokenizer", folder)
             backend = self.tokenizer.backend_tokenizer
             backend.no_padding()
             backend.no_truncation()
@@ -204,7 +172,7 @@ class Subwords:
                 )
             probe = backend.encode(" a")
             unknown = self.tokenizer.unk_token_id
-            mask, types = probe.special_tokens_mask, probe.type_ids
+            mask = probe.special_tokens_mask
             if 0 not in mask or mask[-1] == 0 or sum(mask) < 2 or unknown is None:
                 raise ValueError(
                     f"it splits the word 'a' into {probe.tokens}, but special tokens around it, "
@@ -215,10 +183,10 @@ class Subwords:
         before, behind = probe.ids[:word], probe.ids[stop:]
         start, end = (behind[-1:], behind[:-1]) if self.start_last else (before, behind)
         self._ends = {Boundary.START: start, Boundary.STOP: end}
-        # Segments that the encoder is told of START, of words and of STOP.
-        self.types = types[-1 if self.start_last else 0], types[word], types[stop]
-        candidates = padding, self.tokenizer.pad_token_id, unknown
-        self.padding: int = next(each for each in candidates if each is not None)
+        # The segments of START and STOP that the encoder is told of, where they are not 0.
+        pairs = zip(probe.ids, probe.type_ids, strict=True)
+        self.types = {number: segment for number, segment in pairs if segment}
+        self.padding: int = unknown if padding is None else padding  # masked, so any will do
         self.largest = max(ids.values())  # of all ids
         self._unknown = unknown
         self._special = set(self.tokenizer.all_special_ids)
@@ -234,159 +202,105 @@ class Subwords:
         return np.array(found or [self._unknown], dtype=np.int64)
 
 
-# Folders --------------------------------------------------------------------------------
+class EncoderInput(LexicalInput):
+    """An input that reads words by an encoder of others."""
+
+    class Config(InputSettings):
+        """Settings of all such inputs."""
+
+        name: str
+        """Pretrained encoder: its name (``spmrl-bench model fetch``), folder or hub name."""
+        revision: str | None = None
+        """Which revision of a hub's encoder; required for a hub name."""
+        pooling: Literal["first", "last", "mean"] = "last"
+        """Which sub-words of a word make its vector: the first, the last, or the mean of all."""
+        dropout: Rate
+        """Dropout of the mapped vectors, for each sentence and feature."""
+
+        def files(self) -> dict[str, str]:
+            return {"name": self.name}
+
+    def __init__(
+        self, config: Any, vocabulary: Vocabulary, width: int, folder: Path, **options: Any
+    ) -> None:
+        """Read the configuration and the tokenizer of a folder."""
+        super().__init__(config, vocabulary, width, **options)
+        self.described = read_config(folder)
+        self.subwords = Subwords(folder, self.described.pad_token_id)
+        self.limit = most_subwords(self.described)
+
+    def codes(self, form: str | Boundary) -> NDArray[np.int64]:
+        found = self.subwords.codes(form)
+        half = len(found) if self.limit is None else self.limit // 8
+        return found if len(found) <= 2 * half else np.concatenate((found[:half], found[-half:]))
+
+    def pieces(self, tokens: Sequence[NDArray[np.int64]]) -> Pieces:
+        """Return the sub-words of a sentence of tokens with these codes."""
+        return in_windows(tokens, self.limit, start_last=self.subwords.start_last)
+
+    def sentences(self, tokens: Tokens, codes: Codes) -> list[Pieces]:
+        """Return the sub-words of each sentence of a batch."""
+        values, lengths = codes.values.cpu().numpy(), codes.lengths.tolist()
+        forms = [row[:length] for row, length in zip(values, lengths, strict=True)]
+        rows = iter(codes.rows.tolist())
+        counts = tokens.layout.lengths.tolist()
+        return [self.pieces([forms[row] for row in islice(rows, n)]) for n in counts]
 
 
-@contextlib.contextmanager
-def _explained(what: str, remedy: str) -> Iterator[None]:
-    """The library is silent, takes no random numbers, and its errors say what could not be done."""
-    try:
-        import transformers.initialization  # since version 5
-    except ImportError as error:
-        raise PretrainedError(
-            "the input 'transformer' needs the package transformers of version 5 or later "
-            f"({error}). Install it: pip install 'spmrl-bench[pretrained]'"
-        ) from None
-    output = transformers.utils.logging
-    drawn, level = output.is_progress_bar_enabled(), output.get_verbosity()
-    output.disable_progress_bar()
-    output.set_verbosity(logging.CRITICAL)
-    try:
-        with (
-            warnings.catch_warnings(action="ignore"),
-            torch.random.fork_rng(devices=[]),
-            torch.device("cpu"),
-        ):
-            yield
-    except Exception as error:
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        if isinstance(error, OSError) and error.strerror:
-            reason = f"{error.filename}: {error.strerror}"
-        raise PretrainedError(f"{what} ({reason}). {remedy}") from None
-    finally:
-        output.set_verbosity(level)
-        if drawn:
-            output.enable_progress_bar()
+class Transformer(EncoderInput):
+    """The vectors of words, mapped to the width of the input."""
 
+    class Config(EncoderInput.Config):
+        """Settings of the input ``transformer``."""
 
-def _from_folder(auto: str, folder: Path, **options: Any) -> Any:
-    """What a class of the library reads from a folder, without a network or code of others."""
-    import transformers
+        frozen: bool = False
+        """Whether training leaves the pretrained weights as they are."""
 
-    for path in sorted(folder.glob("*")):
-        if any(map(path.match, WANTED)) and not path.is_dir():
-            status = path.stat()
-            check_regular(status, path)
-            if path.suffix != ".safetensors" and status.st_size > LARGEST:
-                raise ValueError(f"{path}: {status.st_size} bytes, at most {LARGEST} are read")
-    options |= {"trust_remote_code": False, "local_files_only": True}
-    return getattr(transformers, auto).from_pretrained(folder, **options)
+        def outside(self) -> dict[str, str]:
+            return self.files() if self.frozen and self.revision is None else {}
 
+    def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
+        """Read an encoder; a PretrainedError says what is missing, broken or does not fit. A saved
+        parser has its configuration and tokenizer, and weights unless they are frozen."""
+        assets: Path | None = options.get("assets")
+        own = None if config.frozen else assets  # folder of a parser that has the weights
+        weights = own or located(config.name, config.revision)
+        folder = weights if assets is None else assets / ASSETS
+        super().__init__(config, vocabulary, width, folder, **options)
+        made = read_encoder if own is None else unfilled_encoder
+        encoder = made(weights, self.described).float().eval()
+        encoder.pooler = None  # which is for tasks with one answer for a text
+        rows = encoder.get_input_embeddings().num_embeddings
+        if self.subwords.largest >= rows:
+            raise PretrainedError(
+                f"{config.name}: its tokenizer has ids up to {self.subwords.largest}, but the "
+                f"encoder has {rows} embeddings. {SAME}"
+            )
+        self.encoder = Frozen(encoder) if config.frozen else encoder
+        self.projection = nn.Linear(self.described.hidden_size, width, bias=False)
+        self.dropout = SentenceDropout(config.dropout)
 
-def located(name: str, revision: str | None) -> Path:
-    """Return the folder of an encoder; what is missing of one of the hub is fetched."""
-    if revision is None and (folder := encoder_folder(name)) is not None:
-        return folder
-    if Path(name).is_dir():
-        if revision is None:
-            return Path(name)
-        raise PretrainedError(f"{name}: a folder, but a revision is set ({revision}). Leave it out")
-    if revision is None or not _COMMIT.fullmatch(revision):
-        raise PretrainedError(
-            f"{name}: no encoder that can be fetched ({', '.join(encoder_paths())}), no folder (of "
-            "config.json, model.safetensors and a tokenizer), and for an "
-            f"encoder of the hub (ORGANISATION/NAME) the revision is {revision!r}. Set it to the "
-            "40 hexadecimal digits of a commit, so that the name always stands for the same weights"
-        )
-    with _explained(
-        f"{name}: no folder, and revision {revision} cannot be fetched from the hub",
-        "Check the name, the revision and the connection, or name the encoder's folder if it is "
-        "on this machine",
-    ):
-        from huggingface_hub import snapshot_download
+    def pretrained(self) -> list[nn.Parameter]:
+        return list(self.encoder.parameters())  # none if it is frozen
 
-        options: Any = {"allow_patterns": list(WANTED), "ignore_patterns": ["*/*"]}
-        return Path(snapshot_download(name, revision=revision, **options))
+    def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
+        assert codes is not None
+        sentences, device = self.sentences(tokens, codes), tokens.words.device
+        layout, ids = layout_of(sentences, device), ids_of(sentences, device)
+        padded = layout.pad(ids[:, None])[..., 0].masked_fill(~layout.mask, self.subwords.padding)
+        given = {"input_ids": padded, "attention_mask": layout.mask.long()}
+        if self.subwords.types:
+            given["token_type_ids"] = types = torch.zeros_like(padded)
+            for each, kind in self.subwords.types.items():
+                types[(padded == each) & layout.mask] = kind
+        with autocast(self.precision, device):
+            states = layout.unpad(self.encoder(**given, return_dict=True).last_hidden_state)
+            words = self.projection(pooled(states, sentences, self.config.pooling))
+        return self.dropout(words.to(self.projection.weight.dtype), tokens.layout)
 
-
-def read_config(folder: Path) -> Any:
-    """Return the library's configuration of an encoder."""
-    path = folder / "config.json"
-    content = read_json(path, PretrainedError)
-    kind = content.get("model_type") if isinstance(content, dict) else None
-    if kind not in KINDS:
-        raise PretrainedError(
-            f"{path}: model_type is {kind!r}, expected one of {', '.join(KINDS)}. Choose an "
-            "encoder that reads a sentence in both directions"
-        )
-    if content.get("is_decoder"):
-        raise PretrainedError(f"{path}: is_decoder is true, expected an encoder alone")
-    with _explained(f"{path}: cannot be read", "Copy the file anew"):
-        return _from_folder("AutoConfig", folder)
-
-
-def read_encoder(folder: Path, config: Any) -> Any:
-    """Return the encoder of a folder, of which the configuration has been read."""
-    with _explained(f"{folder}: its weights cannot be read", _SAME):
-        _check_size(config, folder.glob("*.safetensors"))
-        encoder, report = _from_folder(
-            "AutoModel",
-            folder,
-            config=config,
-            use_safetensors=True,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,  # to be told of all of them
-        )
-    weights = encoder.state_dict()
-    parts = {name.partition(".")[0] for name in weights} - {"pooler"}  # heads do not count
-    unexpected = report["unexpected_keys"]
-    found = {
-        "missing": report["missing_keys"],
-        "of another shape": [key for key, *_ in report["mismatched_keys"]],
-        "without a place": [key for key in unexpected if not key.endswith(_COMPUTED)],
-        "not finite": [name for name, weight in weights.items() if not weight.isfinite().all()],
-    }
-    faults = [
-        f"{key} ({fault})"
-        for fault, keys in found.items()
-        for key in sorted(keys)
-        if key.removeprefix(f"{encoder.base_model_prefix}.").partition(".")[0] in parts
-    ]
-    if faults:
-        raise PretrainedError(
-            f"{folder}: {len(faults)} weights do not fit the encoder that config.json describes: "
-            f"{', '.join(faults[:3])}. {_SAME}"
-        )
-    return encoder
-
-
-def _check_size(config: Any, files: Iterable[Path]) -> None:
-    """Make sure that an encoder is not much larger than its files, before any of it is made."""
-    room = _SPARE
-    for path in files:
-        status = path.stat()
-        check_stored(status, path)
-        room += status.st_size
-    problem = ValueError("config.json describes an encoder that is too large for the weights")
-    with at_most(room, problem), torch.device("meta"):
-        _unfilled(config)
-
-
-def _unfilled(config: Any) -> Any:
-    """An encoder for whose weights no numbers are drawn, which takes long."""
-    from transformers import AutoModel
-    from transformers.initialization import no_init_weights
-
-    with no_init_weights():
-        return AutoModel.from_config(config, trust_remote_code=False)
-
-
-def _positions(encoder: nn.Module, config: Any) -> int | None:
-    """How many sub-words an encoder can read at once; None if any number."""
-    for name, module in encoder.named_modules():
-        table = name.rpartition(".")[2] == "position_embeddings"
-        if table and isinstance(module, nn.Embedding) and module.padding_idx is not None:
-            # RoBERTa and its kin count from the row after that of the padding.
-            return module.num_embeddings - module.padding_idx - 1
-    stated = getattr(config, "max_position_embeddings", None)
-    return stated if isinstance(stated, int) and stated > 0 else None
+    def save_assets(self, folder: Path) -> None:
+        kept = folder / ASSETS
+        kept.mkdir(exist_ok=True)
+        with explained(f"{kept}: cannot be written", "Is there room on the disk?"):
+            self.described.save_pretrained(kept)
+            self.subwords.tokenizer.save_pretrained(kept)

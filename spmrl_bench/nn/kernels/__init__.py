@@ -139,7 +139,8 @@ def rounded_rows(count: int, dtype: torch.dtype) -> int:
     return -(-count // unit) * unit
 
 
-def with_rounded_rows(rows: Tensor) -> Tensor:
-    """Return ``rows``, and zeros behind them up to the number that :func:`rounded_rows` says."""
+def by_rounded_rows(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
+    """Return what a function makes of rows, each by itself, computed for as many of them, zeros
+    behind these, as :func:`rounded_rows` says."""
     more = rounded_rows(len(rows), rows.dtype) - len(rows) if rows.device.type == "cpu" else 0
-    return nn.functional.pad(rows, (0, 0, 0, more)) if more else rows
+    return function(nn.functional.pad(rows, (0, 0, 0, more)) if more else rows)[: len(rows)]

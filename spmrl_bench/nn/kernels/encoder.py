@@ -41,11 +41,8 @@ def encode(module: Any, content: Tensor, layout: Ragged) -> Tensor:
         content.requires_grad or any(weight.requires_grad for weight in module.parameters())
     )
     work = EncoderPass(module, layout, keep=needed)
-    if needed:
-        parameters = (places, *module.input_norm.parameters(), *module.layers.parameters())
-        halves = kernels.CustomGradient.apply(work.run, content, *parameters)
-    else:
-        halves, _ = work.run(content)
+    parameters = (places, *module.input_norm.parameters(), *module.layers.parameters())
+    halves = kernels.CustomGradient.apply(work.run, content, *parameters)
     return torch.cat((halves[0], halves[1]), dim=1)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 from torch import Tensor, nn
 
-from spmrl_bench.nn.kernels import with_rounded_rows
+from spmrl_bench.nn.kernels import by_rounded_rows
 from spmrl_bench.nn.settings import Settings, Width
 
 
@@ -31,5 +31,6 @@ class Tagger(nn.Module):
 
     def forward(self, encoded: Tensor) -> Tensor:
         """Encoded tokens ``[tokens, d_model]`` to scores ``[tokens, tags]``."""
-        hidden = self.norm(self.first(with_rounded_rows(encoded))).relu()
-        return self.second(hidden)[: len(encoded)]
+        return by_rounded_rows(
+            lambda rows: self.second(self.norm(self.first(rows)).relu()), encoded
+        )

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spmrl_bench.nn.kernels import rounded_rows, with_rounded_rows
+from spmrl_bench.nn.kernels import by_rounded_rows, rounded_rows
 from spmrl_bench.nn.ragged import Ragged, SentenceDropout
 
 SLOPE = 0.1
@@ -66,7 +66,7 @@ class BiaffineScorer(nn.Module):
 
     def project(self, tokens: Tensor, layout: Ragged) -> Projected:
         """Encoded tokens ``[tokens, d_model]``, START and STOP among them, to their vectors."""
-        rows = functional.leaky_relu(_product(self.hidden, tokens), SLOPE)
+        rows = functional.leaky_relu(by_rounded_rows(self.hidden, tokens), SLOPE)
         return Projected(*self.dropout(rows, layout).split(self.widths, dim=1))
 
     def arc_scores(self, projected: Projected, layout: Ragged) -> Tensor:
@@ -76,7 +76,7 @@ class BiaffineScorer(nn.Module):
         # Rectangles that are as large as those of other batches.
         sentences = rounded_rows(len(layout.lengths), dependent.dtype)
         width = rounded_rows(layout.longest, dependent.dtype)
-        left = layout.pad(_product(self.arc, dependent), sentences, width)
+        left = layout.pad(by_rounded_rows(self.arc, dependent), sentences, width)
         right = layout.pad(head, sentences, width)
         flat = torch.bmm(left, right.transpose(1, 2)).view(-1, width)
         rows = flat[:, : layout.longest - 1].index_select(0, layout.cells(width)[layout.words])
@@ -94,8 +94,8 @@ class BiaffineScorer(nn.Module):
         for some_words, some_rows in zip(words.split(BLOCK), rows.split(BLOCK), strict=True):
             dependent = projected.relation_dependent.index_select(0, some_words)
             head = projected.relation_head.index_select(0, some_rows)
-            left = _product(self.relation, dependent).unflatten(1, (-1, head.shape[1]))
-            of_dependent = _product(self.relation_dependent, dependent)
+            left = by_rounded_rows(self.relation, dependent).unflatten(1, (-1, head.shape[1]))
+            of_dependent = by_rounded_rows(self.relation_dependent, dependent)
             scores.append((left * head.unsqueeze(1)).sum(dim=2) + of_dependent)
         legal = self.legal.index_select(0, (heads == 0).long())
         return torch.cat(scores).masked_fill(~legal, -torch.inf)
@@ -109,11 +109,6 @@ def choice_loss(scores: Tensor, right: Tensor) -> Tensor:
 def packed_arcs(scores: Tensor, layout: Ragged) -> Tensor:
     """Arc scores ``[words, longest - 1]`` as the decoder takes them, ``[sum of n(n + 1)]``."""
     return scores.masked_select(_within(layout))
-
-
-def _product(linear: nn.Linear, rows: Tensor) -> Tensor:
-    """``linear(rows)``, computed for as many rows as :func:`rounded_rows` says."""
-    return linear(with_rounded_rows(rows))[: len(rows)]
 
 
 def _within(layout: Ragged) -> Tensor:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from spmrl_bench.nn.kernels import with_rounded_rows
+from spmrl_bench.nn.kernels import by_rounded_rows
 from spmrl_bench.nn.layers import Norm, layer_norm
 from spmrl_bench.nn.settings import Settings, Width
 
@@ -52,7 +52,7 @@ class SpanScorer(nn.Module):
 
     def project(self, posts: Tensor) -> Tensor:
         """The linear part of the first layer, ``[fenceposts, d_hidden]``, without bias."""
-        return functional.linear(with_rounded_rows(posts), self.first.weight)[: len(posts)]
+        return by_rounded_rows(lambda rows: functional.linear(rows, self.first.weight), posts)
 
     def hidden(self, projected: Tensor, start: Tensor, end: Tensor) -> Tensor:
         """Hidden layer ``[spans, d_hidden]`` of the spans between rows of ``projected``."""
@@ -65,8 +65,7 @@ class SpanScorer(nn.Module):
         """Scores ``[some spans, labels - 1]`` of many spans, in order."""
         size = BLOCK if projected.device.type == "cpu" else GPU_BLOCK
         for from_rows, to_rows in zip(start.split(size), end.split(size), strict=True):
-            hidden = with_rounded_rows(self.hidden(projected, from_rows, to_rows))
-            yield self.second(hidden)[: len(from_rows)]
+            yield by_rounded_rows(self.second, self.hidden(projected, from_rows, to_rows))
 
     def chosen_scores(
         self, projected: Tensor, start: Tensor, end: Tensor, labels: Tensor

@@ -51,6 +51,8 @@ def test_rows_are_rounded_up_by_a_sixteenth_at_most(monkeypatch: pytest.MonkeyPa
     for count in (0, 1, 15, 16, 17, 100, 511, 513, 100_001):
         found = kernels.rounded_rows(count, torch.float32)
         assert count <= found <= max(count + 15, count * 17 // 16)
+    sizes: list[int] = []
     rows = torch.ones(17, 3)
-    assert torch.equal(kernels.with_rounded_rows(rows)[:17], rows)
-    assert not kernels.with_rounded_rows(rows)[17:].any()
+    found = kernels.by_rounded_rows(lambda rows: sizes.append(len(rows)) or 2 * rows, rows)
+    assert torch.equal(found, 2 * rows)
+    assert sizes == [32]
