@@ -89,13 +89,11 @@ def disagreements(
     ones that which comes first. With ``layer`` only its differences count. Errors are those of
     :meth:`~spmrl_bench.parsers.base.Parser.parse`.
     """
-    sentences, tags = [one.words for one in gold], [one.tags for one in gold]
+    tags = [one.tags for one in gold]
+    parses = parser.parse([one.words for one in gold], tags, scored=True)
     found = []
-    for number, (right, parse) in enumerate(
-        zip(gold, parser.parse(sentences, tags, scored=True), strict=True), start=1
-    ):
-        own = [one for one in differences(right, parse) if layer in (None, one.layer)]
-        if own:
+    for number, (right, parse) in enumerate(zip(gold, parses, strict=True), start=1):
+        if own := [one for one in differences(right, parse) if layer in (None, one.layer)]:
             found.append(Disagreement(number, right, parse, own))
     return sorted(found, key=lambda each: (-each.suspicion, each.number))
 

@@ -1,15 +1,23 @@
 """How likely each arc is under a distribution over dependency trees in which one word is the root.
 
 A tree is as likely as the exponent of the sum of the scores of its arcs. Projective trees are
-summed in Eisner's chart, inside and, for the share of trees with an arc, outside; all trees by the
-matrix-tree theorem, by whose determinant and inverse the sums are known (Koo, Globerson, Carreras &
-Collins 2007, Structured Prediction Models via the Matrix-Tree Theorem, section 3.2).
+summed in Eisner's chart; of all trees the sum is a determinant, by the matrix-tree theorem (Koo,
+Globerson, Carreras & Collins 2007, Structured Prediction Models via the Matrix-Tree Theorem,
+section 3.2).
+
+Shares are the derivatives of the logarithms of sums: what is called the outside pass is the
+backward pass of the program that sums up (Eisner 2016, Inside-Outside and Forward-Backward
+Algorithms Are Just Backprop).
 
 Every word has one arc into it, so scores of those into a word are counted from the largest, or
 where that leaves the range of numbers, from that of the best tree.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+from operator import add
 
 import numpy as np
 import torch
@@ -19,7 +27,6 @@ from torch.nn import functional
 
 from spmrl_bench.chart.arrays import arc_offsets, checked_arcs, checked_lengths
 from spmrl_bench.chart.dependency_trees import decode_dependencies
-from spmrl_bench.chart.sums import shares_of, sum_of
 
 _Chart = NDArray[np.float64]
 # By how much the shares of all arcs into a word may differ from 1.
@@ -64,7 +71,8 @@ def _summed(
     with np.errstate(all="ignore"):
         weights = torch.from_numpy(np.exp(table - shifts[..., None])).requires_grad_()
         logs = (_projective if projective else _spanning)(weights, words)
-        (shares,) = shares_of(logs, weights)
+        (gradient,) = torch.autograd.grad(logs.sum(), weights)
+        shares = (weights * gradient).detach().numpy()
         totals = logs.detach().numpy() + shifts.sum(axis=1)
         wrong = ~(np.abs(shares.sum(axis=2) - 1) <= _TOLERATED) | ~np.isfinite(totals)[:, None]
     bad = (wrong & (np.arange(wrong.shape[1]) < words[:, None])).any(axis=1)
@@ -93,16 +101,20 @@ def _projective(weights: Tensor, words: NDArray[np.int32]) -> Tensor:
     arc_right, arc_left = [weights.new_zeros(count, n)], [weights.new_zeros(count, n)]
     for width in range(1, n):
         parts, starts = range(width), n - width
-        joined = sum_of(right[k][:, :starts] * left[width - 1 - k][:, k + 1 :] for k in parts)
+        joined = _sum(right[k][:, :starts] * left[width - 1 - k][:, k + 1 :] for k in parts)
         arc_right.append(joined * weights[:, :, 1:].diagonal(-width, 1, 2))
         arc_left.append(joined * weights[:, :, 1:].diagonal(width, 1, 2))
         right.append(
-            sum_of(arc_right[k + 1][:, :starts] * right[width - k - 1][:, k + 1 :] for k in parts)
+            _sum(arc_right[k + 1][:, :starts] * right[width - k - 1][:, k + 1 :] for k in parts)
         )
-        left.append(sum_of(left[k][:, :starts] * arc_left[width - k][:, k:] for k in parts))
+        left.append(_sum(left[k][:, :starts] * arc_left[width - k][:, k:] for k in parts))
     # A sentence is the words left of its root, and the root with the words right of it.
     before = torch.stack([each[:, 0] for each in left], dim=1)
     chart = torch.stack([functional.pad(each, (0, k)) for k, each in enumerate(right)])
     after = np.maximum(words[:, None] - 1 - np.arange(n), 0)
     behind = chart[after, np.arange(count)[:, None], np.arange(n)]
     return (before * weights[:, :, 0] * behind).sum(dim=1).log()
+
+
+def _sum(parts: Iterable[Tensor]) -> Tensor:
+    return reduce(add, parts)

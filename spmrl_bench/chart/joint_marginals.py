@@ -20,8 +20,8 @@ best one, which makes good ones about 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,10 +31,8 @@ from spmrl_bench.chart.joint_trees import JointTrees, decode_joint
 from spmrl_bench.chart.span_marginals import SpanMarginals, shares_of_words
 
 _Chart = NDArray[np.float64]
-#: Sentences with more words have no probabilities: their charts would have 88 n^3 bytes, 2.4 GB.
+#: Sentences with more words have no probabilities: their charts would have 64 n^3 bytes, 1.7 GB.
 LONGEST = 300
-# Of a chart of sentences that are summed together.
-_NUMBERS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,102 +60,76 @@ def joint_marginals(
     shares = shares_of_words(logs, words, near.cells)
     totals, spans, of_arcs = np.full(len(words), np.nan), logs * np.nan, table * np.nan
     runs = arrays.cell_offsets, arrays.arc_offsets, arrays.starts
-    offsets = [of_runs(words).tolist() for of_runs in runs]
-    for some in _together(words):
-        n = int(words[some].max(initial=0))
-        own = [[slice(*each[b : b + 2]) for each in offsets] for b in some]
-        weight, arc = np.zeros((len(some), n + 1, n + 1)), np.zeros((len(some), n, n + 1))
-        brought = np.zeros(len(some))
+    places = zip(*(pairwise(of_runs(words).tolist()) for of_runs in runs), strict=True)
+    for b, (n, own) in enumerate(zip(words.tolist(), places, strict=True)):
+        cells, rows, of_words = (slice(*each) for each in own)
+        if n > LONGEST:
+            continue
+        scores, share = table[rows].reshape(n, n + 1), shares[of_words]
+        each = share + scores[np.arange(n), near.heads[of_words]]
         with np.errstate(all="ignore"):
-            for k, (m, (cells, rows, of_words)) in enumerate(zip(words[some], own, strict=True)):
-                weight[k][_spans(m)] = np.exp(logs[cells])
-                scores = table[rows].reshape(m, m + 1)
-                each = shares[of_words] + scores[np.arange(m), near.heads[of_words]]
-                arc[k, :m, : m + 1] = np.exp(scores - each[:, None])
-                arc[k, range(m), range(1, m + 1)] = 0
-                brought[k] = each.sum()
-            sums, found, found_arcs = _summed(weight, arc, words[some])
-        for k, (b, m, (cells, rows, _)) in enumerate(zip(some, words[some], own, strict=True)):
-            heads = found_arcs[k, :m, : m + 1]
-            if np.isfinite(sums[k]) and np.abs(heads.sum(axis=1) - 1).max() < 1e-6:
-                totals[b] = np.log(sums[k]) + brought[k]
-                spans[cells], of_arcs[rows] = found[k][_spans(m)], heads.ravel()
+            arc = np.exp(scores - each[:, None])
+            arc[np.arange(n), np.arange(1, n + 1)] = 0
+            total, found, found_arcs = _summed(np.exp(logs[cells]), arc)
+            if np.isfinite(total) and np.abs(found_arcs.sum(axis=1) - 1).max() < 1e-6:
+                totals[b] = np.log(total) + each.sum()
+                spans[cells], of_arcs[rows] = found, found_arcs.ravel()
     return JointMarginals(totals, np.minimum(spans, 1.0), np.minimum(of_arcs, 1.0))
 
 
-def _together(words: NDArray[np.int32]) -> Iterator[list[int]]:
-    """Yield sentences of like lengths whose charts fit into a cache, none that is too long."""
-    some: list[int] = []
-    for b in np.argsort(words, kind="stable").tolist():
-        n = int(words[b])
-        if n > LONGEST:
-            break
-        if some and (len(some) + 1) * n**3 > _NUMBERS:
-            yield some
-            some = []
-        some.append(b)
-    yield some
-
-
-def _spans(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return left fencepost and width of each cell."""
+def _summed(weights: _Chart, arcs: _Chart) -> tuple[float, _Chart, _Chart]:
+    """Return the sum over the structures of a sentence, and the shares of cells and arcs, for
+    weights [cells] and arcs [n, n + 1]; charts are by a fencepost and the width of a span."""
+    n = len(arcs)
     first, last = np.triu_indices(n + 1, 1)
-    return first, last - first
-
-
-def _summed(
-    weight: _Chart, arcs: _Chart, words: NDArray[np.int32]
-) -> tuple[_Chart, _Chart, _Chart]:
-    """Return the sums over the structures of sentences [B], and the shares of spans and arcs, for
-    weights [B, N + 1, N + 1] by left fencepost and width, and arcs [B, N, N + 1]."""
-    count, n, _ = arcs.shape
-    batch, word, attach = np.arange(count), np.arange(n), arcs[:, :, 1:]
+    weight = np.zeros((n + 1, n + 1))  # by the left fencepost
+    weight[first, last - first] = weights
+    word, attach = np.arange(n), arcs[:, 1:]
     # With the head in the span, and with it outside; for the left and for the right part of a span.
-    head_at, head_to, dep_at, dep_to = np.zeros((4, count, n + 1, n + 1, n))
-    closed, sums = np.zeros((2, count, n + 1, n + 1, n))
+    head_at, head_to, dep_at, dep_to = np.zeros((4, n + 1, n + 1, n))
+    closed, sums = np.zeros((2, n + 1, n + 1, n))
     for width in range(1, n + 1):
         at, to, back = slice(0, n - width + 1), slice(width, n + 1), slice(width - 1, 0, -1)
         if width == 1:
-            bare = np.where(words == 1, 0.0, 1.0)[:, None]
-            closed[:, word, 1, word] = weight[:, :n, 1] + bare
-            right = left = np.zeros((count, n, n))
+            bare = 0.0 if n == 1 else 1.0
+            closed[word, 1, word] = weight[:n, 1] + bare
+            right = left = np.zeros((n, n))
         else:
-            right = _dot(head_at[:, at, 1:width], dep_to[:, to, back])
-            left = _dot(dep_at[:, at, 1:width], head_to[:, to, back])
-            sums[:, at, width] = right + left
-            closed[:, at, width] = weight[:, at, width, None] * sums[:, at, width]
-        head_at[:, at, width] = closed[:, at, width] + right
-        head_to[:, to, width] = head_at[:, at, width] + left
+            right = _dot(head_at[at, 1:width], dep_to[to, back])
+            left = _dot(dep_at[at, 1:width], head_to[to, back])
+            sums[at, width] = right + left
+            closed[at, width] = weight[at, width, None] * (right + left)
+        head_at[at, width] = closed[at, width] + right
+        head_to[to, width] = head_at[at, width] + left
         outside = (word < word[at, None]) | (word >= word[at, None] + width) if width < n else 0
-        dep_at[:, at, width] = dep_to[:, to, width] = closed[:, at, width] @ attach * outside
-    roots = arcs[:, :, 0]
-    totals = np.einsum("bw,bw->b", closed[batch, 0, words], roots)
+        dep_at[at, width] = dep_to[to, width] = closed[at, width] @ attach * outside
+    total = float(closed[0, n] @ arcs[:, 0])
 
-    of_head_at, of_head_to, of_dep_at, of_dep_to, of_closed = np.zeros((5, count, n + 1, n + 1, n))
-    whole = roots / totals[:, None]
-    of_closed[batch, 0, words] = whole
-    spans, shares = np.zeros_like(weight), np.zeros_like(arcs)
-    shares[:, :, 0] = closed[batch, 0, words] * whole
+    of_head_at, of_head_to, of_dep_at, of_dep_to = np.zeros((4, n + 1, n + 1, n))
+    spans, shares = np.zeros((n + 1, n + 1)), np.zeros_like(arcs)
+    shares[:, 0] = closed[0, n] * arcs[:, 0] / total
     for width in range(n, 0, -1):
         at, to, back = slice(0, n - width + 1), slice(width, n + 1), slice(width - 1, 0, -1)
-        of_left = of_head_to[:, to, width]
-        of_right = of_left + of_head_at[:, at, width]
+        of_left = of_head_to[to, width]
+        of_right = of_left + of_head_at[at, width]
         outside = (word < word[at, None]) | (word >= word[at, None] + width) if width < n else 0
-        of_dep = (of_dep_at[:, at, width] + of_dep_to[:, to, width]) * outside
-        shares[:, :, 1:] += closed[:, at, width].transpose(0, 2, 1) @ of_dep * attach
-        own = of_closed[:, at, width] + of_right + of_dep @ attach.transpose(0, 2, 1)
-        below = weight[:, at, width, None] * own
+        of_dep = (of_dep_at[at, width] + of_dep_to[to, width]) * outside
+        of_closed = of_right + of_dep @ attach.T
+        shares[:, 1:] += closed[at, width].T @ of_dep * attach
+        if width == n:
+            of_closed = of_closed + arcs[:, 0] / total
+        below = weight[at, width, None] * of_closed
         if width == 1:
-            spans[:, at, 1] = below[:, word, word]
+            spans[at, 1] = below[word, word]
             continue
-        spans[:, at, width] = (below * sums[:, at, width]).sum(axis=2)
-        of_right, of_left = (below + of_right)[:, :, None], (below + of_left)[:, :, None]
-        of_head_at[:, at, 1:width] += of_right * dep_to[:, to, back]
-        of_dep_to[:, to, back] += of_right * head_at[:, at, 1:width]
-        of_dep_at[:, at, 1:width] += of_left * head_to[:, to, back]
-        of_head_to[:, to, back] += of_left * dep_at[:, at, 1:width]
-    return totals, spans, shares
+        spans[at, width] = (below * sums[at, width]).sum(axis=1)
+        of_right, of_left = (below + of_right)[:, None], (below + of_left)[:, None]
+        of_head_at[at, 1:width] += of_right * dep_to[to, back]
+        of_dep_to[to, back] += of_right * head_at[at, 1:width]
+        of_dep_at[at, 1:width] += of_left * head_to[to, back]
+        of_head_to[to, back] += of_left * dep_at[at, 1:width]
+    return total, spans[first, last - first], shares
 
 
 def _dot(one: _Chart, other: _Chart) -> _Chart:
-    return np.einsum("bikw,bikw->biw", one, other)
+    return np.einsum("ikw,ikw->iw", one, other)

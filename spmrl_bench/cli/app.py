@@ -36,29 +36,6 @@ _TRAIN = {"jinja2", "joblib", "pandas", "pydantic", "requests", "safetensors", "
 # Click's usage error, which some versions of typer bring along under a name of their own.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
-#: Names that commands had, and what to type now: some are in a group today, by its name.
-_MOVED = {"results": "table site", "study": "search", "model": "package attention heads",
-          "systems": "task enter"}  # fmt: skip
-RENAMED = {old: f"spmrl-bench {to} {old}" for to, names in _MOVED.items() for old in names.split()}
-RENAMED |= {
-    "multilingual": "spmrl-bench train --track TRACK' and 'spmrl-bench eval --track TRACK",
-    "leaderboard": "spmrl-bench train --track TRACK --system all' and the same with 'eval",
-    "explain": "spmrl-bench compare",
-    "score-dependencies": "spmrl-bench score",
-    "validate": "spmrl-bench treebanks check",
-    "new-treebank": "spmrl-bench treebanks add",
-    "treebanks show": "spmrl-bench treebanks check NAME --figures",
-    "disagreements": "spmrl-bench treebanks suspects NAME --model RUN",
-    "variation": "spmrl-bench treebanks suspects NAME",
-    "settings": "spmrl-bench recipes show",
-    "study list": "spmrl-bench study run",
-    "trace": "spmrl-bench model heads --sentence WORDS",
-    "runs cancel": "kill PID' or 'scancel JOB",
-    "runs watch": "watch spmrl-bench runs list",
-    "bench": "make bench",
-}
-
-
 # Commands that go on where they were interrupted.
 _CONTINUED = ("train", "eval", "run", "search")
 
@@ -94,9 +71,10 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        name = " ".join([*ctx.command_path.split()[1:], *args[:1]])
-        if args and args[0] not in self.commands and name in RENAMED:
-            raise _UsageError(f"'{name}' is now '{RENAMED[name]}'", ctx)
+        groups = {name: getattr(own, "commands", ()) for name, own in self.commands.items()}
+        places = [name for name, own in groups.items() if args and args[0] in own]
+        if places and args[0] not in self.commands:  # as it was named before there were groups
+            raise _UsageError(f"'{args[0]}' is now 'spmrl-bench {places[0]} {args[0]}'", ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -205,8 +205,6 @@ class Parser(ABC):
                 parse of this parser holds what is given.
         """
         session = (self.scored_session if scored else self.session)(max_tokens)
-        if given is not None:
-            self.check_holds()
         return session.parse(sentences, tags, given)
 
     @abstractmethod

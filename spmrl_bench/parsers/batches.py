@@ -224,7 +224,7 @@ class Group(NamedTuple):
     members: Sequence[Any]
     scored: bool = False
     """Whether probabilities are asked for."""
-    given: Sequence[Given | None] = ()
+    given: Sequence[Given] = ()
     """What the parse of each sentence is to hold; nothing if it is empty."""
 
     @property

@@ -16,7 +16,7 @@ from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import MAX_TOKENS, Description, EnsembleError, Parser, Words
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsers.session import NeuralSession
-from spmrl_bench.trees.parse import Layer, Parse
+from spmrl_bench.trees.parse import Parse
 
 
 class Ensemble(Parser):
@@ -53,10 +53,6 @@ class Ensemble(Parser):
     @property
     def kind(self) -> str:  # type: ignore[override]  # which a class has elsewhere
         return self.parsers[0].kind
-
-    @property
-    def holds(self) -> frozenset[Layer]:  # type: ignore[override]
-        return self.parsers[0].holds
 
     @property
     def reads_tags(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ def hold_constituents(
     blocks: Sequence[Tensor],
     labels: Sequence[Label],
     lengths: NDArray[np.int32],
-    given: Sequence[Given | None],
+    given: Sequence[Given],
 ) -> tuple[list[Tensor], NDArray[np.float64]]:
     """Return label scores in which what is excluded by brackets scores less than none, and what
     cells [cells] gain. ``labels`` are the constituents that labels of the parser stand for."""
@@ -35,10 +36,7 @@ def hold_constituents(
     gains, offsets = np.zeros(len(scores)), cell_offsets(lengths)
     for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
         wanted, unwanted = defaultdict[Any, set[Any]](set), defaultdict[Any, set[Any]](set)
-        for rows, found in (
-            (() if one is None else one.constituents, wanted),
-            (() if one is None else one.not_constituents, unwanted),
-        ):
+        for rows, found in ((one.constituents, wanted), (one.not_constituents, unwanted)):
             for start, end, label in rows:
                 found[first + cell_index(start, end, n)].add(label)
         for cell in wanted.keys() | unwanted.keys():
@@ -53,12 +51,12 @@ def hold_constituents(
 
 
 def hold_arcs(
-    arcs: NDArray[np.float64], lengths: NDArray[np.int32], given: Sequence[Given | None]
+    arcs: NDArray[np.float64], lengths: NDArray[np.int32], given: Sequence[Given]
 ) -> NDArray[np.float64]:
     """Return packed scores of arcs in which heads that are given have no rivals."""
     held, offsets = arcs.copy(), arc_offsets(lengths)
     for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
-        for word, head, _ in () if one is None else one.arcs:
+        for word, head, _ in one.arcs:
             if head is not None:
                 row = held[first + (word - 1) * (n + 1) : first + word * (n + 1)]
                 row[np.arange(n + 1) != head] -= CERTAIN
@@ -66,11 +64,11 @@ def hold_arcs(
 
 
 def hold_relations(
-    relations: Sequence[list[str]], given: Sequence[Given | None], known: Sequence[str]
+    relations: Sequence[list[str]], given: Sequence[Given], known: Sequence[str]
 ) -> Iterator[list[str]]:
     """Yield relations of words, with those that are given if the parser has learnt them."""
-    for row, one in zip(relations, given or [None] * len(relations), strict=True):
-        for word, _, name in () if one is None else one.arcs:
+    for row, one in zip(relations, given or repeat(Given()), strict=False):
+        for word, _, name in one.arcs:
             if name is not None and name in known:
                 row[word - 1] = name
         yield row

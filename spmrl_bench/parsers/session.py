@@ -199,12 +199,14 @@ class NeuralSession:
         for _, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             held = [*islice(rows, len(window))]
+            if any(held):
+                self._parsers[0].check_holds()
             for (words, _), one in zip(window, held, strict=True):
                 if one is not None and (problem := one.problem(len(words))):
                     raise TreeError(f"{problem} (the sentence begins: {first_words(words)})")
             for group in groups:
-                own = [held[place] for place in group[0].places]
-                asked = Group(group, self._parsers, self._scored, own if any(own) else ())
+                own = [held[place] or Given() for place in group[0].places] if any(held) else []
+                asked = Group(group, self._parsers, self._scored, own)
                 found = self._parsers[0].predict(asked)
                 for place, prediction in zip(group[0].places, found, strict=True):
                     predictions[place] = prediction

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any, Literal, cast, get_args
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.parsing.json_lines import ParseLine, given_line
+from spmrl_bench.parsing.json_lines import ParseLine
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.readers.conll import UNSPECIFIED, TagColumn, conll_lines
 from spmrl_bench.trees.escapes import write_brackets
@@ -104,7 +105,8 @@ def _line(sentence: InputSentence, parse: Parse | None, escapes: str, too_long: 
         "tags": None if tags is None else list(tags),
     }
     if sentence.given is not None:
-        line["given"] = given_line(sentence.given)
+        given = asdict(sentence.given).items()
+        line["given"] = cast(Any, {key: [*value] for key, value in given if value})
     if parse and parse.tree is not None:
         line["tree"] = write_brackets(parse.tree, escapes)
         line["constituents"] = list(parse.tree.constituents())

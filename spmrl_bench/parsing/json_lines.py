@@ -7,9 +7,8 @@ parses the file again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, NotRequired, cast
+from typing import Annotated, BinaryIO, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
@@ -102,12 +101,6 @@ def given_of(line: ParseLine) -> Given | None:
     if problem := found.problem(len(line["words"])):
         raise TreeError(problem)
     return found if found != Given() else None
-
-
-def given_line(given: Given) -> GivenLine:
-    """Return the same as an object."""
-    found = {key: [*value] for key, value in asdict(given).items() if value}
-    return cast(GivenLine, found)
 
 
 def to_parse(line: ParseLine) -> Parse | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
 
 import numpy as np
 import pytest
@@ -16,12 +16,11 @@ from spmrl_bench.chart.joint_marginals import joint_marginals
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
+from tests.chart import enumeration
 from tests.chart.enumeration import Span, spans
 
 #: How far apart scores are, and charts of each.
 SPREADS, CHARTS = (0.3, 2.0, 9.0, 40.0), 60
-#: Spans, arcs and the head word.
-Structure = tuple[frozenset[Span], frozenset[Span], int]
 
 
 @functools.cache
@@ -50,37 +49,17 @@ def span_trees(n: int) -> NDArray[np.float64]:
 
 
 @functools.cache
-def headed(i: int, j: int) -> list[Structure]:
-    """The constituents, or bare words, over [i, j) whose parts are such, one of which has the head:
-    spans, arcs as pairs of words, from 0, and the head word."""
-    if j == i + 1:
-        return [(frozenset(), frozenset(), i), (frozenset([(i, j)]), frozenset(), i)]
-    found = []
-    for parts in partitions(i, j, 2):
-        nodes = frozenset([(i, j)]).union(*(part[0] for part in parts))
-        arcs = frozenset[Span]().union(*(part[1] for part in parts))
-        for *_, head in parts:
-            own = {(part[2], head) for part in parts if part[2] != head}
-            found.append((nodes, arcs | own, head))
-    return found
-
-
-@functools.cache
-def partitions(i: int, j: int, least: int) -> list[tuple[Structure, ...]]:
-    found: list[tuple[Structure, ...]] = [(one,) for one in headed(i, j)] if least < 2 else []
-    for k in range(i + 1, j):
-        rest = partitions(k, j, least - 1)
-        found += [(first, *other) for first in headed(i, k) for other in rest]
-    return found
-
-
 def structures(n: int) -> list[tuple[frozenset[Span], frozenset[Span]]]:
-    """All joint structures of a sentence: spans, and arcs as words from 0 with heads from 1."""
-    return [
-        (nodes, frozenset({(word, g + 1) for word, g in arcs} | {(head, 0)}))
-        for nodes, arcs, head in headed(0, n)
-        if (0, n) in nodes
-    ]
+    """All joint structures of a sentence: spans, and arcs as words from 0 with heads from 1. Nodes
+    of the oracle's binary trees that need no label may have one, and then several are one."""
+    found = {}
+    known = enumeration.structures(n)
+    for tree, heads in zip(known.trees, known.heads, strict=True):
+        required = {(node.i, node.j) for node in tree if node.required}
+        free = [(node.i, node.j) for node in tree if not node.required]
+        for some in chain.from_iterable(combinations(free, k) for k in range(len(free) + 1)):
+            found[frozenset({*required, *some}), frozenset(enumerate(heads))] = None
+    return [*found]
 
 
 def arc_trees(n: int, projective: bool) -> NDArray[np.float64]:

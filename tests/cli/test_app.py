@@ -13,7 +13,6 @@ import typer
 
 import spmrl_bench
 from spmrl_bench.cli import app
-from spmrl_bench.cli.app import RENAMED
 from tests.builders import ROOT, cli, cli_process, refused, works
 
 GOLD = "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))\n"
@@ -87,15 +86,11 @@ def test_what_is_not_understood_is_one_line_and_status_2() -> None:
         assert line.startswith(message)
 
 
-def test_old_names_are_answered_by_the_new_ones() -> None:
-    for old, new in RENAMED.items():
-        result = cli(*old.split(), "--some", "options")
-        assert (result.exit_code, result.stdout) == (2, "")
-        (line,) = result.stderr.splitlines()
-        assert line.endswith(f": '{old}' is now '{new}'")
-        if new.startswith("spmrl-bench "):
-            words = new.partition("'")[0].split()[1:]
-            assert any(path == tuple(words[: len(path)]) for path in LEAVES)
+def test_a_command_that_stands_in_a_group_is_answered_with_its_place() -> None:
+    for old, place in (("enter", "systems enter"), ("search", "study search")):
+        said = cli(old, "--some", "options")
+        assert (said.exit_code, said.stdout) == (2, "")
+        assert said.stderr == f"spmrl-bench: '{old}' is now 'spmrl-bench {place}'\n"
 
 
 def test_a_group_alone_prints_its_help() -> None:

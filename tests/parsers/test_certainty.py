@@ -189,9 +189,9 @@ def test_what_no_parse_holds_is_said() -> None:
     ):
         with pytest.raises(TreeError, match=message):
             list(tiny(kind).parse(sentences, given=[nothing, given]))
-    for parser in (tiny("transition"), tiny("right-branching")):
+    for parser in (tiny("transition"), tiny("right-branching"), Ensemble([tiny("transition")] * 2)):
         with pytest.raises(UnsupportedError, match=r"holds nothing .* chart or biaffine or joint"):
-            list(parser.parse(sentences, given=[nothing, nothing]))
+            list(parser.parse(sentences, given=[nothing, Given([(0, 2, None)])]))
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.3, 0.6])
