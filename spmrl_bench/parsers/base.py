@@ -205,6 +205,9 @@ class Parser(ABC):
                 parse of this parser holds what is given.
         """
         session = (self.scored_session if scored else self.session)(max_tokens)
+        if given is None:
+            return session.parse(sentences, tags)
+        self.check_holds()
         return session.parse(sentences, tags, given)
 
     @abstractmethod
@@ -218,10 +221,10 @@ class Parser(ABC):
 
     def check_holds(self) -> None:
         """Raise an UnsupportedError if nothing may be given."""
-        if not self.holds:
-            from spmrl_bench.parsers.kinds import KINDS
+        from spmrl_bench.parsers.kinds import KINDS
 
-            able = [name for name in KINDS.names() if KINDS.get(name).parser_class.holds]
+        able = [name for name in KINDS.names() if KINDS.get(name).parser_class.holds]
+        if self.kind not in able:
             raise UnsupportedError(
                 f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "
                 f"{' or '.join(able)}"

@@ -199,8 +199,6 @@ class NeuralSession:
         for _, window, groups in self.encoded(with_tags(sentences, tags)):
             predictions = [Prediction()] * len(window)
             held = [*islice(rows, len(window))]
-            if any(held):
-                self._parsers[0].check_holds()
             for (words, _), one in zip(window, held, strict=True):
                 if one is not None and (problem := one.problem(len(words))):
                     raise TreeError(f"{problem} (the sentence begins: {first_words(words)})")

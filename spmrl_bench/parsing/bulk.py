@@ -110,8 +110,10 @@ class Worker:
         fitting = [sentence for sentence, problem in answered if not problem]
         known = [sentence.tags for sentence in fitting if sentence.tags is not None]
         given = [sentence.given for sentence in fitting]
+        if any(given):
+            self._parser.check_holds()
         words = [sentence.words for sentence in fitting]
-        parses = self._session.parse(words, known or None, given if any(given) else None)
+        parses = self._session.parse(words, known or None, *([given] if any(given) else []))
         for sentence, problem in answered:
             try:
                 parse = None if problem else next(parses)

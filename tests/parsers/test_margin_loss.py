@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from spmrl_bench.parsers.chart import (
     best_labels,
     decode_spans,
     label_maxima,
+    masked_scores,
 )
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Tree
@@ -183,21 +182,10 @@ LENGTHS = np.array([5, 1, 7], dtype=np.int32)
 TINY = np.array([-1e-30, 0.0, 1e-30, 1e-9, 1 - 2**-24, 1.0], dtype=np.float32)
 
 
-class Blocks:
-    """A layer with given scores, in blocks of 17 cells."""
-
-    def __init__(self, scores: torch.Tensor) -> None:
-        self.labels = ((), *[(f"L{k}",) for k in range(scores.shape[1])])
-        self.scores = scores
-
-    def label_scores(self, _: Any) -> Iterator[Any]:
-        return iter(part.clone() for part in self.scores.split(17))
-
-
-def best_of(scores: torch.Tensor, masked: MaskedLabels | None = None) -> Any:
-    encoded: Any = [SimpleNamespace(batch=SimpleNamespace(lengths=LENGTHS))]
-    layers: Any = [Blocks(scores)]
-    return best_labels(layers, encoded, masked)
+def best_of(scores: torch.Tensor, masked: MaskedLabels = ((), ())) -> Any:
+    """The best labels of scores in blocks of 17 cells."""
+    blocks = (part.clone() for part in scores.split(17))
+    return best_labels(masked_scores(blocks, LENGTHS, masked))
 
 
 def random_scores(seed: int, ties: bool = True) -> NDArray[np.float32]:
