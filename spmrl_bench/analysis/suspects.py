@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jinja2
 import pandas as pd
 from markupsafe import Markup
 from tabulate import tabulate
 
 from spmrl_bench.analysis.variation import Place, Suspicion
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import SpmrlError, UnsupportedError
+from spmrl_bench.leaderboard.writing import html_templates
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -93,14 +93,20 @@ def disagreements(
     parses = parser.parse([one.words for one in gold], tags, scored=True)
     found = []
     for number, (right, parse) in enumerate(zip(gold, parses, strict=True), start=1):
+        known = parse.probabilities
+        if known and known.relations is None and parse.dependencies and layer != "constituents":
+            raise UnsupportedError(
+                "this parser says nothing of how likely heads are, which follow from the labels of "
+                "its spans: look at constituents alone ('--of constituents')"
+            )
         if own := [one for one in differences(right, parse) if layer in (None, one.layer)]:
             found.append(Disagreement(number, right, parse, own))
     return sorted(found, key=lambda each: (-each.suspicion, each.number))
 
 
 def differences(gold: Parse, found: Parse) -> Iterator[Difference]:
-    """Yield what differs in a parse with probabilities, of spans by the left end, wider ones first.
-    A layer of which the parser tells none is passed over."""
+    """Yield what differs in a parse with probabilities, of spans by the left end, wider ones
+    first."""
     known = found.probabilities
     if known is not None and known.constituents is not None and gold.tree and found.tree:
         right, own = (
@@ -184,13 +190,7 @@ class SuspectList:
 
     def page(self) -> str:
         """HTML that needs nothing but itself; what is from files is escaped."""
-        forms = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(Path(__file__).parent),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            undefined=jinja2.StrictUndefined,
-        )
+        forms = html_templates(Path(__file__).parent)
         return forms.get_template("suspects.html.jinja").render(listed=self)
 
     def table(self) -> str:

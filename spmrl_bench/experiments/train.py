@@ -23,7 +23,6 @@ from spmrl_bench.errors import (
     SpmrlError,
     TrainingError,
     TreeError,
-    UnsupportedError,
 )
 from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
 from spmrl_bench.experiments.run_folder import (
@@ -217,10 +216,9 @@ def train_run(
         done = trainer.fit()
         write_settings(run.folder, config)  # the folder may have been removed meanwhile
         best_weights(run.folder)
-        if prune is None:
-            with suppress(UnsupportedError):
-                best_parser = kind.parser_class.load(run.folder / BEST).to(where)
-                keep_temperature(best_parser, dev, run.folder / BEST)
+        if prune is None and kind.parser_class.exact:
+            best_parser = kind.parser_class.load(run.folder / BEST).to(where)
+            keep_temperature(best_parser, dev, run.folder / BEST)
         best, last = (step / trainer.batches for step in (done.best_step, done.steps))
         report.say(
             f"{report.title}: best dev {report.score} {done.best_score:.2f} in epoch {best:.1f} of "

@@ -88,8 +88,8 @@ class NltkParser(ParserI):
             if self.layer == "constituents" and parse.tree is not None:
                 tree = parse.tree.to_nltk()
                 if parse.probabilities is not None:
-                    chance = math.exp(parse.probabilities.log_tree)
-                    tree = ProbabilisticTree(tree.label(), tree, prob=chance)
+                    chance = parse.probabilities.log_tree / math.log(2)
+                    tree = ProbabilisticTree(tree.label(), tree, logprob=chance)
                 yield iter([tree])
             else:
                 yield iter([to_graph(parse.dependencies)])

@@ -13,6 +13,7 @@ from spmrl_bench.errors import RecordError
 from spmrl_bench.storage.files import write_bytes
 
 if TYPE_CHECKING:
+    import jinja2
     from pandas import DataFrame
 
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]|$)")
@@ -148,3 +149,16 @@ def _latex_note(note: str) -> str:
     broken = (re.sub(r"(\\textbar\{\}|\+)", r"\1\\allowbreak{}", part) for part in parts[1::2])
     parts[1::2] = [rf"\texttt{{{part}}}" for part in broken]
     return "".join(parts)
+
+
+def html_templates(folder: Path) -> jinja2.Environment:
+    """The templates of a folder, which escape what they are given and miss nothing of it."""
+    import jinja2
+
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )

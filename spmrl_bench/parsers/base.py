@@ -22,7 +22,7 @@ from spmrl_bench.storage.garbage import no_collection
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.given import Given
-from spmrl_bench.trees.parse import Layer, Parse, Probabilities
+from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import NO_TAG, Tree
 
 if TYPE_CHECKING:
@@ -141,8 +141,9 @@ class Parser(ABC):
 
     kind: ClassVar[str]
     """Its name in the registry."""
-    holds: ClassVar[frozenset[Layer]] = frozenset()
-    """The layers of which parts may be given."""
+    exact: ClassVar[bool] = False
+    """Whether a chart finds the best of all parses: then parts of one may be given, and a
+    temperature makes of the scores of all what agrees with how often the best is right."""
     Config: ClassVar[type[ParserConfig]] = ParserConfig
     citations: ClassVar[tuple[str, ...]] = ()
     """Of the papers that it follows."""
@@ -223,7 +224,7 @@ class Parser(ABC):
         """Raise an UnsupportedError if nothing may be given."""
         from spmrl_bench.parsers.kinds import KINDS
 
-        able = [name for name in KINDS.names() if KINDS.get(name).parser_class.holds]
+        able = [name for name in KINDS.names() if KINDS.get(name).parser_class.exact]
         if self.kind not in able:
             raise UnsupportedError(
                 f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "

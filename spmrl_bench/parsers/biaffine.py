@@ -38,9 +38,6 @@ from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 
-#: How likely arcs are, and arcs with relations.
-_Likely = tuple[dict[tuple[int, int], float], dict[tuple[int, int, str], float]]
-
 
 class DependencyGold(NamedTuple):
     """The head of each word, from 1, with 0 for the root, and the index of its relation to it."""
@@ -163,7 +160,9 @@ class DependencyScores:
         best = map(names.__getitem__, self.relation_scores(heads).argmax(dim=1).tolist())
         return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
 
-    def likely(self, shares: NDArray[np.float64]) -> Iterator[_Likely]:
+    def likely(
+        self, shares: NDArray[np.float64]
+    ) -> Iterator[tuple[dict[Any, float], dict[Any, float]]]:
         """Yield the likely arcs of each sentence, and those of a relation, for how likely packed
         arcs are."""
         lengths = self._layout.lengths.cpu().numpy() - 2
@@ -190,7 +189,7 @@ class BiaffineParser(NeuralParser):
     """
 
     kind = "biaffine"
-    holds = frozenset({"dependencies"})
+    exact = True
     citations = (
         "Dozat & Manning (2017). Deep Biaffine Attention for Neural Dependency Parsing. ICLR.",
     )

@@ -205,7 +205,7 @@ class ChartParser(NeuralParser):
     """Finds the constituents with the highest sum of label scores."""
 
     kind = "chart"
-    holds = frozenset({"constituents"})
+    exact = True
     citations = (
         "Kitaev & Klein (2018). Constituency Parsing with a Self-Attentive Encoder. ACL. "
         "https://aclanthology.org/P18-1249/",
@@ -256,15 +256,12 @@ class ChartParser(NeuralParser):
         layers = [each.scorer for each in group.members]
         blocks: Iterable[Tensor] = label_scores(layers, group.encoded)
         found: Iterable[Probabilities] | None = None
-        names = self.vocabulary.labels
-        gains: NDArray[np.float64] | float = 0.0
-        if group.given:
-            blocks, gains = hold_constituents([*blocks], names, lengths, group.given)
-        elif group.scored or threshold is not None:
-            blocks = [*blocks]
+        names, summed_up = self.vocabulary.labels, group.scored or threshold is not None
+        blocks = [*blocks] if summed_up else blocks
+        blocks, gains = hold_constituents(blocks, names, lengths, group.given)
         values, best = best_labels(blocks)
         trees = decode_spans(values + gains, best, lengths)
-        if isinstance(blocks, list) and (group.scored or threshold is not None):
+        if summed_up:
             summed = partial(span_marginals, lengths=lengths, near=trees.cells)
             likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
             trees = trees if threshold is None else likely.least_risk(threshold)

@@ -7,7 +7,7 @@ distribution over all are among those which hold it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -25,13 +25,15 @@ CERTAIN = 1e6
 
 
 def hold_constituents(
-    blocks: Sequence[Tensor],
+    blocks: Iterable[Tensor],
     labels: Sequence[Label],
     lengths: NDArray[np.int32],
     given: Sequence[Given],
-) -> tuple[list[Tensor], NDArray[np.float64]]:
+) -> tuple[Iterable[Tensor], NDArray[np.float64] | float]:
     """Return label scores in which what is excluded by brackets scores less than none, and what
     cells [cells] gain. ``labels`` are the constituents that labels of the parser stand for."""
+    if not given:
+        return blocks, 0.0
     scores = torch.cat([*blocks]).float()
     gains, offsets = np.zeros(len(scores)), cell_offsets(lengths)
     for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):

@@ -57,7 +57,7 @@ class JointParser(NeuralParser):
     """Scores of labelled spans and of dependencies, read off as one structure."""
 
     kind = "joint"
-    holds = frozenset({"constituents", "dependencies"})
+    exact = True
     citations = (
         "Zhou & Zhao (2019). Head-Driven Phrase Structure Grammar Parsing on Penn Treebank. ACL. "
         "https://aclanthology.org/P19-1230/",
@@ -126,9 +126,8 @@ class JointParser(NeuralParser):
         """Return scores of labels, and what cells gain by what is given."""
         layers = [each.scorer for each in group.members]
         blocks = masked_scores(label_scores(layers, group.encoded), group.lengths, self.masked)
-        if group.given:
-            return hold_constituents([*blocks], self._constituents(), group.lengths, group.given)
-        return [*blocks] if group.scored else blocks, 0.0
+        kept = [*blocks] if group.scored else blocks
+        return hold_constituents(kept, self._constituents(), group.lengths, group.given)
 
     def _division(self, group: Group) -> _Found:
         """Heads follow from labels, which have a distribution of their own."""

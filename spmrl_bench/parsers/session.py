@@ -212,8 +212,8 @@ class NeuralSession:
                 parse = prediction.parse(*pair)
                 if one is not None and (part := one.unmet(parse)):
                     raise TreeError(
-                        f"no parse of this parser holds {part}: it has not learnt such a label or "
-                        "relation, or what is given contradicts itself (the sentence begins: "
+                        f"no parse of this parser holds {part}: it finds nothing of the kind, has "
+                        "not learnt the name, or what is given contradicts itself (it begins: "
                         f"{first_words(pair[0])})"
                     )
                 yield parse

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from spmrl_bench import __version__
@@ -20,6 +19,7 @@ from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import OF_GOLD_TAGS, SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
+from spmrl_bench.leaderboard.writing import html_templates
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.cells import Cell, Table, Value, cell
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
@@ -42,13 +42,7 @@ _MOST_ROWS = 14  # of a picture
 #: Says that a folder is a site, and may be replaced.
 MARKER = "site.json"
 _CONTENT = b'{"made_by": "spmrl-bench site"}\n'
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(Path(__file__).parent),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=jinja2.StrictUndefined,
-)
+_TEMPLATES = html_templates(Path(__file__).parent)
 _TEMPLATES.globals["version"] = __version__
 
 

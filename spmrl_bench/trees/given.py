@@ -35,9 +35,7 @@ tree.Tree`; with None for the label any will do.
             if i < start < j < end:
                 return f"[{i}, {j}] and [{start}, {end}] cross, and both are to be constituents"
         for start, end, label in self.not_constituents:
-            if (start, end, label) in self.constituents or (
-                label is None and (start, end) in spans
-            ):
+            if (start, end, label) in {*self.constituents, *((*span, None) for span in spans)}:
                 return f"[{start}, {end}] is to be {label or 'a constituent'}, and is to be none"
         heads = dict[int, int]()
         for word, head, _ in self.arcs:
@@ -59,21 +57,18 @@ tree.Tree`; with None for the label any will do.
 
     def unmet(self, parse: Parse) -> str:
         """Return the first part that a parse does not hold, or ''."""
-        if parse.tree is not None:
-            found: set[tuple[int, int, str | None]] = {*parse.tree.constituents()}
-            found |= {(start, end, None) for start, end, _ in found}
-            for start, end, label in self.constituents:
-                if (start, end, label) not in found:
-                    return f"constituent [{start}, {end}, {label or 'any'}]"
-            for start, end, label in self.not_constituents:
-                if (start, end, label) in found:
-                    return f"no constituent [{start}, {end}, {label or 'any'}]"
-        if parse.dependencies is not None:
-            heads, relations = parse.dependencies.heads, parse.dependencies.relations
-            for word, head, relation in self.arcs:
-                if head not in (None, heads[word - 1]) or relation not in (
-                    None,
-                    relations[word - 1],
-                ):
-                    return f"arc [{word}, {head}, {relation}]"
+        of_tree = [] if parse.tree is None else parse.tree.constituents()
+        found: set[tuple[int, int, str | None]] = {*of_tree}
+        found |= {(start, end, None) for start, end, _ in found}
+        for start, end, label in self.constituents:
+            if (start, end, label) not in found:
+                return f"constituent [{start}, {end}, {label or 'any'}]"
+        for start, end, label in self.not_constituents:
+            if (start, end, label) in found or parse.tree is None:
+                return f"no constituent [{start}, {end}, {label or 'any'}]"
+        tree = parse.dependencies
+        for word, head, relation in self.arcs:
+            own = (None, None) if tree is None else (tree.heads[word - 1], tree.relations[word - 1])
+            if own[1] is None or head not in (None, own[0]) or relation not in (None, own[1]):
+                return f"arc [{word}, {head}, {relation}]"
         return ""

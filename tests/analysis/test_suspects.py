@@ -33,7 +33,7 @@ from spmrl_bench.analysis.variation import (
     find_variation,
     variation,
 )
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.errors import SpmrlError, UnsupportedError
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -94,6 +94,10 @@ def test_sentences_have_their_numbers_and_one_layer_may_be_left_out() -> None:
     for layer in ("constituents", "dependencies"):
         only = disagreements(parser, gold, layer)
         assert {one.layer for each in only for one in each.differences} == {layer}
+    division = enlarge(tiny("joint", structure="division"))
+    assert disagreements(division, gold, "constituents")
+    with pytest.raises(UnsupportedError, match="'--of constituents'"):
+        disagreements(division, gold)
 
 
 # ---- Lists -------------------------------------------------------------------------------

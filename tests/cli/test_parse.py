@@ -80,9 +80,8 @@ def test_forms_of_input_and_output(model: Path, neighbours: Path) -> None:
 
 def test_parses_are_parsed_again_around_what_is_given(model: Path, tmp_path: Path) -> None:
     path = tmp_path / "parses.jsonl"
-    lines = [json.loads(line) for line in parse(
-        model, "--output", "json", stdin=b"the dog barks\ncats sleep\n"
-    ).stdout.splitlines()]  # fmt: skip
+    shown = parse(model, "--output", "json", stdin=b"the dog barks\ncats sleep\n").stdout
+    lines = [*map(json.loads, shown.splitlines())]
     label = "VP" if [0, 2, "VP"] not in lines[0]["constituents"] else "NP"
     lines[0]["given"] = {"constituents": [[0, 2, label]]}
 

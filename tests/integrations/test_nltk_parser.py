@@ -91,9 +91,8 @@ def test_what_nltk_does_with_trees_of_a_parser() -> None:
 
 
 def test_trees_have_their_probabilities_if_asked_for() -> None:
-    plain, sure = (
-        next(NltkParser(PARSER, scores=scores).parse(SENTENCES[0])) for scores in (False, True)
-    )
+    parsers = (NltkParser(PARSER, scores=scores) for scores in (False, True))
+    plain, sure = (next(parser.parse(SENTENCES[0])) for parser in parsers)
     assert [*sure] == [*plain]
     (parse,) = PARSER.parse(SENTENCES[:1], scored=True)
     assert parse.probabilities is not None

@@ -81,12 +81,8 @@ def every(parser: Any) -> list[tuple[Parts, float]]:
     elif kind == "joint":
         shapes = [([spans(3).index(one) for one in nodes], arcs) for nodes, arcs in structures(3)]
     else:
-        trees = (
-            dependency_oracles.trees
-            if not parser.vocabulary.projective
-            else (dependency_oracles.projective_trees)
-        )
-        shapes = [((), [*enumerate(tree)]) for tree in trees(3)]
+        name = "projective_trees" if parser.vocabulary.projective else "trees"
+        shapes = [((), [*enumerate(tree)]) for tree in getattr(dependency_oracles, name)(3)]
     found = []
     for cells, arcs in shapes:
         of_heads = sum(of_arcs.reshape(3, 4)[word, head] for word, head in arcs)
@@ -184,6 +180,9 @@ def test_what_no_parse_holds_is_said() -> None:
             r"no .* holds constituent \[0, 2, XP\].*begins: the dog",
         ),
         ("chart", Given([(0, 4, None)]), r"^\[0, 4\] is no span of 3 words"),
+        ("chart", Given((), (), [(1, 2, None)]), r"no .* holds arc \[1, 2, None\]"),
+        ("biaffine", Given([(0, 2, None)]), r"no .* holds constituent \[0, 2, any\]"),
+        ("biaffine", Given((), [(0, 2, None)]), r"no .* holds no constituent \[0, 2, any\]"),
         ("biaffine", Given((), (), [(1, 3, "zz")]), r"no .* holds arc \[1, 3, zz\]"),
         ("biaffine", Given((), (), [(1, 2, None), (2, 1, None)]), "words 1, 2 make a circle"),
     ):
@@ -229,9 +228,8 @@ def test_what_the_beam_has_kept_is_the_distribution_of_actions() -> None:
     assert known.arcs[1, 2] == pytest.approx(sum(with_arc))
     assert known.arcs[1, 2] + known.arcs[1, 0] == pytest.approx(1)
     assert known.relations is not None
-    assert sum(share for (word, *_), share in known.relations.items() if word == 1) == (
-        pytest.approx(1)
-    )
+    of_first = (share for (word, *_), share in known.relations.items() if word == 1)
+    assert sum(of_first) == pytest.approx(1)
 
 
 def test_the_heads_of_division_spans_have_none() -> None:
