@@ -40,6 +40,9 @@ def parse(
         "--scores",
         help="Say in JSON, or in column MISC, how likely each part of a parse is.",
     ),
+    best: int = Option(
+        1, "--best", metavar="K", min=1, max=100, help="Write the best K parses of each in JSON."
+    ),
     workers: int = Option(1, min=1, max=1000, help="Processes that parse, which share the cores."),
     on: str | None = Option(
         None, "--on", metavar="WHERE", help="Where the workers of '--to' are, as of 'train'."
@@ -82,7 +85,7 @@ def parse(
     from spmrl_bench.parsing.packages import located
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
-    names, options = files or [], bulk.ParseOptions(on_long, output, tags, scored=scores)
+    names, options = files or [], bulk.ParseOptions(on_long, output, tags, scored=scores, best=best)
     if to is not None:
         from spmrl_bench.parsing.folders import parse_folder
         from spmrl_bench.process.executors.backend import parse_backend

@@ -1,6 +1,7 @@
 """A trained parser as a parser of NLTK: trees and dependency graphs as its other parsers give them.
 
-One parse comes for each sentence, the best. NLTK is an extra (``pip install 'spmrl-bench[nltk]'``).
+The best parse comes for each sentence, or so many of the best. NLTK is an extra (``pip install
+'spmrl-bench[nltk]'``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.readers.conll import UNSPECIFIED, check_writable
 from spmrl_bench.trees.dependencies import DependencyTree
-from spmrl_bench.trees.parse import Layer
+from spmrl_bench.trees.parse import Layer, Parse
 from spmrl_bench.trees.tree import NO_TAG
 
 try:
@@ -46,6 +47,7 @@ class NltkParser(ParserI):
         layer: Layer | None = None,
         device: str = "auto",
         scores: bool = False,
+        best: int = 1,
     ) -> None:
         """A parser of NLTK.
 
@@ -54,12 +56,13 @@ class NltkParser(ParserI):
             layer: ``constituents`` come as ``nltk.Tree``, ``dependencies`` as
                 ``nltk.DependencyGraph``; by default constituents, if the parser finds them.
             scores: whether trees come as ``nltk.ProbabilisticTree``, with their probabilities.
+            best: how many parses come of each sentence, the best first.
 
         Raises:
             SpmrlError: the folder holds no parser, or the parser does not find the layer.
         """
         self.parser = load_parser(parser, device) if isinstance(parser, (str, Path)) else parser
-        self.scores = scores
+        self.scores, self.best = scores, best
         found = kind_named(self.parser.kind).layers
         self.layer: Layer = layer or found[0]
         if self.layer not in found:
@@ -69,9 +72,9 @@ class NltkParser(ParserI):
         """None: the parser has no grammar."""
 
     def parse(self, sent: Sentence, *_: Any, **__: Any) -> Iterator[Any]:
-        """The parse of one sentence, in an iterator. Raise a TokensError for a text, whose letters
-        would be taken for words, and a SpmrlError if the sentence is too long, or has no tags and
-        the parser reads them."""
+        """The best parses of one sentence, best first. Raise a TokensError for a text, whose
+        letters would be taken for words, and a SpmrlError if the sentence is too long, or has no
+        tags and the parser reads them."""
         return next(self.parse_sents([sent]))
 
     def parse_sents(self, sents: Iterable[Sentence], *_: Any, **__: Any) -> Iterator[Iterator[Any]]:
@@ -84,15 +87,18 @@ class NltkParser(ParserI):
             return
         for_words, for_tags = tee(chain([first], pairs))
         tags = None if first[1] is None else map(itemgetter(1), for_tags)
-        for parse in self.parser.parse(map(itemgetter(0), for_words), tags, scored=self.scores):
-            if self.layer == "constituents" and parse.tree is not None:
-                tree = parse.tree.to_nltk()
-                if parse.probabilities is not None:
-                    chance = parse.probabilities.log_tree / math.log(2)
-                    tree = ProbabilisticTree(tree.label(), tree, logprob=chance)
-                yield iter([tree])
-            else:
-                yield iter([to_graph(parse.dependencies)])
+        words, scored = map(itemgetter(0), for_words), self.scores
+        for parse in self.parser.parse(words, tags, scored=scored, best=self.best):
+            yield map(self._shown, [one for _, one in parse.best] or [parse])
+
+    def _shown(self, parse: Parse) -> Any:
+        if self.layer == "dependencies" or parse.tree is None:
+            return to_graph(parse.dependencies)
+        tree = parse.tree.to_nltk()
+        if parse.probabilities is None:
+            return tree
+        chance = parse.probabilities.log_tree / math.log(2)
+        return ProbabilisticTree(tree.label(), tree, logprob=chance)
 
 
 def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list[str] | None]]:

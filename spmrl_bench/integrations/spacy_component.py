@@ -222,8 +222,7 @@ class ParserComponent(Pipe):
             torch.set_num_threads(1)
             self._process, self._session = os.getpid(), None
         if self._session is None:
-            parser = self.parser
-            self._session = parser.scored_session() if self.scores else parser.session()
+            self._session = self.parser.session_for(self.scores, 1)
         return self._session
 
     def score(self, examples: Iterable[Example], **_: Any) -> dict[str, Any]:

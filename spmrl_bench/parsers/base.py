@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
 from spmrl_bench.nn.settings import Precision, Settings
@@ -110,6 +110,8 @@ class Prediction(NamedTuple):
     relations: Sequence[str] | None = None
     tags: Sequence[str] | None = None
     probabilities: Probabilities | None = None
+    best: Sequence[tuple[float, Prediction]] = ()
+    """The best ones with their scores, of a parser that is asked for several."""
 
     def parse(self, words: Words, given: Words | None) -> Parse:
         """Return the parse of a sentence with the given tags, or else the predicted ones."""
@@ -120,9 +122,10 @@ class Prediction(NamedTuple):
             tree = None if self.constituents is None else Tree.build(words, tags, self.constituents)
             dependencies = DependencyTree.build(words, tags, self.heads, self.relations)
             found = Parse.of(tree, dependencies)
-        if self.probabilities is None:
+        if self.probabilities is None and not self.best:
             return found
-        return replace(found, probabilities=self.probabilities)
+        best = tuple((score, one.parse(words, tags)) for score, one in self.best)
+        return replace(found, probabilities=self.probabilities, best=best)
 
 
 class Session(Protocol):
@@ -144,6 +147,8 @@ class Parser(ABC):
     exact: ClassVar[bool] = False
     """Whether a chart finds the best of all parses: then parts of one may be given, and a
     temperature makes of the scores of all what agrees with how often the best is right."""
+    ranks: ClassVar[bool] = False
+    """Whether it finds the k best parses."""
     Config: ClassVar[type[ParserConfig]] = ParserConfig
     citations: ClassVar[tuple[str, ...]] = ()
     """Of the papers that it follows."""
@@ -190,25 +195,27 @@ class Parser(ABC):
         *,
         max_tokens: int = MAX_TOKENS,
         scored: bool = False,
+        best: int = 1,
         given: Iterable[Given | None] | None = None,
     ) -> Iterator[Parse]:
         """Yield the best parses of tokenised sentences, lazily and in input order.
 
         One without words gives a tree without words. ``tags`` are those of the parses, which the
         parser reads if it was trained with them; else words have those that it predicts, or ``XX``.
-        With ``scored`` each parse has its probabilities, and with ``given``, of each sentence
-        something or None, it is the best that holds it.
+        With ``scored`` each parse has its probabilities, with ``best`` so many of the best ones,
+        and with ``given``, of each sentence something or None, it is the best that holds it.
 
         Raises:
-            UnsupportedError: the kind of parser tells no probabilities, or holds nothing given.
+            UnsupportedError: the kind of parser tells no probabilities, finds one parse only, or
+                holds nothing given.
             SentenceTooLongError: the parser has no room for a sentence; all before it are parsed.
             TreeError: rows of ``tags`` do not fit the sentences, or are needed and not given; or no
                 parse of this parser holds what is given.
         """
-        session = (self.scored_session if scored else self.session)(max_tokens)
+        session = self.session_for(scored, best, max_tokens)
         if given is None:
             return session.parse(sentences, tags)
-        self.check_holds()
+        self.check_able("exact")
         return session.parse(sentences, tags, given)
 
     @abstractmethod
@@ -220,16 +227,25 @@ class Parser(ABC):
 
     # What some kinds can do -----------------------------------------------------------
 
-    def check_holds(self) -> None:
-        """Raise an UnsupportedError if nothing may be given."""
+    def check_able(self, what: Literal["exact", "ranks"]) -> None:
+        """Raise an UnsupportedError if its kind holds nothing given, or finds one parse only."""
         from spmrl_bench.parsers.kinds import KINDS
 
-        able = [name for name in KINDS.names() if KINDS.get(name).parser_class.exact]
+        able = [name for name in KINDS.names() if getattr(KINDS.get(name).parser_class, what)]
         if self.kind not in able:
+            lacks = "holds nothing that is given" if what == "exact" else "finds one parse only"
             raise UnsupportedError(
-                f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "
-                f"{' or '.join(able)}"
+                f"a parser of kind {self.kind} {lacks}: choose one of kind {' or '.join(able)}"
             )
+
+    def session_for(self, scored: bool, best: int, max_tokens: int = MAX_TOKENS) -> Session:
+        """Return what parses with probabilities, or finds so many of the best parses, or both;
+        raise an UnsupportedError if the kind cannot do it."""
+        if best > 1:
+            self.check_able("ranks")
+        if scored or best > 1:
+            return self.detailed_session(max_tokens, scored=scored, best=best)
+        return self.session(max_tokens)
 
     def attention(
         self, words: Words, tags: Words | None = None, part: Part = "combined"
@@ -257,17 +273,20 @@ class Parser(ABC):
             raise self._refuse("limited")
         return nullcontext()
 
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> Session:
+    def detailed_session(
+        self, max_tokens: int = MAX_TOKENS, *, scored: bool = True, best: int = 1
+    ) -> Session:
         """Return what parses as :meth:`session`, with the :class:`~spmrl_bench.trees.parse.\
-Probabilities` of each parse; raise an UnsupportedError if the kind does not tell them."""
-        raise self._refuse("scored_session")
+Probabilities` of each parse, or so many of the best; raise an UnsupportedError if the kind does not
+        tell them."""
+        raise self._refuse("detailed_session", "probabilities")
 
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
         """Return the actions that parse a sentence, and what was looked at before each; raise an
         UnsupportedError if the kind writes no actions, a SpmrlError if there are no words."""
         raise self._refuse("derivation")
 
-    def _refuse(self, method: str) -> UnsupportedError:
+    def _refuse(self, method: str, what: str = "") -> UnsupportedError:
         """Return the error of a method that parsers of other kinds have."""
         from spmrl_bench.parsers.kinds import KINDS
 
@@ -275,6 +294,6 @@ Probabilities` of each parse; raise an UnsupportedError if the kind does not tel
         others = {name: KINDS.get(name).parser_class for name in KINDS.names() if name != self.kind}
         able = [name for name, kind in others.items() if getattr(kind, method) is not default]
         return UnsupportedError(
-            f"a parser of kind {self.kind} has no {method.replace('_', ' ')}: choose one of kind "
-            f"{' or '.join(able)}"
+            f"a parser of kind {self.kind} has no {what or method.replace('_', ' ')}: choose one "
+            f"of kind {' or '.join(able)}"
         )

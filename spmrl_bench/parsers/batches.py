@@ -222,10 +222,12 @@ class Group(NamedTuple):
 
     encoded: Sequence[Encoded]
     members: Sequence[Any]
-    scored: bool = False
-    """Whether probabilities are asked for."""
     given: Sequence[Given] = ()
     """What the parse of each sentence is to hold; nothing if it is empty."""
+    scored: bool = False
+    """Whether probabilities are asked for."""
+    best: int = 1
+    """How many of the best parses are asked for."""
 
     @property
     def lengths(self) -> NDArray[np.int32]:

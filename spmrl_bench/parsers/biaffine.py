@@ -9,7 +9,7 @@ chosen afterwards, for a root among those seen at roots in training, for other w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -19,8 +19,9 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spmrl_bench.chart.arc_marginals import arc_marginals
-from spmrl_bench.chart.arrays import starts
+from spmrl_bench.chart.arrays import arc_offsets, starts
 from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.k_best import k_best_heads
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
 from spmrl_bench.nn.settings import Rate, Settings, Width
@@ -189,7 +190,7 @@ class BiaffineParser(NeuralParser):
     """
 
     kind = "biaffine"
-    exact = True
+    exact = ranks = True
     citations = (
         "Dozat & Manning (2017). Deep Biaffine Attention for Neural Dependency Parsing. ICLR.",
     )
@@ -228,11 +229,35 @@ class BiaffineParser(NeuralParser):
             of_trees = np.minimum(scores_of_heads(arcs, lengths, heads) - totals, 0.0)
             rows = zip(of_trees.tolist(), scores.likely(shares), strict=True)
             found = (Probabilities(own, None, *likely) for own, likely in rows)
+        ranked: Iterable[Any] = repeat((), len(lengths))
+        if group.best > 1:
+            ranked = self._ranked(scores, of_arcs, group)
         trees = np.split(heads, np.cumsum(lengths)[:-1])
         relations = hold_relations(scores.relations(heads), group.given, self.dependencies.names)
-        columns = trees, relations, group.tags, with_tag_probabilities(found, group)
-        for row, names, tags, probabilities in zip(*columns, strict=True):
-            yield Prediction(None, row.tolist(), names, tags, probabilities)
+        columns = trees, relations, group.tags, with_tag_probabilities(found, group), ranked
+        for row, names, tags, probabilities, several in zip(*columns, strict=True):
+            yield Prediction(None, row.tolist(), names, tags, probabilities, several)
+
+    def _ranked(
+        self, scores: DependencyScores, arcs: NDArray[np.float64], group: Group
+    ) -> Iterator[list[tuple[float, Prediction]]]:
+        """Yield the best trees of each sentence that hold what is given, and their scores."""
+        projective, names = self.vocabulary.projective, self.dependencies.names
+        tables = np.split(arcs, arc_offsets(group.lengths)[1:-1])
+        every = [
+            k_best_heads(table.reshape(n, n + 1), group.best, projective=projective)
+            for n, table in zip(group.lengths.tolist(), tables, strict=True)
+        ]
+        rows = []
+        for rank in range(max(map(len, every))):
+            heads = [trees[min(rank, len(trees) - 1)][1] for trees in every]
+            relations = scores.relations(np.concatenate(heads))
+            rows.append(hold_relations(relations, group.given, names))
+        for trees, tags, *of_ranks in zip(every, group.tags, *rows, strict=True):
+            yield [
+                (score, Prediction(None, heads, relations, tags))
+                for (score, heads), relations in zip(trees, of_ranks, strict=False)
+            ]
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return Parse.of(dependencies=self.dependencies.flat(words, tags))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
+from spmrl_bench.chart.k_best import k_best_spans
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import best_labels as chart_labels
 from spmrl_bench.chart.span_trees import decode_spans
@@ -38,7 +39,7 @@ from spmrl_bench.parsers.certainty import (
     with_tag_probabilities,
 )
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.held import hold_constituents
+from spmrl_bench.parsers.held import CERTAIN, hold_constituents
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
@@ -205,7 +206,7 @@ class ChartParser(NeuralParser):
     """Finds the constituents with the highest sum of label scores."""
 
     kind = "chart"
-    exact = True
+    exact = ranks = True
     citations = (
         "Kitaev & Klein (2018). Constituency Parsing with a Self-Attentive Encoder. ACL. "
         "https://aclanthology.org/P18-1249/",
@@ -252,15 +253,19 @@ class ChartParser(NeuralParser):
         return self.scorer.loss(tokens, batch, gold)
 
     def predict(self, group: Group) -> Iterator[Prediction]:
-        lengths, threshold = group.lengths, self.config.threshold
+        lengths = group.lengths
+        threshold = self.config.threshold if group.best == 1 else None
         layers = [each.scorer for each in group.members]
         blocks: Iterable[Tensor] = label_scores(layers, group.encoded)
         found: Iterable[Probabilities] | None = None
         names, summed_up = self.vocabulary.labels, group.scored or threshold is not None
-        blocks = [*blocks] if summed_up else blocks
+        blocks = [*blocks] if summed_up or group.best > 1 else blocks
         blocks, gains = hold_constituents(blocks, names, lengths, group.given)
         values, best = best_labels(blocks)
         trees = decode_spans(values + gains, best, lengths)
+        ranked: Iterable[Any] = repeat((), len(lengths))
+        if group.best > 1:
+            ranked = self._ranked(blocks, gains, group)
         if summed_up:
             summed = partial(span_marginals, lengths=lengths, near=trees.cells)
             likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
@@ -269,8 +274,27 @@ class ChartParser(NeuralParser):
                 found = likely.probabilities(trees.cells, trees.labels, names)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         known = with_tag_probabilities(found, group)
-        for spans, tags, own in zip(rows, group.tags, known, strict=True):
-            yield Prediction(list(expand_chains(spans)), tags=tags, probabilities=own)
+        columns = rows, group.tags, known, ranked
+        for spans, tags, own, several in zip(*columns, strict=True):
+            yield Prediction([*expand_chains(spans)], None, None, tags, own, several)
+
+    def _ranked(
+        self, blocks: Iterable[Tensor], gains: NDArray[np.float64] | float, group: Group
+    ) -> Iterator[list[tuple[float, Prediction]]]:
+        """Yield the best parses of each sentence that hold what is given, and their scores."""
+        scores, labels = torch.cat([*blocks]).double().cpu(), self.vocabulary.labels
+        of_cells = torch.from_numpy(np.broadcast_to(gains, len(scores)).astype(np.float64))
+        offsets = cell_offsets(group.lengths)
+        for n, own, tags in zip(group.lengths.tolist(), pairwise(offsets), group.tags, strict=True):
+            gained = of_cells[slice(*own)]
+            certain = gained.sum().item()
+            found = k_best_spans(scores[slice(*own)] + gained[:, None], n, group.best)
+            yield [
+                (score - certain, Prediction([*expand_chains(spans)], tags=tags))
+                for score, tree in found
+                if score > certain - CERTAIN / 2
+                for spans in [[(start, end, labels[label]) for start, end, label in tree]]
+            ]
 
     def flat(self, words: Words, tags: Words) -> Parse:
         """Return one bracket over all words, named as the most frequent root in training."""

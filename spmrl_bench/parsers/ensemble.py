@@ -70,13 +70,15 @@ class Ensemble(Parser):
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession(self.parsers, max_tokens)
 
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession(self.parsers, max_tokens, scored=True)
+    def detailed_session(
+        self, max_tokens: int = MAX_TOKENS, *, scored: bool = True, best: int = 1
+    ) -> NeuralSession:
+        return NeuralSession(self.parsers, max_tokens, scored=scored, best=best)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return self.parsers[0].flat(words, tags)
 
-    def _refuse(self, method: str) -> UnsupportedError:
+    def _refuse(self, method: str, what: str = "") -> UnsupportedError:
         return UnsupportedError(
             f"an ensemble of {len(self.parsers)} parsers has no '{method}' of its own: choose one "
             "of them"

@@ -326,8 +326,10 @@ class NeuralParser(TrainedParser):
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession([self], max_tokens)
 
-    def scored_session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
-        return NeuralSession([self], max_tokens, scored=True)
+    def detailed_session(
+        self, max_tokens: int = MAX_TOKENS, *, scored: bool = True, best: int = 1
+    ) -> NeuralSession:
+        return NeuralSession([self], max_tokens, scored=scored, best=best)
 
     # Attention ------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from spmrl_bench.nn.inputs import sub_batches
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Encoded, Group, Indexer, first_words
 from spmrl_bench.trees.given import Given
-from spmrl_bench.trees.parse import Parse
+from spmrl_bench.trees.parse import Parse, Probabilities
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.neural import NeuralParser
@@ -175,6 +175,19 @@ class FormTable:
         self._done = rows.stop
 
 
+def with_chances(found: Prediction, temperature: float) -> Prediction:
+    """Return a prediction in which each of the best parses is as likely as its score says."""
+    if found.probabilities is None or not found.best:
+        return found
+    sure, first = found.probabilities.log_tree, found.best[0][0]
+    chances = (min(0.0, sure + (score - first) / temperature) for score, _ in found.best)
+    best = [
+        (score, one._replace(probabilities=Probabilities(chance)))
+        for (score, one), chance in zip(found.best, chances, strict=True)
+    ]
+    return found._replace(best=best)
+
+
 class NeuralSession:
     """Parses with one parser or several of a kind, and the forms of earlier calls."""
 
@@ -184,8 +197,10 @@ class NeuralSession:
         max_tokens: int,
         *,
         scored: bool = False,
+        best: int = 1,
     ) -> None:
-        self._parsers, self._max_tokens, self._scored = parsers, max_tokens, scored
+        self._parsers, self._max_tokens = parsers, max_tokens
+        self._asked = scored, best
         self._untidied = 0  # sentences since memory was given back
         self._tables = [FormTable(parser) for parser in parsers]
 
@@ -204,10 +219,10 @@ class NeuralSession:
                     raise TreeError(f"{problem} (the sentence begins: {first_words(words)})")
             for group in groups:
                 own = [held[place] or Given() for place in group[0].places] if any(held) else []
-                asked = Group(group, self._parsers, self._scored, own)
+                asked = Group(group, self._parsers, own, *self._asked)
                 found = self._parsers[0].predict(asked)
                 for place, prediction in zip(group[0].places, found, strict=True):
-                    predictions[place] = prediction
+                    predictions[place] = with_chances(prediction, asked.temperature)
             for pair, prediction, one in zip(window, predictions, held, strict=True):
                 parse = prediction.parse(*pair)
                 if one is not None and (part := one.unmet(parse)):

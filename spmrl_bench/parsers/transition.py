@@ -44,6 +44,7 @@ class TransitionParser(NeuralParser):
     """Encoder, decoder with stack attention and transition system."""
 
     kind = "transition"
+    ranks = True
     citations = (
         "Zhang, Liu, Li, Zhou & Chen (2017). Stack-based Multi-layer Attention for "
         "Transition-based Dependency Parsing. EMNLP. https://aclanthology.org/D17-1175/",
@@ -145,13 +146,18 @@ class TransitionParser(NeuralParser):
     # Parsing --------------------------------------------------------------------------
 
     def predict(self, group: Group) -> Iterator[Prediction]:
-        most = self.config.beam if group.scored else 1
+        most = self.config.beam if group.scored or group.best > 1 else 1
         beams = self.hypotheses(group.encoded, group.members, most)
         found = (self._likely(beam, group.temperature) for beam in beams) if group.scored else None
         known = with_tag_probabilities(found, group)
         for beam, tags, own in zip(beams, group.tags, known, strict=True):
-            heads, relations = self._tree(beam[0])
-            yield Prediction(None, heads, relations, tags, own)
+            ranked = list[tuple[float, Prediction]]()
+            for each in beam[: len(beam) if group.best > 1 else 1]:
+                one = Prediction(None, *self._tree(each), tags)
+                if all(one != other for _, other in ranked):  # several derivations of one tree
+                    ranked.append((each.score, one))
+            several = ranked[: group.best] if group.best > 1 else ()
+            yield ranked[0][1]._replace(probabilities=own, best=several)
 
     @torch.no_grad()
     def hypotheses(

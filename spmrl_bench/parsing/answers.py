@@ -107,17 +107,30 @@ def _line(sentence: InputSentence, parse: Parse | None, escapes: str, too_long: 
     if sentence.given is not None:
         given = asdict(sentence.given).items()
         line["given"] = cast(Any, {key: [*value] for key, value in given if value})
-    if parse and parse.tree is not None:
-        line["tree"] = write_brackets(parse.tree, escapes)
-        line["constituents"] = list(parse.tree.constituents())
-    if parse and parse.dependencies is not None:
-        line["heads"] = parse.dependencies.heads.tolist()
-        line["relations"] = list(parse.dependencies.relations)
+    if parse:
+        line |= _layers(parse, escapes)
+        if parse.best:
+            ranked = [
+                {"score": round(score, 6), **_layers(one, escapes)} for score, one in parse.best
+            ]
+            line["best"] = cast(Any, ranked)
     if parse and parse.probabilities is not None:
-        whole = math.exp(parse.probabilities.log_tree)
-        line["probability"] = None if math.isnan(whole) else float(f"{whole:.4g}")
         line |= cast(Any, _probabilities(parse, sentence.tags is None))
     return line
+
+
+def _layers(parse: Parse, escapes: str) -> Any:
+    found = dict[str, Any]()
+    if parse.tree is not None:
+        found["tree"] = write_brackets(parse.tree, escapes)
+        found["constituents"] = list(parse.tree.constituents())
+    if parse.dependencies is not None:
+        found["heads"] = parse.dependencies.heads.tolist()
+        found["relations"] = list(parse.dependencies.relations)
+    if parse.probabilities is not None:
+        whole = math.exp(parse.probabilities.log_tree)
+        found["probability"] = None if math.isnan(whole) else float(f"{whole:.4g}")
+    return found
 
 
 def _probabilities(parse: Parse, tagged: bool) -> dict[str, list[float]]:

@@ -60,6 +60,7 @@ class ParseOptions:
     max_tokens: int = MAX_TOKENS
     escapes: str = "ptb"  # of words in brackets, where no spelling was given
     scored: bool = False  # with probabilities
+    best: int = 1  # how many parses of each sentence
 
 
 class WindowResult(NamedTuple):
@@ -98,8 +99,9 @@ class Worker:
             raise SpmrlError(
                 "--scores: trees in brackets have no room for probabilities: use '--output json'"
             )
-        session = parser.scored_session if options.scored else parser.session
-        self._session = session(options.max_tokens)
+        if options.best > 1 and self._output != "json":
+            raise SpmrlError("--best: several parses of a sentence need '--output json'")
+        self._session = parser.session_for(options.scored, options.best, options.max_tokens)
 
     def __call__(self, window: Window) -> WindowResult:
         options, result = self._options, WindowResult([], [], None)
@@ -111,7 +113,7 @@ class Worker:
         known = [sentence.tags for sentence in fitting if sentence.tags is not None]
         given = [sentence.given for sentence in fitting]
         if any(given):
-            self._parser.check_holds()
+            self._parser.check_able("exact")
         words = [sentence.words for sentence in fitting]
         parses = self._session.parse(words, known or None, *([given] if any(given) else []))
         for sentence, problem in answered:

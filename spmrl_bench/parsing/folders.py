@@ -118,6 +118,7 @@ def parse_folder(
         "tags": options.tag_column,
         "on_long": options.on_long,
         **({"scores": True} if options.scored else {}),
+        **({"best": options.best} if options.best > 1 else {}),
         "transforms": trained.transforms,
     }
     _settle(outputs, settings)

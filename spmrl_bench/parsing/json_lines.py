@@ -36,6 +36,21 @@ class GivenLine(TypedDict, total=False):
 
 
 @with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
+class RankedLine(TypedDict):
+    """One of the best parses of a sentence."""
+
+    score: float
+    """That the parser gives to it: a sum over constituents, arcs or actions."""
+    tree: NotRequired[str]
+    """As of the best, and so the others."""
+    constituents: NotRequired[list[tuple[Place, Place, str]]]
+    heads: NotRequired[list[Place]]
+    relations: NotRequired[list[str]]
+    probability: NotRequired[float | None]
+    """With `--scores`."""
+
+
+@with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class ParseLine(TypedDict):
     """A sentence and its parse."""
 
@@ -55,6 +70,8 @@ class ParseLine(TypedDict):
     """The relation of each word to its head."""
     given: NotRequired[GivenLine]
     """What the parse is to hold, when the line is parsed again."""
+    best: NotRequired[list[RankedLine]]
+    """With `--best`: so many of the best parses, or all that there are, this one first."""
     probability: NotRequired[float | None]
     """With `--scores`: of the whole parse, without relations and tags; null if it has none."""
     constituent_probabilities: NotRequired[list[float]]

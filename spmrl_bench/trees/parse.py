@@ -51,6 +51,7 @@ class Parse:
         tree: its constituents, or None.
         dependencies: its heads and relations, or None.
         probabilities: of a parser that was asked for them.
+        best: the best parses with their scores, this one first, if they were asked for.
     """
 
     words: tuple[str, ...]
@@ -58,6 +59,7 @@ class Parse:
     tree: Tree | None = None
     dependencies: DependencyTree | None = None
     probabilities: Probabilities | None = None
+    best: tuple[tuple[float, Parse], ...] = ()
 
     @classmethod
     def of(cls, tree: Tree | None = None, dependencies: DependencyTree | None = None) -> Parse:

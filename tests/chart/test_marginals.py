@@ -1,18 +1,20 @@
-"""Probabilities of spans and arcs, against sums over all trees that are written down."""
+"""Probabilities of spans and arcs, and the k best trees, against all trees written down."""
 
 from __future__ import annotations
 
 import functools
-from itertools import chain, combinations, pairwise
+from itertools import chain, combinations, pairwise, product
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
 from spmrl_bench.chart.joint_marginals import joint_marginals
+from spmrl_bench.chart.k_best import k_best_heads, k_best_spans
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
@@ -142,6 +144,43 @@ def test_joint_structures_have_their_share_of_all(n: int, count: int) -> None:
         np.testing.assert_allclose(found.log_partition, partition, rtol=1e-12, atol=1e-10)
         np.testing.assert_allclose(found.probabilities, shares[:, :cells].ravel(), atol=1e-9)
         np.testing.assert_allclose(found.arcs, shares[:, cells:].ravel(), atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "labels"), [(1, 3), (2, 3), (3, 3), (4, 2), (5, 1), (6, 1)])
+@pytest.mark.parametrize("k", [1, 2, 7, 100])
+def test_the_k_best_labelled_trees_are_those_of_all(n: int, labels: int, k: int) -> None:
+    scores = np.random.default_rng(n).normal(size=(n * (n + 1) // 2, labels))
+    every = {
+        tuple(zip(cells.tolist(), names, strict=True)): scores[cells, names].sum()
+        for cells in map(np.flatnonzero, span_trees(n))
+        for names in product(range(labels), repeat=len(cells))
+    }
+    found = k_best_spans(torch.from_numpy(scores), n, k)
+    best = sorted(every.values(), reverse=True)[:k]
+    np.testing.assert_allclose([score for score, _ in found], best, atol=1e-12)
+    trees = [
+        tuple(sorted((spans(n).index((i, j)), label - 1) for i, j, label in tree))
+        for _, tree in found
+    ]
+    assert len({*trees}) == len(trees)
+    np.testing.assert_allclose([every[tree] for tree in trees], best, atol=1e-12)
+    assert all(tree == sorted(tree, key=lambda row: (row[0], -row[1])) for _, tree in found)
+
+
+@pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
+@pytest.mark.parametrize("k", [1, 2, 7, 100])
+def test_the_k_best_heads_are_those_of_all(projective: bool, k: int) -> None:
+    for n in range(1, 6):
+        arcs = np.random.default_rng(n).normal(size=(n, n + 1)) * 3
+        trees = arc_trees(n, projective)
+        every = dict(zip(map(bytes, trees.astype(np.uint8)), trees @ arcs.ravel(), strict=True))
+        found = k_best_heads(arcs, k, projective=projective)
+        best = sorted(every.values(), reverse=True)[:k]
+        np.testing.assert_allclose([score for score, _ in found], best, atol=1e-12)
+        rows = np.array([np.eye(n + 1)[list(heads)].ravel() for _, heads in found])
+        own = [every[bytes(row)] for row in rows.astype(np.uint8)]
+        np.testing.assert_allclose(own, best, atol=1e-12)
+        assert len({heads for _, heads in found}) == len(found)
 
 
 def test_sentences_do_not_depend_on_their_batch_or_on_threads() -> None:

@@ -106,6 +106,17 @@ def test_parses_are_parsed_again_around_what_is_given(model: Path, tmp_path: Pat
     assert f"{path}:2: no parse as JSON (given.nothing: Extra" in again().stderr
 
 
+def test_the_best_parses_of_each_sentence(model: Path) -> None:
+    shown = parse(model, "--output", "json", "--best", 3, "--scores", stdin=b"the dog barks\n\n")
+    first, empty = map(json.loads, shown.stdout.splitlines())
+    assert "best" not in empty
+    assert len(first["best"]) == 3
+    assert first["best"][0]["tree"] == first["tree"]
+    assert first["best"][0]["probability"] == first["probability"]
+    assert first["best"][0]["score"] >= first["best"][1]["score"] >= first["best"][2]["score"]
+    assert "need '--output json'" in parse(model, "--best", 3, stdin=b"the dog\n").stderr
+
+
 def test_long_sentences_follow_the_policy_and_are_counted(model: Path, tmp_path: Path) -> None:
     long = " ".join(["dog"] * (LIMIT + 1))
     path = tmp_path / "some.txt"

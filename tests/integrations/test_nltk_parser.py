@@ -98,6 +98,9 @@ def test_trees_have_their_probabilities_if_asked_for() -> None:
     assert parse.probabilities is not None
     assert sure.logprob() * math.log(2) == pytest.approx(parse.probabilities.log_tree)
     assert not hasattr(plain, "prob")
+    first, *others = NltkParser(PARSER, scores=True, best=3).parse(SENTENCES[0])
+    assert first == sure
+    assert [first.prob() > other.prob() > 0 for other in others] == [True, True]
 
 
 def test_tags_come_as_pairs() -> None:

@@ -171,6 +171,42 @@ def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
         assert parse.probabilities.log_tree == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_best_parses_come_in_their_order(parser: Any) -> None:
+    if parser.kind == "joint":
+        with pytest.raises(UnsupportedError, match=r"one parse only: .* chart or biaffine or tr"):
+            parser.parse([SHORT], best=2)
+        return
+    parses = every(parser)
+    total = sum(weight for _, weight in parses)
+    part = next(part for part in sorted(min(parses, key=lambda own: own[1])[0]) if part[0] == 1)
+    given = Given([part]) if len(part) == 3 else Given(arcs=[(*part, None)])
+    for one, one_parser in product((None, given), (parser, Ensemble([parser, parser]))):
+        (parse,) = one_parser.parse([SHORT], best=5, given=[one], scored=True)
+        left = [own for own in parses if one is None or part in own[0]]
+        left.sort(key=lambda own: -own[1])
+        assert [parts_of(own) for _, own in parse.best] == [own for own, _ in left[:5]]
+        assert parse.best[0][1].tree == parse.tree
+        assert parse.best[0][1].dependencies == parse.dependencies
+        of_all = total if one is None else sum(weight for _, weight in left)
+        for (score, own), (_, weight) in zip(parse.best, left, strict=False):
+            assert score == pytest.approx(math.log(weight) * parser.temperature, abs=1e-4)
+            assert own.probabilities.log_tree == pytest.approx(math.log(weight / of_all), abs=1e-4)
+    (parse,) = parser.parse([SHORT], best=300)
+    assert len(parse.best) == min(300, len(parses))
+    (parse,) = parser.parse([[]], best=5)
+    assert parse.best == ()
+
+
+def test_the_best_of_a_beam_are_other_trees() -> None:
+    parser = enlarge(tiny("transition"))
+    (parse,) = parser.parse([SHORT], best=4)
+    assert parse.best[0][1].dependencies == parse.dependencies
+    scores = [score for score, _ in parse.best]
+    assert scores == sorted(scores, reverse=True)
+    trees = {str(own) for _, own in parse.best}
+    assert len(trees) == len(scores) == 4
+
+
 def test_what_no_parse_holds_is_said() -> None:
     sentences, nothing = [SHORT, SHORT], None
     for kind, given, message in (
@@ -259,8 +295,8 @@ def test_a_parser_that_tags_says_how_sure_it_is_of_tags() -> None:
 
 
 def test_what_tells_no_probabilities() -> None:
-    with pytest.raises(UnsupportedError, match="has no scored session"):
-        tiny("right-branching").scored_session()
+    with pytest.raises(UnsupportedError, match="has no probabilities"):
+        tiny("right-branching").detailed_session()
     with pytest.raises(TreeError, match="scored=True"):
         Parse.of(TREES[0]).probability(0, 1, "S")
 
@@ -330,7 +366,7 @@ def test_the_temperature_is_that_of_the_decisions(true: float) -> None:
     class Drawn(SimpleNamespace):
         reads_tags = False
 
-        def scored_session(self) -> Any:
+        def detailed_session(self) -> Any:
             return self
 
         def parse(self, sentences: Any, tags: Any) -> Any:
@@ -372,4 +408,4 @@ def test_a_training_ends_with_a_temperature_and_the_command_shows_what_it_is_wor
     assert len(line["constituent_probabilities"]) == len(line["constituents"])
     tiny("right-branching").save(best.parent.parent)
     mistaken = ("--model", str(best.parent.parent), "--treebank", "tiny-open")
-    assert "has no scored session" in refused("model", "calibrate", *mistaken)
+    assert "has no probabilities" in refused("model", "calibrate", *mistaken)
