@@ -217,6 +217,7 @@ class SystemTraining(Part):
     peak_memory_bytes: NonNegativeInt | None = Field(None, description="Of its largest process.")
     minutes: NonNegativeFloat | None = Field(None, description="Allowed; None for no limit.")
     out_of_time: bool = Field(description="Whether it was ended when these were over.")
+    epochs: NonNegativeFloat | None = Field(None, description="The last, as its log counts.")
 
 
 class System(Part):

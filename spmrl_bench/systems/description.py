@@ -46,6 +46,8 @@ class TrainCommand(Frozen):
     tags: Literal["treebank", "none"] = "none"  # in these
     product: str
     """The file in ``{model}`` that is there when there is something to parse with."""
+    epoch: str = ""
+    """A regular expression that finds the number of an epoch in a line of its log."""
     continues: bool = False
     """Whether the command goes on with what an interrupted one left in ``{model}``."""
 

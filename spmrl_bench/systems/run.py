@@ -9,6 +9,7 @@ dev split; test is closed until it is scored. What it answers stays in the folde
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -76,6 +77,7 @@ class Trained(Frozen):
     threads: int
     device: str
     packages: dict[str, str]  # versions of what the system's environment has
+    epochs: float | None = None
     dev: float | None = None  # the score, of a trial of a search
 
     def __str__(self) -> str:
@@ -178,8 +180,11 @@ class SystemRun:
                     f"{self.title}: {folder / _MODEL} has no {train.product}{over}, so nothing was "
                     f"learnt; see {folder / _LOG}"
                 )
+            log = (folder / _LOG).read_text(encoding="utf-8", errors="replace")
+            epochs = re.findall(train.epoch, log, re.MULTILINE) if train.epoch else []
             state = Trained(
                 **usage._asdict(),
+                epochs=float(epochs[-1]) if epochs else None,
                 threads=threads,
                 device=choose_device(device).type,
                 packages=environment_of(self.system).versions,
@@ -280,7 +285,7 @@ class SystemRun:
                 wall_seconds=state.seconds,
                 minutes=config.minutes,
                 **state.model_dump(
-                    include={"processor_seconds", "peak_memory_bytes", "out_of_time"}
+                    include={"processor_seconds", "peak_memory_bytes", "out_of_time", "epochs"}
                 ),
             ),
             outputs={},

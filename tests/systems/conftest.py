@@ -18,6 +18,7 @@ if task == "train":
     if how == "fails":
         print("first line"), print("the reason")
         sys.exit(3)
+    print("epoch 1", "epoch 2", sep="\\n")
     if how != "nothing":
         Path(model, "model").write_text(seed)
     if how in ("slow", "nothing"):
@@ -48,6 +49,7 @@ how = "well"
 command = ["{python}", "{here}/flat.py", "train", "{how}", "{train}", "{dev}", "{model}", "{seed}"]
 format = "brackets"
 product = "model"
+epoch = '^epoch (\\d+)'
 [parse]
 command = ["{python}", "{here}/flat.py", "parse", "{how}", "{model}", "{input}", "{output}"]
 input = "words"

@@ -91,6 +91,7 @@ def test_a_run_has_the_scores_of_its_answers_entered_by_file(
         assert set(counts["test"]) == {2}
         assert counts == theirs
     assert 2**20 < first.system.training.peak_memory_bytes < 2**28
+    assert first.system.training.epochs == 2
     assert first.system.training.minutes is None
     assert first.system.training_data == "train of tiny-open"
     signature = str(first.test and first.test.metrics["brackets"].signature_long)
