@@ -39,8 +39,8 @@ def task(
 
 @group.command()
 def enter(
-    treebank: str = Option(..., help="The treebank that was parsed."),
-    system: str = Option(..., help="Name of the parser, such as Stanza."),
+    treebank: str = Option("", help="The treebank that was parsed."),
+    system: str = Option("", help="Name of the parser, such as Stanza."),
     dev: list[Path] | None = Option(
         None, metavar="FILE", help="Its parses of dev: brackets or CoNLL-U; or both."
     ),
@@ -51,6 +51,9 @@ def enter(
     training_data: str = Option("", help="What it was trained on."),
     notes: str = Option("", help="What else a reader should know."),
     tags: bool = Option(False, "--tags", help="It read the treebank's tags (of 'task --tags')."),
+    oath: bool = Option(
+        False, "--oath", help="You swear that nothing was learnt from test, or chosen by it."
+    ),
     faults: Literal["refuse", "missing", "repair"] = Option(
         "refuse",
         help="Answers that cannot be scored: 'refuse' the file; count them as 'missing'; 'repair' "
@@ -60,6 +63,9 @@ def enter(
     results: options.ResultsFolder = Path("results"),
     save_parses: options.SaveParses = False,
     strict: options.StrictFiles = False,
+    check: Path | None = Option(
+        None, metavar="RECORD", help="Check a record that somebody sends, with its parses."
+    ),
 ) -> None:
     """Score the parses of another parser, and keep a record.
 
@@ -69,23 +75,36 @@ def enter(
     place. Parses of dev and test, and of both layers, come together in one record of the system's
     version, which 'results table' and 'compare' take as they take runs.
 
+    With '--check', and nothing else but '--results', a record is checked that somebody sends with
+    the parses that '--save-parses' kept beside it: they are counted anew, and the tables are shown
+    with its row among those of the results.
+
     Examples:
+        spmrl-bench systems enter --check theirs/runs/0123456789abcdef.json
         spmrl-bench systems enter --test out.txt --treebank german-mini --system GPT --faults repair
     """
     from spmrl_bench.leaderboard.record import System, load_records
-    from spmrl_bench.leaderboard.tables import results_markdown
+    from spmrl_bench.leaderboard.tables import results_document, results_markdown
+    from spmrl_bench.leaderboard.writing import to_markdown
+    from spmrl_bench.systems.enter import check_entry
     from spmrl_bench.systems.enter import enter as enter_files
     from spmrl_bench.treebanks.treebank import open_treebank
 
+    if check is not None:
+        tables, wrong = check_entry(check, results)
+        echo(to_markdown(results_document(tables, [])), nl=False)
+        options.raise_all([SpmrlError(f"{check}: {text}") for text in wrong])
+        return
     files = {name: paths for name, paths in (("dev", dev), ("test", test)) if paths}
     if not files:
         raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
     options.name_left_out(load_records(results / "runs")[1], strict)
-    if not system.strip():
-        raise SpmrlError("--system: expected the name of the parser, found nothing")
+    for what, text in (("--treebank", treebank), ("--system", system)):
+        if not text.strip():
+            raise SpmrlError(f"{what}: expected the name of the {what[2:]}, found nothing")
     described = System(
         name=system, version=version, url=url, paper=paper, training_data=training_data,
-        notes=notes, outputs={},
+        notes=notes, oath=oath, outputs={},
     )  # fmt: skip
     record, path = enter_files(
         files, open_treebank(treebank), described, results,

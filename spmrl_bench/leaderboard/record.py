@@ -229,6 +229,9 @@ class System(Part):
     paper: str = Field("", description="Where it is described.")
     training_data: str = Field("", description="What it was trained on.")
     notes: str = Field("", description="What else a reader should know.")
+    oath: bool = Field(
+        False, description="Who entered it swears that test was neither learnt nor chosen by."
+    )
     training: SystemTraining | None = Field(None, description="None for entered parses.")
     outputs: dict[str, Output] = Field(description="What it gave, by split.")
     tested: NonNegativeInt = Field(

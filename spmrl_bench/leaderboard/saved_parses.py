@@ -89,13 +89,21 @@ class SavedParses:
         pairs = zip(parses, gold, strict=True)
         return gold, [parse or empty_parse(sentence, layer) for parse, sentence in pairs]
 
-    def are_of(self, split: str, result: SplitResult, rules: Mapping[str, Any]) -> bool:
-        """Whether the files of a split are there and give what a record says of it."""
+    def are_of(
+        self,
+        split: str,
+        result: SplitResult,
+        rules: Mapping[str, Any],
+        gold: Sequence[Parse] | None = None,
+    ) -> bool:
+        """Whether the files of a split are there and give what a record says of it, by the gold
+        trees beside them or others."""
         try:
             for name, own in rules.items():
                 metric = metric_named(name)
                 (layer,) = metric.layers
-                counts = metric.count(*self.read(split, layer), own)
+                beside, parses = self.read(split, layer)
+                counts = metric.count(gold or beside, parses, own)
                 if counts.to_columns() != result.counts(name).to_columns():
                     return False
         except SpmrlError:

@@ -15,8 +15,11 @@ from typing import Any
 
 from spmrl_bench.errors import ReadError, RecordError, ScoreError, SpmrlError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
-from spmrl_bench.leaderboard.documents import write_document
+from spmrl_bench.leaderboard.board import Group, groups_of, load_results
+from spmrl_bench.leaderboard.documents import read_document, write_document
+from spmrl_bench.leaderboard.frame import StoredRecord
 from spmrl_bench.leaderboard.record import (
+    SPLITS,
     WRITING,
     MetricResult,
     Output,
@@ -31,7 +34,7 @@ from spmrl_bench.scoring.settings_text import settings_text
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.systems.predictions import OTHER, Policy, Predictions, file_text, read_predictions
-from spmrl_bench.treebanks.treebank import Treebank
+from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 
 KIND = "system"
 
@@ -65,6 +68,47 @@ def enter(
     place = results_dir if save_parses else None
     record = score_answers(files, bank, system, recipe=recipe, parses_in=place, **options)
     return write_counted(record, results_dir / "runs")
+
+
+def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
+    """Return the tables of the records of ``results`` with one among them that somebody sends, and
+    what keeps it from a board.
+
+    Its figures follow from its counts, or it cannot be read (RecordError). The counts are those of
+    the parses in the folder of results that it lies in, by the treebank as it is here.
+    """
+    record, known = read_document(Record, path), load_results([results]).stored
+    name, system, found = record.treebank.name, record.system, list[str]()
+    if system is not None:
+        said = {"version": system.version, "training data": system.training_data}
+        said |= {"url or paper": system.url or system.paper}
+        found += [f"says no {what}" for what, text in said.items() if not text.strip()]
+        if not (system.oath or system.training):
+            found.append("nobody swears that test was not used: enter it with --oath")
+    for one in known:
+        if one.path.name != path.name and _outputs(one.record) & _outputs(record):
+            found.append(f"has parses of {one.path}, {one.record.variant}")
+    saved, bank = SavedParses.of_record(path.absolute().parents[1], record), open_treebank(name)
+    if record.treebank.fingerprints != {one: bank.fingerprint_of(one) for one in bank.layers}:
+        found.append(f"is of other sentences than treebank {name} has here")
+    for split in SPLITS:
+        result = record.result(split)
+        if result is None:
+            found.append(f"has no scores on {split}")
+            continue
+        rules = rules_of(bank.with_test(), list(result.metrics))
+        gold = gold_parses(bank.with_test(), split, list(result.metrics))
+        if not saved.are_of(split, result, rules, gold):
+            found.append(f"{saved.path(split, gold[0].layers[0])}: not the parses of its scores")
+    new = StoredRecord(record, path, results, shipped=False)
+    stored = [*(one for one in known if one.path.name != path.name), new]
+    tables = (one for one in groups_of(stored) if any(run.record is record for run in one.runs))
+    return [*tables], found
+
+
+def _outputs(record: Record) -> set[str]:
+    outputs = record.system.outputs.values() if record.system else ()
+    return {*record.members, *(digest for one in outputs for digest in one.sha256.values())}
 
 
 def score_answers(

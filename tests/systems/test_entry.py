@@ -146,7 +146,38 @@ def test_the_other_split_is_named(laboratory: Laboratory, tmp_path: Path) -> Non
     assert said.startswith(f"spmrl-bench: {path}: sentence 1: word 1 is 'y', in gold ")
     for name in ("", " "):
         said = refused("systems", "enter", "--treebank", bank.name, "--system", name, "--dev", path)
-        assert "--system: expected the name of the parser" in said
+        assert "--system: expected the name of the system" in said
+
+
+def test_a_record_that_somebody_sends_is_checked(laboratory: Laboratory) -> None:
+    def sent(*splits: str, results: Path, **about: Any) -> Path:
+        system = System(name="Theirs", outputs={}, **about)
+        files = {split: [branching(split)] for split in splits}
+        bank = open_treebank("tiny-open")
+        return enter(files, bank, system, results, save_parses=True)[1]
+
+    about = {"version": "1", "url": "https://example.org", "training_data": "train"}
+    whole = sent("dev", "test", results=Path("theirs"), oath=True, **about)
+    shown = works("systems", "enter", "--check", whole).stdout
+    assert "| Theirs 1 " in shown
+    part = sent("dev", results=Path("poor"), version="1")
+    assert refused("systems", "enter", "--check", part).splitlines() == [
+        f"{'spmrl-bench: ' * (not number)}{part}: {text}"
+        for number, text in enumerate((
+            "says no training data",
+            "says no url or paper",
+            "nobody swears that test was not used: enter it with --oath",
+            "has no scores on test",
+        ))
+    ]  # fmt: skip
+    known = entered("test")
+    assert f"has parses of {RESULTS / 'runs'}" in refused("systems", "enter", "--check", whole)
+    assert known.variant == "Branch 1"
+    (parses,) = Path("theirs/parses/tiny-open").glob("system*test.mrg")
+    lines = parses.read_text().splitlines(keepends=True)
+    parses.write_text("".join(["(())\n", *lines[1:]]))
+    said = refused("systems", "enter", "--check", whole)
+    assert f"{parses.absolute()}: not the parses of its scores" in said
 
 
 def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory) -> None:
