@@ -39,8 +39,8 @@ def task(
 
 @group.command()
 def enter(
-    treebank: str = Option("", help="The treebank that was parsed."),
-    system: str = Option("", help="Name of the parser, such as Stanza."),
+    treebank: str | None = Option(None, help="The treebank that was parsed."),
+    system: str | None = Option(None, help="Name of the parser, such as Stanza."),
     dev: list[Path] | None = Option(
         None, metavar="FILE", help="Its parses of dev: brackets or CoNLL-U; or both."
     ),
@@ -99,9 +99,10 @@ def enter(
     if not files:
         raise SpmrlError("nothing to enter: give a file of parses with --dev, --test or both")
     options.name_left_out(load_records(results / "runs")[1], strict)
-    for what, text in (("--treebank", treebank), ("--system", system)):
+    treebank, system = treebank or "", system or ""
+    for what, text in (("treebank", treebank), ("system", system)):
         if not text.strip():
-            raise SpmrlError(f"{what}: expected the name of the {what[2:]}, found nothing")
+            raise SpmrlError(f"--{what}: expected the name of the {what}, found nothing")
     described = System(
         name=system, version=version, url=url, paper=paper, training_data=training_data,
         notes=notes, oath=oath, outputs={},

@@ -161,7 +161,7 @@ def test_a_record_that_somebody_sends_is_checked(laboratory: Laboratory) -> None
     shown = works("systems", "enter", "--check", whole).stdout
     assert "| Theirs 1 " in shown
     part = sent("dev", results=Path("poor"), version="1")
-    assert refused("systems", "enter", "--check", part).splitlines() == [
+    assert cli("systems", "enter", "--check", part).stderr.splitlines() == [
         f"{'spmrl-bench: ' * (not number)}{part}: {text}"
         for number, text in enumerate((
             "says no training data",
@@ -171,12 +171,12 @@ def test_a_record_that_somebody_sends_is_checked(laboratory: Laboratory) -> None
         ))
     ]  # fmt: skip
     known = entered("test")
-    assert f"has parses of {RESULTS / 'runs'}" in refused("systems", "enter", "--check", whole)
+    assert f"has parses of {RESULTS / 'runs'}" in cli("systems", "enter", "--check", whole).stderr
     assert known.variant == "Branch 1"
     (parses,) = Path("theirs/parses/tiny-open").glob("system*test.mrg")
     lines = parses.read_text().splitlines(keepends=True)
     parses.write_text("".join(["(())\n", *lines[1:]]))
-    said = refused("systems", "enter", "--check", whole)
+    said = cli("systems", "enter", "--check", whole).stderr
     assert f"{parses.absolute()}: not the parses of its scores" in said
 
 
