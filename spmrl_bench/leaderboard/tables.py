@@ -45,8 +45,9 @@ def results_markdown(records: Iterable[Record], published: Iterable[PublishedFig
 
 
 def results_document(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> Document:
-    beside, ranks = by_variant(published), ranks_of(groups)
-    return Document("", tables=tuple(_table(group, groups, beside, ranks) for group in groups))
+    figures, ranks = [*published], ranks_of(groups)
+    beside = by_variant(figures)
+    return Document("", tables=tuple(_table(one, groups, beside, ranks, figures) for one in groups))
 
 
 def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
@@ -83,7 +84,11 @@ def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
 
 
 def _table(
-    group: Group, groups: Sequence[Group], beside: Beside, ranks: Mapping[Entry, str]
+    group: Group,
+    groups: Sequence[Group],
+    beside: Beside,
+    ranks: Mapping[Entry, str],
+    published: Iterable[PublishedFigure],
 ) -> Table:
     entries = group.entries
     figures = [  # few parsers tag
@@ -124,7 +129,11 @@ def _table(
         headings=list(columns),
         rows=list(zip(*columns.values(), strict=True)),
         numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
-        notes=(*_notes(group, groups, beside), *([_RANKS] if "rank" in columns else [])),
+        notes=(
+            *_notes(group, groups, beside),
+            *([_RANKS] if "rank" in columns else []),
+            *_of_treebank(group.treebank, published),
+        ),
     )
 
 
@@ -184,6 +193,18 @@ def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
             listed = (f"{key} is {here} here, {there} there" for key, here, there in differing)
             other_table = f"table {other.number} of {other.treebank}"
             yield f"Does not compare with {other_table}: {'; '.join(listed)}."
+
+
+def _of_treebank(name: str, published: Iterable[PublishedFigure]) -> Iterator[str]:
+    """What was published of a treebank, where no variant of ours is among it and has a column."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for one in (own for own in published if own.treebank == name):
+        if one.variant:
+            return
+        text = f"{one.split} {metric_named(one.metric).title(one.figure)} {one.value:.2f}"
+        found.setdefault((one.system, one.setting, one.source), []).append(text)
+    for (system, setting, source), texts in found.items():
+        yield f"Published of this treebank: {system}, {', '.join(texts)} ({setting}; {source})."
 
 
 def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFigure]]:

@@ -306,6 +306,17 @@ def test_figures_of_several_papers_stand_side_by_side() -> None:
     assert (rows["published_system_2"][0], rows["published_dev_f1_2"][0]) == ("Again", 80.0)
 
 
+def test_figures_of_a_treebank_stand_below_its_table() -> None:
+    figures = [one for one in PUBLISHED if one.treebank == "basque-ud217-bdt"]
+    assert [one.figure for one in figures] == ["uas", "las"]
+    text = text_of(
+        [make_record()], [one.model_copy(update={"treebank": "german-mini"}) for one in figures]
+    )
+    (line,) = (line for line in text.splitlines() if line.startswith("Published of this"))
+    assert re.search(r": UDPipe 2, test UAS 8\d\.\d\d, test LAS 8\d\.\d\d \(gold tokens, ", line)
+    assert "Published of this" not in text_of([make_record()])
+
+
 def trained_by(minutes: float, right: int, system: str = "") -> Record:
     """A run, or a system of somebody else, that was given so many minutes."""
     if not system:
