@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=SpanMarginals)
 # What is certain is so much better: exponents of a few such numbers can be multiplied.
-_MOST = 300.0
+MOST = 300.0
 
 
 class SpanDistribution(Generic[M]):
@@ -47,7 +47,7 @@ class SpanDistribution(Generic[M]):
     ) -> None:
         self._scores = torch.cat([*blocks]).double() * scale
         self._lengths, self._weights = lengths, self._scores.logsumexp(dim=1)
-        self._gains = np.broadcast_to(np.minimum(gains, _MOST), len(self._scores))
+        self._gains = np.broadcast_to(np.minimum(gains, MOST), len(self._scores))
         self.marginals = summed(self._weights.cpu().numpy() + self._gains)
 
     def least_risk(self, threshold: float) -> SpanTrees:

@@ -12,9 +12,9 @@ Blocks of cells are scored, and of each cell only the best label and its score a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice, pairwise, repeat
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
 from spmrl_bench.parsers.certainty import (
+    MOST,
     SpanDistribution,
     with_tag_probabilities,
 )
@@ -44,6 +45,8 @@ from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
 
+#: What is less likely by no more than this is not learnt.
+_LITTLE = 1e-6
 #: Labels, each 1 or more, that no single word has, and that no whole sentence has.
 MaskedLabels = tuple[Sequence[int], Sequence[int]]
 #: The best label of each cell and, before it, its score.
@@ -114,6 +117,46 @@ class SpanLayer(SpanScorer):
         count = int(shown.sum())
         return chosen[:count].sum() - chosen[count:].sum() + int(wrong.sum())
 
+    def likelihood_loss(
+        self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold], *, whole: bool
+    ) -> Tensor:
+        """Return the sum over sentences of ``-log p`` of the gold tree (Zhang, Zhou & Li 2020, Fast
+        and Accurate Neural CRF Constituency Parsing) or, if gold has only a part of the
+        constituents of each tree, of all trees that have these. A label that stands for several
+        constituents holds any of them.
+
+        Its derivatives by label scores are what trees have on average, less what gold trees have.
+        Only cells where these differ are scored with a gradient.
+        """
+        posts, lengths = self.projected_posts(tokens, batch.layout), batch.lengths
+        start, end = span_rows(lengths, posts.device)
+        scores = torch.cat([*self.blocks(posts.detach(), start, end)]).double().cpu()
+        offsets = cell_offsets(lengths)[:-1]
+        pairs = zip(offsets.tolist(), gold, strict=True)
+        cells = torch.from_numpy(np.concatenate([first + own.cells for first, own in pairs]))
+        labels = torch.from_numpy(np.concatenate([own.labels for own in gold]).astype(np.int64))
+        change, value = _expected(scores, lengths)
+        if whole:
+            change[cells, labels - 1] -= 1
+            value -= scores[cells, labels - 1].sum().item()
+        else:
+            held, gains = scores.clone(), np.zeros(len(scores))
+            held[cells] = held[cells].masked_fill(~self._holding[labels], -torch.inf)
+            gains[cells] = MOST
+            of_gold, total = _expected(held, lengths, gains)
+            change -= of_gold
+            value -= total - MOST * len(cells)
+        some = (change.abs().amax(dim=1) > _LITTLE).nonzero().squeeze(1).to(posts.device)
+        found = self.second(self.hidden(posts, start[some], end[some]))
+        through = (found * change.to(found)[some]).sum()
+        return through + (value - through).detach()
+
+    @cached_property
+    def _holding(self) -> Tensor:
+        """Which labels but the empty one, ``[labels, labels - 1]``, hold all names of each."""
+        names = [{*label} for label in self.labels]
+        return torch.tensor([[own <= other for other in names[1:]] for own in names])
+
     def rows(
         self, cells: NDArray[np.int64], labels: NDArray[np.int32], lengths: NDArray[np.int32]
     ) -> Iterator[list[LabeledSpan]]:
@@ -124,6 +167,17 @@ class SpanLayer(SpanScorer):
         for n in lengths.tolist():
             tree = islice(nodes, 2 * n - 1)
             yield [(i, j, self.labels[label]) for i, j, label in tree if label != EMPTY]
+
+
+def _expected(
+    scores: Tensor, lengths: NDArray[np.int32], gains: NDArray[np.float64] | float = 0.0
+) -> tuple[Tensor, float]:
+    """Return how likely each label of each cell is, and the logarithm of the sum over trees of all
+    sentences, in which cells gain so much."""
+    weights = scores.logsumexp(dim=1)
+    found = span_marginals(weights.numpy() + gains, lengths)
+    shares = torch.from_numpy(found.probabilities)[:, None]
+    return shares * (scores - weights[:, None]).exp(), float(found.log_partition.sum())
 
 
 def span_rows(lengths: NDArray[np.int32], device: torch.device) -> tuple[Tensor, Tensor]:
@@ -218,6 +272,9 @@ class ChartParser(NeuralParser):
 
         scorer: SpanScorer.Config
         """Scores of labelled spans."""
+        loss: Literal["margin", "likelihood", "partial"] = "margin"
+        """What is learnt: that the gold tree leads by the number of errors; to make it likely; or,
+        where trees have only some of their constituents, to make those likely that have these."""
         threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
         """The parse is not the best tree but that with the most brackets which are expected to be
         right, of which each has to be more likely than this. Needs the temperature of a trained
@@ -250,7 +307,10 @@ class ChartParser(NeuralParser):
         return self.scorer.gold(rows, len(example))
 
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold]) -> Tensor | None:
-        return self.scorer.loss(tokens, batch, gold)
+        if self.config.loss == "margin":
+            return self.scorer.loss(tokens, batch, gold)
+        whole = self.config.loss == "likelihood"
+        return self.scorer.likelihood_loss(tokens, batch, gold, whole=whole)
 
     def predict(self, group: Group) -> Iterator[Prediction]:
         lengths = group.lengths

@@ -171,6 +171,36 @@ def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
         assert parse.probabilities.log_tree == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("loss", ["likelihood", "partial"])
+def test_the_loss_is_how_unlikely_gold_is(loss: str) -> None:
+    parser = enlarge(tiny("chart", TREES[:2]))
+    parser.config = parser.config.model_copy(update={"loss": loss})
+    (encoded,) = parser.encoded([SHORT])
+    for rows in ([(0, 3, "S")], [(0, 3, "S"), (0, 2, "NP")], [(0, 3, "S"), (2, 3, "VP")]):
+        parts = frozenset(rows)
+
+        def unlikely(parts: Parts = parts) -> float:
+            parses = every(parser)
+            whole = loss == "likelihood"
+            of_gold = (p for tree, p in parses if (tree == parts if whole else parts <= tree))
+            return math.log(sum(weight for _, weight in parses) / sum(of_gold))
+
+        gold = [parser.gold(Parse.of(Tree.build(SHORT, SHORT, rows)))]
+        value = parser.loss(encoded.tokens, encoded.batch, gold)
+        assert value.item() == pytest.approx(unlikely(), abs=1e-4)
+        parser.zero_grad()
+        value.backward()
+        bias = parser.scorer.second.bias
+        at = int(bias.grad.abs().argmax())
+        with torch.no_grad():
+            bias[at] += 0.01
+            above = unlikely()
+            bias[at] -= 0.02
+            slope = (above - unlikely()) / 0.02
+            bias[at] += 0.01
+        assert bias.grad[at].item() == pytest.approx(slope, rel=1e-2)
+
+
 def test_the_best_parses_come_in_their_order(parser: Any) -> None:
     if parser.kind == "joint":
         with pytest.raises(UnsupportedError, match=r"one parse only: .* chart or biaffine or tr"):
