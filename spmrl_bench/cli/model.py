@@ -105,6 +105,7 @@ def calibrate(
     treebank: str = Option(..., help="The treebank that it was trained on."),
     fit: bool = Option(False, "--fit", help="Fit the temperature on dev anew, and keep it."),
     split: Literal["dev", "test"] = Option("dev", help="The split that is looked at."),
+    output: Path | None = Option(None, help="File of a figure: .png, .svg or .pdf."),
     device: Device = "auto",
 ) -> None:
     """Show whether a parser is as often right as it is sure.
@@ -112,10 +113,11 @@ def calibrate(
     Decisions of its parses (constituents, heads of words) stand in ten bins by their probability,
     with the mean probability and the share that is right; the expected calibration error is the
     mean distance of the two. A temperature, by which scores are divided, is fitted on dev when a
-    training ends; parsers of before get one with '--fit'.
+    training ends; parsers of before get one with '--fit'. '--output' draws the bins at the
+    temperature 1 and at the fitted one.
 
     Example:
-        spmrl-bench model calibrate --model runs/NAME --treebank german-mini
+        spmrl-bench model calibrate --model runs/NAME --treebank german-mini --output sure.png
     """
     from spmrl_bench.parsers.calibration import decisions_of, keep_temperature
     from spmrl_bench.parsers.kinds import kind_named
@@ -130,7 +132,16 @@ def calibrate(
     layers = kind_named(parser.kind).layers
     if fit:
         keep_temperature(parser, bank.examples("dev", layers), folder)
-    found = decisions_of(parser, bank.examples(split, layers))
+    gold = bank.examples(split, layers)
+    found = decisions_of(parser, gold)
+    if output is not None:
+        from spmrl_bench.analysis.calibration_figure import draw_calibration
+
+        temperature, parser.temperature = parser.temperature, 1.0
+        both = {"temperature 1": decisions_of(parser, gold), f"fitted, {temperature:.2f}": found}
+        about = f"Parser: {model}; {len(found.right):,} decisions on {split} of {treebank}."
+        draw_calibration(both, about).save(output)
+        parser.temperature = temperature
     print_rows(
         ("decisions", "probability", "right"),
         ((f"{n:,}", f"{sure:.3f}", f"{right:.3f}") for n, sure, right in found.bins),

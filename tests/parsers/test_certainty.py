@@ -423,7 +423,11 @@ def test_a_training_ends_with_a_temperature_and_the_command_shows_what_it_is_wor
     looking = ("model", "calibrate", "--model", str(best.parent), "--treebank", "tiny-open")
     shown = works(*looking).stdout
     assert re.search(rf"Temperature {fitted:g}, \d+ decisions on dev: expected cal", shown)
-    assert "on test: expected" in works(*looking, "--split", "test").stdout
+    on_test = works(*looking, "--split", "test", "--output", "sure.svg").stdout
+    assert "on test: expected" in on_test
+    figure = Path("sure.svg").read_text(encoding="utf-8")
+    assert f">fitted, {fitted:.2f}: error {float(on_test.split()[-1]):.3f}<" in figure
+    assert ">temperature 1: error " in figure
     # A parser of before has none, and its parses stay as they were when it gets one.
     plain = list(load_parser(best, "cpu").parse([SHORT]))
     (best / TEMPERATURE).unlink()
