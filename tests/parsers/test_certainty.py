@@ -17,6 +17,7 @@ import torch
 
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import CheckpointError, TreeError, UnsupportedError
+from spmrl_bench.parsers import joint
 from spmrl_bench.parsers.biaffine import DependencyScores
 from spmrl_bench.parsers.calibration import Decisions, decisions_of, fit_temperature
 from spmrl_bench.parsers.chart import masked_scores
@@ -74,7 +75,7 @@ def every(parser: Any) -> list[tuple[Parts, float]]:
     if kind != "chart":
         of_arcs = DependencyScores([parser.dependencies], [encoded]).arcs / temperature
     if kind == "joint":
-        of_labels, of_arcs = weight * of_labels, (1 - weight) * of_arcs
+        of_labels, of_arcs = weight * of_labels, (1 - weight) * of_arcs / joint.ARC_TEMPERATURE
     shapes: list[tuple[Any, Any]]
     if kind == "chart":
         shapes = [([*np.flatnonzero(row)], ()) for row in span_trees(3)]
@@ -106,8 +107,9 @@ def parts_of(parse: Parse) -> Parts:
 
 
 @pytest.fixture(params=["chart", "joint", "biaffine", "crossing"])
-def parser(request: pytest.FixtureRequest) -> Any:
-    """An untrained parser, at several temperatures."""
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """An untrained parser, at several temperatures, at which the best parse is the most likely."""
+    monkeypatch.setattr(joint, "ARC_TEMPERATURE", 1.0)
     name, temperatures = request.param, {"chart": 0.5, "joint": 3.0}
     made = enlarge(tiny("biaffine" if name == "crossing" else name))
     object.__setattr__(made.vocabulary, "projective", name != "crossing")
@@ -115,7 +117,8 @@ def parser(request: pytest.FixtureRequest) -> Any:
     return made
 
 
-def test_parts_have_their_share_of_all_parses(parser: Any) -> None:
+def test_parts_have_their_share_of_all_parses(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joint, "ARC_TEMPERATURE", 1.25)
     parses = every(parser)
     total = sum(weight for _, weight in parses)
     shares: dict[Any, float] = defaultdict(float)
