@@ -1,9 +1,8 @@
-"""Contributions of heads by category, as a heat map and as bars.
+"""Contributions of heads by category, as a heat map.
 
-Both show the figures of Mrini et al. 2020 (section 4.5, figure 8) for all heads and not for some
-that were picked. What a head contributes is set beside the average head, which is the dotted
-line of that figure: in the heat map as colour, in the bars as a line. Neighbouring heads are
-those that stand out in the same category.
+It shows the figures of Mrini et al. 2020 (section 4.5, figure 8) for all heads and not for some
+that were picked. Its colours are what a head contributes beside the average head, which is the
+dotted line of that figure. Neighbouring heads are those that stand out in the same category.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, PALE, Figure, load_matplotlib, plain
+from spmrl_bench.analysis.drawing import Figure, load_matplotlib, plain
 from spmrl_bench.analysis.heads import HeadContributions, Measure, Rows
 from spmrl_bench.errors import SpmrlError
 
@@ -48,26 +47,36 @@ def order_of_heads(relative: Rows) -> list[int]:
 
     Within a category, those that stand out the most come first. A head stands out in a category by
     what it contributes there (``[categories, heads]``, less the average head) beyond its own mean
-    over the categories, in standard deviations of the heads of each.
+    over the categories, in standard deviations of the heads of each; of one category alone, by all
+    that it contributes.
     """
     deviation = relative.std(axis=1, keepdims=True)
     own = relative / np.where(deviation > 0, deviation, 1)
-    own -= own.mean(axis=0)
+    if len(own) > 1:
+        own -= own.mean(axis=0)
     return np.lexsort((-own.max(axis=0), own.argmax(axis=0))).tolist()
 
 
-def _first_heads(means: Rows) -> list[int]:
-    """The heads that contribute the most."""
-    return np.argsort(-means, kind="stable")[:MARKED].tolist()
+def draw_heads(found: HeadContributions, categories: Sequence[str] = (), *, model: str) -> Figure:
+    """A heat map: some categories or those that are predicted the most, below each other, by heads.
 
-
-def draw_heads(found: HeadContributions, *, model: str) -> Figure:
-    """A heat map: the categories that are predicted the most, below each other, by heads; a
-    SpmrlError if no span was predicted, or matplotlib is not installed."""
+    Raise a SpmrlError if no span was predicted, or none of a category that is named, or matplotlib
+    is not installed.
+    """
     spans = found.spans
+    named = [found.row(name) for name in categories]
+    for row in named:
+        if not spans[row]:
+            raise SpmrlError(
+                f"no span was predicted to be {found.categories[row]} "
+                f"({found.missed[row]:,} were missed), so heads have no mean contribution to it"
+            )
     if not spans.any():
         raise SpmrlError("the parser found no constituents, so there is nothing to draw")
     rows = np.flatnonzero(spans >= min(FEWEST_SPANS, spans.max()))[:MOST_CATEGORIES]
+    left_out = f"Left out: the {int((spans > 0).sum()) - len(rows)} rarest categories. "
+    if named:
+        rows, left_out = np.array(named), ""
     label, factor, explained = _TEXTS[found.measure]
     means = found.means[rows] * factor
     relative = means - means.mean(axis=1, keepdims=True)
@@ -75,8 +84,7 @@ def draw_heads(found: HeadContributions, *, model: str) -> Figure:
     caption = (
         f"Contribution: {explained}. Colour: its mean over the spans predicted to be of the "
         f"category, less that of the average head. Dots: the {MARKED} heads that contribute most. "
-        "Heads stand beside those that stand out in the same category. Left out: the "
-        f"{int((spans > 0).sum()) - len(rows)} rarest categories. "
+        f"Heads stand beside those that stand out in the same category. {left_out}"
         f"Parser: {model}; {found.sentences:,} sentences."
     )
     height = max(2.9, 0.155 * len(rows) + 0.55)  # the name of the colours needs some
@@ -87,65 +95,15 @@ def draw_heads(found: HeadContributions, *, model: str) -> Figure:
     options: dict[str, Any] = {"norm": norm, "aspect": "auto", "interpolation": "nearest"}
     image = axes.imshow(relative[:, order], cmap="RdBu", **options)
     for row in range(len(rows)):
-        places = [order.index(head) for head in _first_heads(means[row])]
+        first = np.argsort(-means[row], kind="stable")[:MARKED].tolist()
+        places = [order.index(head) for head in first]
         axes.plot(places, [row] * len(places), "o", mfc="white", mec="black", ms=2.6, mew=0.5)
     axes.set_yticks(range(len(rows)), [f"{found.categories[row]} ({spans[row]:,})" for row in rows])
     plain(axes)
-    _number_heads(axes, order)
-    figure.colours(image, axes, f"{label}, less average head", extend="both")
-    return figure
-
-
-def draw_categories(found: HeadContributions, categories: Sequence[str], *, model: str) -> Figure:
-    """Bars: the mean contribution of each head to some categories, one below the other.
-
-    The heads of one category are in the order of their contributions; those of several in the
-    order of :func:`order_of_heads`, the same for all. Raise a SpmrlError if a category was never
-    predicted, or matplotlib is not installed.
-    """
-    rows = [found.row(name) for name in categories]
-    for row in rows:
-        if not found.spans[row]:
-            raise SpmrlError(
-                f"no span was predicted to be {found.categories[row]} "
-                f"({found.missed[row]:,} were missed), so heads have no mean contribution to it"
-            )
-    label, factor, explained = _TEXTS[found.measure]
-    means = found.means[rows] * factor
-    order = order_of_heads(means - means.mean(axis=1, keepdims=True))
-    if len(rows) == 1:
-        order = np.argsort(-means[0], kind="stable").tolist()
-    caption = (
-        f"Contribution: {explained}. Bars: its mean over the spans predicted to be of the "
-        f"category; blue: the {MARKED} heads with the highest; dashed line: the average head. "
-        f"Parser: {model}; {found.sentences:,} sentences."
-    )
-    height = 2.3 if len(rows) == 1 else 1.35 * len(rows) + 0.3
-    title = f"Contributions of heads to {', '.join(categories)}"
-    figure = Figure(WIDTH, height, title, caption)
-    panels = figure.axes(len(rows), 1, squeeze=False)[:, 0]
-    for axes, row, values in zip(panels, rows, means, strict=True):
-        marked = _first_heads(values)
-        colours = [
-            BLUE if head in marked else ORANGE if values[head] < 0 else PALE for head in order
-        ]
-        axes.bar(range(len(order)), values[order], width=0.8, color=colours)
-        axes.axhline(values.mean(), color=GREY, linewidth=0.8, linestyle="--")
-        axes.axhline(0, color="black", linewidth=0.6)
-        name = f"{found.categories[row]} ({found.spans[row]:,} spans)"
-        axes.set_title(name, loc="left", fontsize=9)
-        axes.grid(axis="y")
-        axes.tick_params(axis="y", labelsize=7)
-        axes.locator_params(axis="y", nbins=5)
-        _number_heads(axes, order)
-    figure.figure.supylabel(label, fontsize=8)
-    return figure
-
-
-def _number_heads(axes: Any, order: Sequence[int]) -> None:
-    """The number of each head below its place."""
     axes.set_xticks(range(len(order)), [str(head) for head in order])
     size = min(7.0, 0.8 * 72 * 6.1 / len(order))
     axes.tick_params(axis="x", length=1.5, labelsize=size, labelrotation=90 * (len(order) > 36))
     axes.set_xlim(-0.7, len(order) - 0.3)
     axes.set_xlabel("head", fontsize=8)
+    figure.colours(image, axes, f"{label}, less average head", extend="both")
+    return figure
