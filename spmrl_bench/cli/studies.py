@@ -51,8 +51,7 @@ def study(
         )
         return
     chosen = load_study(name)
-    from spmrl_bench.analysis.study_plan import plan_study
-    from spmrl_bench.analysis.study_run import readable_scores, run_study
+    from spmrl_bench.analysis.study_run import plan_study, readable_scores, run_study
     from spmrl_bench.analysis.study_table import Findings, study_document, write_study
     from spmrl_bench.leaderboard.writing import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend

@@ -15,9 +15,8 @@ from spmrl_bench.analysis.drawing import Figure
 from spmrl_bench.analysis.heads import HeadContributions, Measure
 from spmrl_bench.analysis.heads_figure import draw_heads, order_of_heads
 from spmrl_bench.analysis.study import load_study
-from spmrl_bench.analysis.study_figure import draw_study
-from spmrl_bench.analysis.study_plan import plan_study
-from spmrl_bench.analysis.study_table import Findings, write_study
+from spmrl_bench.analysis.study_run import plan_study
+from spmrl_bench.analysis.study_table import Findings, draw_study, write_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.training.schedule import Progress
