@@ -274,8 +274,7 @@ def heads(
         echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
-    from spmrl_bench.analysis.heads import HEADINGS, head_contributions, table_rows
-    from spmrl_bench.analysis.heads_figure import draw_heads
+    from spmrl_bench.analysis.heads import HEADINGS, draw_heads, head_contributions, table_rows
     from spmrl_bench.leaderboard.writing import write_file
 
     if not (files or in_bank):

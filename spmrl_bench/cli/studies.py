@@ -118,8 +118,7 @@ def search(
     chosen: dict[str, Any] = {"variants": [variant] if variant else None, "pruner": pruner}
     if system is not None:
         from spmrl_bench.systems.description import load_system
-        from spmrl_bench.systems.run import system_runs
-        from spmrl_bench.systems.trials import SystemSearch
+        from spmrl_bench.systems.run import SystemSearch, system_runs
 
         if variant:
             raise SpmrlError("--variant and --system: give one of the two")

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.leaderboard.saved_parses import empty_parse
@@ -36,7 +36,6 @@ from spmrl_bench.trees.tree import Tree, readonly_int32
 Policy = Literal["refuse", "missing", "repair"]
 #: What is wrong with an answer that has not the words of its sentence.
 OTHER = "other words"
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 _ROOT, _NO_TAG = "ROOT", "X"
 _SHOWN = 20  # answers that an error lists

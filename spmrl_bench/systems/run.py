@@ -9,7 +9,7 @@ dev split; test is closed until it is scored. What it answers stays in the folde
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -23,20 +23,21 @@ from spmrl_bench.experiments import run_folder
 from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import Size, load_recipe
 from spmrl_bench.experiments.score import Scoring
+from spmrl_bench.experiments.search import SearchPlan, Tried
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.process.console import plain
-from spmrl_bench.scoring.metric import SelectionMetric
+from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
 from spmrl_bench.storage.json import read_json
 from spmrl_bench.storage.toml import validated
 from spmrl_bench.systems.command import ResourceUsage, run
-from spmrl_bench.systems.description import Frozen, SystemDescription, Value
+from spmrl_bench.systems.description import Frozen, SystemDescription, Value, system_paths
 from spmrl_bench.systems.enter import KIND, score_answers, write_counted
 from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
@@ -316,6 +317,53 @@ class SystemRun:
             "system": {"name": title, **about, **own.values},
             "settings": given,
         }
+
+
+class SystemSearch(SearchPlan):
+    """A search over a system on one treebank, whose trials are whole trainings.
+
+    It is trained without a look at its own scores of dev, which are counted otherwise; what it
+    answers on dev is scored as all is, and nothing ends a trial that falls behind.
+    """
+
+    @property
+    def select(self) -> str:
+        metrics = {metric_named(name).layers: name for name in METRICS.names()}
+        name = metrics[self.first.system.layer,]
+        return f"{name}.{metric_named(name).headline}"
+
+    @property
+    def name(self) -> str:
+        return str(self.first.system.name)
+
+    @property
+    def options(self) -> Sequence[str]:
+        limit = self.first.config.minutes
+        known = self.name in system_paths()
+        name = self.name if known else str(self.first.system.path)
+        return "--system", name, *(() if limit is None else ("--minutes", f"{limit:g}"))
+
+    def recipe(self, run: SystemRun) -> dict[str, Any]:
+        return {
+            **run.recipe(),
+            "treebank": run.config.treebank,
+            "fingerprint": run.config.fingerprint,
+        }
+
+    def divided(self, run: SystemRun) -> tuple[dict[str, Any], dict[str, Any]]:
+        found = self.recipe(run)
+        for key in self.space:
+            del found["settings"][f"system.{key}"]
+        return found, {key: found["system"].pop(key) for key in self.space}
+
+    def train(self, number: int, folder: Path) -> Callable[..., None]:
+        return SystemRun.train_and_score_dev
+
+    def tried(self, folder: Path) -> Tried | None:
+        if (state := Trained.of(folder)) is None:
+            return None
+        spent = (state.processor_seconds or state.seconds) / 60
+        return Tried(spent) if state.dev is None else Tried(spent, "complete", state.dev)
 
 
 def system_runs(
