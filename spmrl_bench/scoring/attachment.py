@@ -164,7 +164,9 @@ def _mismatches(
     """Pairs of sentences with different words, then gold words for which no rule decides."""
     for k, (one, other) in enumerate(zip(gold, test, strict=True)):
         if one.words != other.words:
-            yield _different_words(k, one, other)
+            word, problem = first_other_word(one.words, other.words)
+            # One that the test side lacks stands at its last word.
+            yield Mismatch(k, min(word, len(other) - 1), True, problem)
     unsupported = UNSUPPORTED_TAGS.get(rules.punctuation, frozenset())
     for k, tree in enumerate(gold):
         if rules.relations != "none" and UNSPECIFIED in tree.relations:
@@ -181,17 +183,15 @@ def _mismatches(
             yield Mismatch(k, word, False, problem)
 
 
-def _different_words(sentence: int, gold: DependencyTree, test: DependencyTree) -> Mismatch:
-    """The first word that differs; one that the test side lacks stands at its last word."""
-    pairs = enumerate(zip_longest(gold.words, test.words))
-    word = next(k for k, (one, other) in pairs if one != other)
-    found, expected = (
-        f"'{tree.words[word]}'" if word < len(tree) else "missing" for tree in (test, gold)
-    )
+def first_other_word(gold: Sequence[str], test: Sequence[str]) -> tuple[int, str]:
+    """Return the first word that differs, from 0, and how, in words."""
+    pairs = enumerate(zip_longest(test, gold))
+    word, both = next((k, pair) for k, pair in pairs if pair[0] != pair[1])
+    found, expected = ("missing" if one is None else f"'{one}'" for one in both)
     problem = f"word {word + 1} is {found}, in gold {expected}"
     if len(gold) != len(test):
         problem += f" ({len(test)} words, in gold {len(gold)})"
-    return Mismatch(sentence, min(word, len(test) - 1), True, problem)
+    return word, problem
 
 
 def _count(

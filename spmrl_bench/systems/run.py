@@ -9,8 +9,8 @@ dev split; test is closed until it is scored. What it answers stays in the folde
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.experiments import run_folder
 from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import Size, load_recipe
-from spmrl_bench.experiments.score import Scoring
+from spmrl_bench.experiments.score import AnyRun, Scoring
 from spmrl_bench.experiments.search import SearchPlan, Tried
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.frame import searches_behind
@@ -42,7 +42,6 @@ from spmrl_bench.systems.enter import KIND, score_answers, write_counted
 from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.training.report import messages
-from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import Parse
 
 Model = TypeVar("Model", bound=Frozen)
@@ -90,30 +89,15 @@ class Trained(Frozen):
 
 
 @dataclass(frozen=True)
-class SystemRun:
-    """One system on one treebank with one seed (:class:`~spmrl_bench.experiments.score.AnyRun`)."""
+class SystemRun(AnyRun):
+    """One system on one treebank with one seed."""
 
-    system: SystemDescription
-    treebank: Treebank
     config: SystemSettings
-    folder: Path
-    note: str
-
-    #: How long it takes is not known, so it begins before those of which it is.
-    cost = float("inf")
-    is_small = False
-
-    @property
-    def title(self) -> str:
-        return f"{self.config.treebank} {self.system.name} seed {self.config.seed}"
+    system: SystemDescription = field(kw_only=True)
 
     @property
     def variant(self) -> str:
         return self.system.name
-
-    @property
-    def group(self) -> Hashable:  # it competes with nobody
-        return self.folder
 
     def _run(self, command: Sequence[str], log: str, device: str, **more: Any) -> ResourceUsage:
         threads, seconds = torch.get_num_threads(), more.get("seconds")
@@ -409,7 +393,7 @@ def system_runs(
         )
         parts = (system.name, chosen, settings_folder(changed), limit, f"seed{seed}")
         folder = runs_dir / bank.name / "-".join(filter(None, parts))
-        runs.append(SystemRun(system, bank.without_test(), config, folder, note))
+        runs.append(SystemRun(bank, config, folder, note, system=system))
     return runs
 
 
