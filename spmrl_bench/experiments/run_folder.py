@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy, unknown_name
 from spmrl_bench.experiments.recipe import RunConfig
@@ -64,6 +64,7 @@ HEADINGS = ("run", "state", "host", "epoch", "dev", "")
 _LONGEST = 60  # characters of a message in a row; `runs log` has it all
 
 Value = TypeVar("Value")
+Noted = TypeVar("Noted", bound=BaseModel)
 
 
 class SettingsMismatchError(CheckpointError):
@@ -123,16 +124,12 @@ class Failed(BaseModel):
     traceback: str | None = None
 
 
-def read_failed(folder: Path) -> Failed | None:
-    """What ended a run, None where nothing did; a CheckpointError where the note is broken."""
-    path = folder / FAILED
-    try:
-        return Failed.model_validate_json(read_regular(path))
-    except FileNotFoundError:
+def read_noted(model: type[Noted], path: Path) -> Noted | None:
+    """What a file of the folder notes, None where there is none; a CheckpointError has all that is
+    wrong with it."""
+    if not path.exists():
         return None
-    except (OSError, ValidationError) as error:
-        reason = getattr(error, "strerror", None) or "no such note"
-        raise CheckpointError(f"{path}: cannot be read: {reason}") from None
+    return validated(model, read_json(path, CheckpointError), path, CheckpointError)
 
 
 @contextmanager
@@ -316,7 +313,7 @@ def state_of(folder: Path) -> RunState:
         elif not broken:
             broken.append(f"{folder / SETTINGS}: not the settings of a run")
     owner = tried(lambda: holder(lock_of(folder)))
-    failed = tried(lambda: read_failed(folder))
+    failed = tried(lambda: read_noted(Failed, folder / FAILED))
     if (progress := tried(lambda: read_progress(folder / LAST))) is not None:
         run.epoch, run.dev = progress.epoch, progress.best_score
     if owner is not None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -34,8 +34,6 @@ from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
-from spmrl_bench.storage.json import read_json
-from spmrl_bench.storage.toml import validated
 from spmrl_bench.systems.command import ResourceUsage, run
 from spmrl_bench.systems.description import Frozen, SystemDescription, Value, system_paths
 from spmrl_bench.systems.enter import KIND, score_answers, write_counted
@@ -43,8 +41,6 @@ from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.training.report import messages
 from spmrl_bench.trees.parse import Parse
-
-Model = TypeVar("Model", bound=Frozen)
 
 _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
@@ -85,7 +81,7 @@ class Trained(Frozen):
     @classmethod
     def of(cls, folder: Path) -> Trained | None:
         """Return what the training of a folder took, None before it has ended."""
-        return _read(cls, folder / run_folder.TRAINED)
+        return run_folder.read_noted(cls, folder / run_folder.TRAINED)
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,7 @@ class SystemRun(AnyRun):
     # Training ---------------------------------------------------------------------------------
 
     def state(self) -> Trained | None:
-        noted = _read(SystemSettings, self.folder / run_folder.SETTINGS)
+        noted = run_folder.read_noted(SystemSettings, self.folder / run_folder.SETTINGS)
         if noted not in (None, self.config):
             pair = (one.model_dump(mode="json") for one in (noted, self.config) if one)
             raise run_folder.settings_mismatch(self.folder, *pair)
@@ -399,9 +395,3 @@ def system_runs(
 
 def _say(console: Console | None, text: str) -> None:
     (console or messages()).print(plain(text), markup=False, highlight=False, soft_wrap=True)
-
-
-def _read(model: type[Model], path: Path) -> Model | None:
-    if not path.exists():
-        return None
-    return validated(model, read_json(path, CheckpointError), path, CheckpointError)
