@@ -28,6 +28,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from spmrl_bench.trees.parse import Parse
@@ -138,12 +139,8 @@ class _Corpus(NamedTuple):
 
 
 def _tokens(sentences: Sequence[Sequence[str]]) -> Numbers:
-    numbers: dict[str, int] = {}
-    row = [BOUNDARY]
-    for words in sentences:
-        row += [numbers.setdefault(word, len(numbers) + 1) for word in words]
-        row.append(BOUNDARY)
-    return np.array(row, dtype=np.int64)
+    row = [None, *(token for words in sentences for token in (*words, None))]
+    return pd.factorize(np.array(row, dtype=object))[0] + 1  # of None it is -1
 
 
 def find_variation(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -236,9 +235,7 @@ def heads(
         help="What a contribution is: the head's share of the span vector; that of the public code "
         "of Mrini et al.; its part of the lead of the label over the runner-up.",
     ),
-    category: list[str] | None = Option(
-        None, help="Only this label, as bars instead of the heat map; may be repeated."
-    ),
+    category: list[str] | None = Option(None, help="Only this label; may be repeated."),
     top: int = Option(4, min=1, help="Heads in each row, or of each span."),
     output: Path | None = Option(
         None, help="File of a figure (.png, .svg or .pdf), or of all numbers (.csv)."
@@ -250,7 +247,7 @@ def heads(
     Over many sentences it prints for each predicted label the heads with the highest mean
     contribution, those that contribute the most to the most spans, and how often these are behind
     the gold spans that were missed (Mrini et al. 2020, sections 4.5 and 4.6). A figure shows all
-    heads by all frequent labels, or of some labels the contribution of each head.
+    heads by all frequent labels, or by some labels.
 
     One sentence is traced: for each span the predicted label, its score and its lead over the gold
     label or the runner-up, the heads that bring the most into it, their share of the span vector,
@@ -288,8 +285,7 @@ def heads(
         echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
-    from spmrl_bench.analysis.heads import HEADINGS, head_contributions, table_rows
-    from spmrl_bench.analysis.heads_figure import draw_categories, draw_heads
+    from spmrl_bench.analysis.heads import HEADINGS, draw_heads, head_contributions, table_rows
     from spmrl_bench.leaderboard.writing import write_file
 
     if not (files or in_bank):
@@ -302,8 +298,7 @@ def heads(
     chosen = list(dict.fromkeys(category or []))
     rows = table_rows(found, chosen, top=top)
     if drawn:  # what cannot be drawn is said before anything is printed
-        draw = partial(draw_categories, categories=chosen) if chosen else draw_heads
-        figure = draw(found, model=str(model))
+        figure = draw_heads(found, chosen, model=str(model))
     print_rows(HEADINGS, rows)
     if output is None:
         return

@@ -36,7 +36,7 @@ def listing(
     Example:
         spmrl-bench runs list --state failed --state interrupted
     """
-    from spmrl_bench.experiments import listing as of
+    from spmrl_bench.experiments import run_folder as of
 
     for each in state or ():
         if each not in of.STATES:
@@ -68,7 +68,7 @@ def log(
     Example:
         spmrl-bench runs log german-mini/small-charlstm-seed1
     """
-    from spmrl_bench.experiments.listing import log_of, run_named
+    from spmrl_bench.experiments.run_folder import log_of, run_named
 
     echo(log_of(run_named(name, runs)), nl=False)
 
@@ -89,7 +89,7 @@ def clean(
     Example:
         spmrl-bench runs clean runs/german-mini --dry-run
     """
-    from spmrl_bench.experiments.listing import clean_runs
+    from spmrl_bench.experiments.run_folder import clean_runs
 
     def size(number: int) -> str:
         return f"{number / 1e6:,.1f} MB"

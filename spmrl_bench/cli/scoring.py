@@ -108,8 +108,7 @@ def score(
     from spmrl_bench.scoring import bracket_metric as brackets
     from spmrl_bench.scoring.counts import Status
     from spmrl_bench.scoring.evalb import first_difference
-    from spmrl_bench.scoring.evalb_format import as_evalb
-    from spmrl_bench.scoring.official import check_against_program
+    from spmrl_bench.scoring.official import as_evalb, check_against_program
     from spmrl_bench.scoring.signature import sign
     from spmrl_bench.scoring.texts import other_root, read_sides, written_otherwise
     from spmrl_bench.trees.tree import NO_TAG

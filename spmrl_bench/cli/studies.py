@@ -51,8 +51,7 @@ def study(
         )
         return
     chosen = load_study(name)
-    from spmrl_bench.analysis.study_plan import plan_study
-    from spmrl_bench.analysis.study_run import readable_scores, run_study
+    from spmrl_bench.analysis.study_run import plan_study, readable_scores, run_study
     from spmrl_bench.analysis.study_table import Findings, study_document, write_study
     from spmrl_bench.leaderboard.writing import to_markdown
     from spmrl_bench.process.executors.backend import parse_backend
@@ -119,8 +118,7 @@ def search(
     chosen: dict[str, Any] = {"variants": [variant] if variant else None, "pruner": pruner}
     if system is not None:
         from spmrl_bench.systems.description import load_system
-        from spmrl_bench.systems.run import system_runs
-        from spmrl_bench.systems.trials import SystemSearch
+        from spmrl_bench.systems.run import SystemSearch, system_runs
 
         if variant:
             raise SpmrlError("--variant and --system: give one of the two")

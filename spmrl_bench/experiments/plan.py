@@ -40,27 +40,16 @@ _SMALL = 1e6
 
 
 @dataclass(frozen=True)
-class Run:
-    """One variant on one treebank with one size, seed and settings (an
-    :class:`~spmrl_bench.experiments.score.AnyRun`); the evaluation alone opens the test split."""
+class Run(AnyRun):
+    """One variant on one treebank with one size, seed and settings."""
 
-    treebank: Treebank
     config: RunConfig
-    folder: Path
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "treebank", self.treebank.without_test())
 
     @classmethod
     def of(cls, treebank: Treebank, config: RunConfig, runs_dir: Path, note: str = "") -> Run:
         """The run with some settings; its folder has those in its name that were changed."""
         name = run_name(config.size, config.variant, config.overrides, config.seed)
         return cls(treebank, config, runs_dir / config.treebank / name, note)
-
-    @property
-    def title(self) -> str:
-        return f"{self.config.treebank} {self.config.name} seed {self.config.seed}"
 
     @property
     def cost(self) -> float:
@@ -233,13 +222,9 @@ def plan_track(
     absent: dict[str, str] = {}
     for name, recipe, of_track in _recipes(track, languages):
         named = [one for one in variants or () if one in recipe.variants]  # others are told later
-
-        def fits(layers: Sequence[Layer], recipe: Recipe = recipe, named: Any = named) -> bool:
-            if named:
-                return _needed(recipe, named) <= set(layers)
-            return not all(recipe.variants[one].optional for one in learnable(recipe, layers))
-
-        banks = [bank for bank in of_track if fits(bank.manifest.layers)]
+        usual = [[one] for one, own in recipe.variants.items() if not own.optional]
+        needed = [_needed(recipe, each) for each in ([named] if named else usual)]
+        banks = [bank for bank in of_track if any(one <= {*bank.manifest.layers} for one in needed)]
         places = [f"{bank.manifest.name}: looked in {bank.where}" for bank in banks]
         # Of a language that was named, it is said where its treebank was looked for.
         if banks and (languages or any(bank.present for bank in banks)):

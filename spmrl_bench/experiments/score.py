@@ -8,12 +8,14 @@ more about luck than about the variant. A parser of somebody else competes with 
 from __future__ import annotations
 
 import hashlib
+import math
 import statistics
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.console import Console
 
@@ -50,41 +52,62 @@ class Scoring(NamedTuple):
     save_parses: bool = False  # keep what is scored and the gold trees in its folder ``parses``
 
 
-class AnyRun(Protocol):
-    """A run of ours or of a parser of somebody else, frozen so that any process may have it. The
-    ``group`` is the same of all that it competes with for the test split, and the ``variant`` of
-    runs that differ in their seeds only; ``cost`` compares how long trainings take."""
+@dataclass(frozen=True)
+class AnyRun(ABC):
+    """A run of ours or of a parser of somebody else: one variant on one treebank with one seed and
+    its settings, frozen so that any process may have it; the evaluation alone opens the test split.
+    """
+
+    treebank: Treebank
+    config: Any
+    folder: Path
+    note: str = ""  # on the treebank, for the user
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "treebank", self.treebank.without_test())
 
     @property
-    def title(self) -> str: ...
-    @property
-    def treebank(self) -> Treebank: ...
-    @property
-    def folder(self) -> Path: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def is_small(self) -> bool: ...
-    @property
-    def group(self) -> Hashable: ...
-    @property
-    def variant(self) -> str: ...
+    @abstractmethod
+    def variant(self) -> str:
+        """The same of runs that differ in their seeds only."""
 
+    @property
+    def title(self) -> str:
+        return f"{self.config.treebank} {self.variant} seed {self.config.seed}"
+
+    @property
+    def group(self) -> Hashable:
+        """The same of all that it competes with for the test split; by default it is alone."""
+        return self.folder
+
+    @property
+    def cost(self) -> float:
+        """Compares how long trainings take; of which it is not known, those begin first."""
+        return math.inf
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it gains little from a second thread."""
+        return False
+
+    @abstractmethod
     def trained(self) -> str | None:
         """What its training came to; None where it has not ended, a CheckpointError where the
         folder is broken or holds a run with other settings."""
 
+    @abstractmethod
     def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
         """Train it, or continue what its folder has, and say a note on its treebank."""
 
+    @abstractmethod
     def dev_score(self) -> float:
         """What it has reached on dev in training; a CheckpointError where that has not ended."""
 
+    @abstractmethod
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         """The newest record that says what would be scored, if its parses are kept as asked."""
 
+    @abstractmethod
     def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
         """Score it and write its record."""
 
@@ -177,7 +200,7 @@ def shared(runs: Sequence[AnyRun], on: Backend) -> list[AnyRun]:
     """The runs in folders that other machines find too, if work is done there."""
     if on.is_local:
         return list(runs)
-    return [replace(run, folder=run.folder.absolute()) for run in runs]  # type: ignore[type-var]
+    return [replace(run, folder=run.folder.absolute()) for run in runs]
 
 
 def _entries(group: Sequence[AnyRun], ensemble: bool) -> list[tuple[AnyRun | Ensemble, bool]]:

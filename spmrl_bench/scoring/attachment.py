@@ -24,7 +24,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from itertools import chain, zip_longest
 from operator import attrgetter, eq
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,15 +82,6 @@ class AttachmentRules:
                 raise ScoreError(unknown_name(kind, name, known))
 
 
-class Mismatch(NamedTuple):
-    """Why two trees cannot be compared; sentence and word count from 0."""
-
-    sentence: int
-    word: int
-    in_test: bool
-    problem: str
-
-
 def score_dependencies(
     gold: Sequence[DependencyTree], test: Sequence[DependencyTree], rules: AttachmentRules
 ) -> AttachmentCounts:
@@ -102,9 +93,8 @@ def score_dependencies(
             f"gold has {len(gold)} sentences, test has {len(test)}; they must be the same"
             " sentences in the same order"
         )
-    for found in _mismatches(gold, test, rules):
-        side = "test" if found.in_test else "gold"
-        raise ScoreError(f"{side} sentence {found.sentence + 1}: {found.problem}")
+    for k, _, in_test, problem in _mismatches(gold, test, rules):
+        raise ScoreError(f"{'test' if in_test else 'gold'} sentence {k + 1}: {problem}")
     return _count(gold, test, rules)
 
 
@@ -138,12 +128,11 @@ def score_dependency_files(
             f" same sentences in the same order, and {_parting(gold, test)}"
         )
     gold_trees, test_trees = ([sentence.tree for sentence in side] for side in (gold, test))
-    for found in _mismatches(gold_trees, test_trees, rules):
-        twin = gold[found.sentence]
-        path, sentence = (test_path, test[found.sentence]) if found.in_test else (gold_path, twin)
-        where = f"; gold is {gold_path}:{twin.lines[0]}" if found.in_test else ""
-        place = f"{path}:{sentence.lines[found.word]}: sentence {sentence.name}"
-        raise ScoreError(f"{place}: {found.problem}{where}")
+    for k, word, in_test, problem in _mismatches(gold_trees, test_trees, rules):
+        path, sentence = (test_path, test[k]) if in_test else (gold_path, gold[k])
+        where = f"; gold is {gold_path}:{gold[k].lines[0]}" if in_test else ""
+        place = f"{path}:{sentence.lines[word]}: sentence {sentence.name}"
+        raise ScoreError(f"{place}: {problem}{where}")
     return _count(gold_trees, test_trees, rules)
 
 
@@ -160,17 +149,20 @@ def _parting(gold: list[DependencySentence], test: list[DependencySentence]) -> 
 
 def _mismatches(
     gold: Sequence[DependencyTree], test: Sequence[DependencyTree], rules: AttachmentRules
-) -> Iterator[Mismatch]:
-    """Pairs of sentences with different words, then gold words for which no rule decides."""
+) -> Iterator[tuple[int, int, bool, str]]:
+    """Pairs of sentences with different words, then gold words for which no rule decides: sentence
+    and word, from 0, whether it is of the test side, and the problem."""
     for k, (one, other) in enumerate(zip(gold, test, strict=True)):
         if one.words != other.words:
-            yield _different_words(k, one, other)
+            word, problem = first_other_word(one.words, other.words)
+            # One that the test side lacks stands at its last word.
+            yield k, min(word, len(other) - 1), True, problem
     unsupported = UNSUPPORTED_TAGS.get(rules.punctuation, frozenset())
     for k, tree in enumerate(gold):
         if rules.relations != "none" and UNSPECIFIED in tree.relations:
             word = tree.relations.index(UNSPECIFIED)
             problem = "has no relation ('_'); compare heads alone (--relations none)"
-            yield Mismatch(k, word, False, f"word {word + 1} {problem}")
+            yield k, word, False, f"word {word + 1} {problem}"
         if not unsupported.isdisjoint(tree.tags):
             word, tag = next((k, tag) for k, tag in enumerate(tree.tags) if tag in unsupported)
             problem = (
@@ -178,20 +170,18 @@ def _mismatches(
                 f" '{rules.punctuation}' does not apply; use the other column of tags (--tags) or"
                 " another rule"
             )
-            yield Mismatch(k, word, False, problem)
+            yield k, word, False, problem
 
 
-def _different_words(sentence: int, gold: DependencyTree, test: DependencyTree) -> Mismatch:
-    """The first word that differs; one that the test side lacks stands at its last word."""
-    pairs = enumerate(zip_longest(gold.words, test.words))
-    word = next(k for k, (one, other) in pairs if one != other)
-    found, expected = (
-        f"'{tree.words[word]}'" if word < len(tree) else "missing" for tree in (test, gold)
-    )
+def first_other_word(gold: Sequence[str], test: Sequence[str]) -> tuple[int, str]:
+    """Return the first word that differs, from 0, and how, in words."""
+    pairs = enumerate(zip_longest(test, gold))
+    word, both = next((k, pair) for k, pair in pairs if pair[0] != pair[1])
+    found, expected = ("missing" if one is None else f"'{one}'" for one in both)
     problem = f"word {word + 1} is {found}, in gold {expected}"
     if len(gold) != len(test):
         problem += f" ({len(test)} words, in gold {len(gold)})"
-    return Mismatch(sentence, min(word, len(test) - 1), True, problem)
+    return word, problem
 
 
 def _count(

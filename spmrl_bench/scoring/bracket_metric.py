@@ -26,7 +26,6 @@ from spmrl_bench.scoring.counts import BracketCounts, Column, Status
 from spmrl_bench.scoring.evalb import Bracket, compared_brackets
 from spmrl_bench.scoring.metric import BreakdownRow, Figure, Metric, check_options, figure_lines
 from spmrl_bench.scoring.prm import PUBLISHED, Parameters, Policy, load_prm
-from spmrl_bench.scoring.signature import unless_default
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.scoring.texts import score_trees
 from spmrl_bench.trees.parse import Parse
@@ -98,12 +97,14 @@ class Brackets(Metric[BracketCounts, BracketRules]):
 
     def counting(self, rules: BracketRules) -> dict[str, str | None]:
         prm, policy = rules
+        # A signature does not show what is as in published scores.
+        removal, missing = policy.punctuation, policy.missing_parse
         return {
             "scorer": self.scorer,
             "match": "labelled" if prm.labeled else "unlabelled",
             "prm": f"{prm.name}({prm.sha256[:8]})",
-            "punctuation": unless_default(policy.punctuation, PUBLISHED.punctuation),
-            "missing": unless_default(policy.missing_parse, PUBLISHED.missing_parse),
+            "punctuation": None if removal is PUBLISHED.punctuation else removal.value,
+            "missing": None if missing is PUBLISHED.missing_parse else missing.value,
         }
 
     def break_down(

@@ -279,14 +279,6 @@ class _Side:
             if label is not None and start < end
         ]
 
-    def put_back(self, quote: _Quote) -> None:
-        """Give a removed word its place again."""
-        self.words = (*self.words[: quote.index], quote.word, *self.words[quote.index :])
-        self.tags = (*self.tags[: quote.index], quote.tag, *self.tags[quote.index :])
-        for row, (start_moves, end_moves) in enumerate(quote.moves):
-            self.starts[row] += start_moves
-            self.ends[row] += end_moves
-
 
 @dataclass(slots=True)
 class _Quote:
@@ -325,6 +317,11 @@ def _put_back_quotes(one: _Side, other: _Side, gold: Tree, test: Tree, prm: Para
                 side, quote, later = one, twin, gold_quotes[place:]
             else:
                 side, quote, later = other, mark, test_quotes[number:]
-            side.put_back(quote)
+            at = quote.index  # a mark may have moved since
+            side.words = (*side.words[:at], quote.word, *side.words[at:])
+            side.tags = (*side.tags[:at], quote.tag, *side.tags[at:])
+            for row, (start_moves, end_moves) in enumerate(quote.moves):
+                side.starts[row] += start_moves
+                side.ends[row] += end_moves
             for moved in later:
                 moved.index += 1

@@ -82,11 +82,7 @@ PUBLISHED = Policy()
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """One parameter file.
-
-    ``sha256`` is a hex digest of everything that can change a score, so of neither the name nor
-    the comments nor the order of the lines.
-    """
+    """One parameter file."""
 
     name: str  # of the file without .prm
     program: Program  # whose conventions the other values are read under
@@ -100,21 +96,16 @@ class Parameters:
     eq_words: frozenset[tuple[str, str]]  # pairs that are the same word
     debug: int = 0  # debug level of the C program; without effect here
     notes: tuple[str, ...] = field(default=(), compare=False)  # to be told to the user
-    sha256: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        content = [
-            self.program.value,
-            self.cutoff_len,
-            self.labeled,
-            sorted(self.delete_labels),
-            sorted(self.delete_labels_for_length),
-            sorted(self.quote_labels),
-            sorted(self.eq_labels),
-            sorted(self.eq_words),
-        ]
-        digest = hashlib.sha256(repr(content).encode()).hexdigest()
-        object.__setattr__(self, "sha256", digest)
+    @property
+    def sha256(self) -> str:
+        """Hex digest of everything that can change a score, so of neither the name nor the comments
+        nor the order of the lines."""
+        labels = self.delete_labels, self.delete_labels_for_length, self.quote_labels
+        pairs = self.eq_labels, self.eq_words
+        content: list[object] = [self.program.value, self.cutoff_len, self.labeled]
+        content += [*map(sorted, labels), *map(sorted, pairs)]
+        return hashlib.sha256(repr(content).encode()).hexdigest()
 
 
 def load_prm(

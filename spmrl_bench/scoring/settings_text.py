@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 # Characters of a folder name that mean nothing to a shell, a URL or a file system.
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+=,-]")
@@ -33,7 +34,7 @@ def settings_text(settings: Mapping[str, Any], separator: str = ",") -> str:
     as ``%`` and the digits of their bytes.
     """
     pairs = (f"{key}={_toml(value)}" for key, value in _short_keys(settings).items())
-    return _SEPARATING.sub(_escaped, separator.join(pairs))
+    return _SEPARATING.sub(lambda found: quote(found[0]), separator.join(pairs))
 
 
 def settings_folder(settings: Mapping[str, Any]) -> str:
@@ -75,7 +76,3 @@ def _toml(value: object) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(_toml, value))}]"
     return "none" if value is None else json.dumps(value)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match.group().encode())

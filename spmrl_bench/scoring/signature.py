@@ -99,8 +99,3 @@ def sign(metric: Metric[Any, Any], counts: Counts, rules: Any, /, **also: str | 
     """
     own = {"sentences": str(len(counts)), "skipped": str(counts.skipped), "version": __version__}
     return Signature.of(own | metric.counting(rules) | also)
-
-
-def unless_default(value: str, default: str) -> str | None:
-    """Return a value that is not the default, which a signature does not show."""
-    return None if value == default else str(value)

@@ -16,15 +16,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from spmrl_bench.errors import ReadError, ScoreError
 from spmrl_bench.leaderboard.saved_parses import empty_parse
 from spmrl_bench.readers.brackets import parse_brackets, read_brackets
 from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines, looks_like_conll, read_conll
 from spmrl_bench.readers.text import read_text
+from spmrl_bench.scoring.attachment import first_other_word
 from spmrl_bench.treebanks.reading import transform_parse
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Layer, Parse
@@ -36,7 +36,6 @@ from spmrl_bench.trees.tree import Tree, readonly_int32
 Policy = Literal["refuse", "missing", "repair"]
 #: What is wrong with an answer that has not the words of its sentence.
 OTHER = "other words"
-POLICIES: tuple[Policy, ...] = get_args(Policy)
 
 _ROOT, _NO_TAG = "ROOT", "X"
 _SHOWN = 20  # answers that an error lists
@@ -216,12 +215,7 @@ def _align(answer: _Answer, gold: Parse, transforms: Sequence[str]) -> _Answer:
     parse = Parse.of(tree, arcs)
     if parse.words == gold.words:
         return answer._replace(parse=parse.with_tags(gold.tags))
-    pairs = enumerate(zip_longest(parse.words, gold.words), start=1)
-    number, both = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
-    found, expected = ("missing" if word is None else f"'{word}'" for word in both)
-    numbers = f"({len(parse)} words, in gold {len(gold)})"
-    problem = f"word {number} is {found}, in gold {expected} {numbers}"
-    return _Answer(answer.line, kind=OTHER, problem=problem)
+    return _Answer(answer.line, kind=OTHER, problem=first_other_word(gold.words, parse.words)[1])
 
 
 def _without_root(tree: Tree, gold: Tree) -> Tree:

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from rich.console import Console
@@ -23,29 +23,25 @@ from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.experiments import run_folder
 from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import Size, load_recipe
-from spmrl_bench.experiments.score import Scoring
+from spmrl_bench.experiments.score import AnyRun, Scoring
+from spmrl_bench.experiments.search import SearchPlan, Tried
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.process.console import plain
-from spmrl_bench.scoring.metric import SelectionMetric
+from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
-from spmrl_bench.storage.json import read_json
-from spmrl_bench.storage.toml import validated
 from spmrl_bench.systems.command import ResourceUsage, run
-from spmrl_bench.systems.description import Frozen, SystemDescription, Value
+from spmrl_bench.systems.description import Frozen, SystemDescription, Value, system_paths
 from spmrl_bench.systems.enter import KIND, score_answers, write_counted
 from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
 from spmrl_bench.training.report import messages
-from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import Parse
-
-Model = TypeVar("Model", bound=Frozen)
 
 _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
@@ -87,34 +83,19 @@ class Trained(Frozen):
     @classmethod
     def of(cls, folder: Path) -> Trained | None:
         """Return what the training of a folder took, None before it has ended."""
-        return _read(cls, folder / run_folder.TRAINED)
+        return run_folder.read_noted(cls, folder / run_folder.TRAINED)
 
 
 @dataclass(frozen=True)
-class SystemRun:
-    """One system on one treebank with one seed (:class:`~spmrl_bench.experiments.score.AnyRun`)."""
+class SystemRun(AnyRun):
+    """One system on one treebank with one seed."""
 
-    system: SystemDescription
-    treebank: Treebank
     config: SystemSettings
-    folder: Path
-    note: str
-
-    #: How long it takes is not known, so it begins before those of which it is.
-    cost = float("inf")
-    is_small = False
-
-    @property
-    def title(self) -> str:
-        return f"{self.config.treebank} {self.system.name} seed {self.config.seed}"
+    system: SystemDescription = field(kw_only=True)
 
     @property
     def variant(self) -> str:
         return self.system.name
-
-    @property
-    def group(self) -> Hashable:  # it competes with nobody
-        return self.folder
 
     def _run(self, command: Sequence[str], log: str, device: str, **more: Any) -> ResourceUsage:
         threads, seconds = torch.get_num_threads(), more.get("seconds")
@@ -136,7 +117,7 @@ class SystemRun:
     # Training ---------------------------------------------------------------------------------
 
     def state(self) -> Trained | None:
-        noted = _read(SystemSettings, self.folder / run_folder.SETTINGS)
+        noted = run_folder.read_noted(SystemSettings, self.folder / run_folder.SETTINGS)
         if noted not in (None, self.config):
             pair = (one.model_dump(mode="json") for one in (noted, self.config) if one)
             raise run_folder.settings_mismatch(self.folder, *pair)
@@ -323,6 +304,53 @@ class SystemRun:
         }
 
 
+class SystemSearch(SearchPlan):
+    """A search over a system on one treebank, whose trials are whole trainings.
+
+    It is trained without a look at its own scores of dev, which are counted otherwise; what it
+    answers on dev is scored as all is, and nothing ends a trial that falls behind.
+    """
+
+    @property
+    def select(self) -> str:
+        metrics = {metric_named(name).layers: name for name in METRICS.names()}
+        name = metrics[self.first.system.layer,]
+        return f"{name}.{metric_named(name).headline}"
+
+    @property
+    def name(self) -> str:
+        return str(self.first.system.name)
+
+    @property
+    def options(self) -> Sequence[str]:
+        limit = self.first.config.minutes
+        known = self.name in system_paths()
+        name = self.name if known else str(self.first.system.path)
+        return "--system", name, *(() if limit is None else ("--minutes", f"{limit:g}"))
+
+    def recipe(self, run: SystemRun) -> dict[str, Any]:
+        return {
+            **run.recipe(),
+            "treebank": run.config.treebank,
+            "fingerprint": run.config.fingerprint,
+        }
+
+    def divided(self, run: SystemRun) -> tuple[dict[str, Any], dict[str, Any]]:
+        found = self.recipe(run)
+        for key in self.space:
+            del found["settings"][f"system.{key}"]
+        return found, {key: found["system"].pop(key) for key in self.space}
+
+    def train(self, number: int, folder: Path) -> Callable[..., None]:
+        return SystemRun.train_and_score_dev
+
+    def tried(self, folder: Path) -> Tried | None:
+        if (state := Trained.of(folder)) is None:
+            return None
+        spent = (state.processor_seconds or state.seconds) / 60
+        return Tried(spent) if state.dev is None else Tried(spent, "complete", state.dev)
+
+
 def system_runs(
     lang: str,
     system: SystemDescription,
@@ -366,15 +394,9 @@ def system_runs(
         )
         parts = (system.name, chosen, settings_folder(changed), limit, f"seed{seed}")
         folder = runs_dir / bank.name / "-".join(filter(None, parts))
-        runs.append(SystemRun(system, bank.without_test(), config, folder, note))
+        runs.append(SystemRun(bank, config, folder, note, system=system))
     return runs
 
 
 def _say(console: Console | None, text: str) -> None:
     (console or messages()).print(plain(text), markup=False, highlight=False, soft_wrap=True)
-
-
-def _read(model: type[Model], path: Path) -> Model | None:
-    if not path.exists():
-        return None
-    return validated(model, read_json(path, CheckpointError), path, CheckpointError)

@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex
 
 from spmrl_bench.analysis.attention import draw_actions, draw_heads_of
-from spmrl_bench.analysis.drawing import BLUE, ORANGE, Figure
-from spmrl_bench.analysis.heads import HeadContributions, Measure
-from spmrl_bench.analysis.heads_figure import draw_categories, draw_heads, order_of_heads
+from spmrl_bench.analysis.drawing import Figure
+from spmrl_bench.analysis.heads import HeadContributions, Measure, draw_heads, order_of_heads
 from spmrl_bench.analysis.study import load_study
-from spmrl_bench.analysis.study_figure import draw_study
-from spmrl_bench.analysis.study_plan import plan_study
-from spmrl_bench.analysis.study_table import Findings, write_study
+from spmrl_bench.analysis.study_run import plan_study
+from spmrl_bench.analysis.study_table import Findings, draw_study, write_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.training.schedule import Progress
@@ -238,18 +235,14 @@ def test_the_heat_map_has_each_frequent_category_and_each_head(heads: int) -> No
         draw_heads(HeadContributions("norm", 1, (), nothing, nothing, nothing), model="some")
 
 
-@pytest.mark.parametrize("heads", [5, 112])
-def test_bars_show_each_head_and_mark_the_first(heads: int) -> None:
-    found = contributions(heads, "lead")
-    figure = draw_categories(found, ["VP"], model="runs/some")
+def test_the_heat_map_of_named_categories() -> None:
+    found = contributions(5, "lead")
+    figure = draw_heads(found, ["VP"], model="runs/some")
     inside(figure)
-    (axes,) = figure.figure.axes
-    heights = [bar.get_height() for bar in axes.patches]
-    assert heights == sorted(found.means[1], reverse=True)
-    assert list(map(int, labels(axes.xaxis))) == best_heads(found, 1, heads)
-    colours = [to_hex(bar.get_facecolor()).upper() for bar in axes.patches]
-    assert colours[:3] == [BLUE] * 3
-    assert [height < 0 for height in heights[3:]] == [colour == ORANGE for colour in colours[3:]]
-    both = draw_categories(found, ["S+VP", "NP"], model="runs/some").figure.axes
-    assert labels(both[0].xaxis) == labels(both[1].xaxis)
-    assert [axes.get_title(loc="left") for axes in both] == ["S+VP (30 spans)", "NP (1,000 spans)"]
+    axes, _ = figure.figure.axes
+    assert list(map(int, labels(axes.xaxis))) == best_heads(found, 1, 5)
+    assert "Left out" not in caption(figure)
+    both = draw_heads(found, ["ADJP", "NP"], model="runs/some").figure.axes[0]
+    assert labels(both.yaxis) == ["ADJP (3)", "NP (1,000)"]
+    with pytest.raises(SpmrlError, match=r"no span was predicted to be UCP \(1 were missed\)"):
+        draw_heads(found, ["UCP"], model="runs/some")

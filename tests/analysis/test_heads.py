@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from spmrl_bench.analysis.heads import (
-    MEASURES,
     Example,
     HeadContributions,
     Measure,
@@ -184,7 +183,7 @@ def test_the_head_that_makes_noun_phrases_is_found() -> None:
     assert head_contributions(made, EXAMPLES).means[:2].min() > 0.05
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", get_args(Measure))
 def test_neither_order_nor_windows_matter_and_a_parser_stays_as_it_was(
     measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,15 +11,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import torch
 
 from spmrl_bench.analysis import study_run as module
 from spmrl_bench.analysis.study import Study, load_study, study_names
-from spmrl_bench.analysis.study_plan import StudyPlan, plan_study
 from spmrl_bench.analysis.study_run import (
     ScoreKey,
+    StudyPlan,
     StudyResult,
-    parsing_with,
+    plan_study,
     readable_scores,
     run_study,
     write_score,
@@ -34,8 +33,6 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.scoring.counts import BracketCounts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.training.schedule import Progress, read_progress
-from spmrl_bench.treebanks.treebank import open_treebank
-from tests.builders import tiny
 from tests.laboratory import Laboratory
 
 
@@ -230,6 +227,7 @@ RUN_ROWS: dict[str, Any] = {
     "plain": {},
     "content": {"limit": {"position": "none"}},
     "near": {"limit": {"window": 1}},
+    "unsure": {"parsing": {"threshold": 0.1}},
     "again": {},
     "lstm": {"model": {"encoder": "lstm"}},
 }
@@ -266,7 +264,13 @@ def test_rows_share_runs_and_are_scored_with_their_limits(
     assert len(list((RUNS / "tiny-open").iterdir())) == 2
     # Of 'plain' and 'again', which are the same, one is parsed.
     position, near = AttentionMask(position=False), AttentionMask(window=1)
-    assert parsed == [(AttentionMask(),) * 2, (position,) * 2, (near,) * 2, ()]
+    assert parsed == [
+        (AttentionMask(),) * 2,
+        (position,) * 2,
+        (near,) * 2,
+        (AttentionMask(),) * 2,
+        (),
+    ]
     progress = read_progress(FOLDER / "last")
     assert found["plain"].scores == found["again"].scores == {1: progress.best_score}
     assert found["plain"].ended == (progress,)
@@ -275,6 +279,9 @@ def test_rows_share_runs_and_are_scored_with_their_limits(
         with parser.limited({0: limit, 1: limit}):
             expected = score_split(parser, bank, "dev").figure("brackets", "f1")
         assert found[name].scores == {1: expected}
+    parser.config = parser.config.model_copy(update={"threshold": 0.1})
+    expected = score_split(parser, bank, "dev").figure("brackets", "f1")
+    assert found["unsure"].scores == {1: expected} != found["plain"].scores
     # A second call neither trains nor parses.
     monkeypatch.setattr(module, "load_parser", None)
     assert run(laboratory) == results
@@ -297,9 +304,9 @@ def test_what_an_interrupted_call_parsed_is_kept_and_seeds_can_be_added(
         with pytest.raises(KeyboardInterrupt):
             run(laboratory)
     one = run(laboratory)
-    assert len(parsed) == 4
+    assert len(parsed) == 5
     two = run(laboratory, seeds=2)
-    assert len(parsed) == 2 * 4
+    assert len(parsed) == 2 * 5
     for before, after in zip(one, two, strict=True):
         assert list(after.scores) == [config.seed for config in after.configs] == [1, 2]
         assert after.scores[1] == before.scores[1]
@@ -325,21 +332,6 @@ def test_a_broken_file_of_scores_is_parsed_anew(
     monkeypatch.setattr(module, "train_all", lambda *_, **__: None)
     with pytest.raises(CheckpointError, match="training has not ended"):
         run(laboratory)
-
-
-def test_a_trained_parser_has_other_settings_of_parsing_for_a_while() -> None:
-    sentences = open_treebank("german-mini").examples("train", ["constituents", "dependencies"])
-    words = [sentence.words for sentence in sentences[:20]]
-    parser = tiny("joint", sentences[:60], seed=1, max_positions=60)
-    settings = parser.config
-    with torch.no_grad():
-        for weight in parser.dependencies.parameters():
-            weight.normal_(std=0.7)
-    as_trained = list(parser.parse(words))
-    with parsing_with(parser, {"span_weight": 0.9}):
-        assert list(parser.parse(words)) != as_trained
-    assert list(parser.parse(words)) == as_trained
-    assert parser.config is settings
 
 
 def test_a_score_is_found_by_its_whole_key(tmp_path: Path) -> None:

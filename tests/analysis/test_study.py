@@ -20,7 +20,7 @@ from spmrl_bench.analysis.study import (
     load_study,
     study_names,
 )
-from spmrl_bench.analysis.study_plan import StudyPlan, attention_limits, plan_study
+from spmrl_bench.analysis.study_run import StudyPlan, attention_limits, plan_study
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.experiments.plan import make_runs
 from spmrl_bench.nn.encoders.self_attention import AttentionMask

@@ -131,7 +131,7 @@ def test_heads_of_a_treebank() -> None:
     assert result.stderr == "spmrl-bench: out/map.svg written\n"
     works(*HEADS, "--measure", "lead", "--output", "out/t.csv")
     assert len(rows_of("out/t.csv")) == 5 * len(rows)
-    chosen = ("--category", "VP", "--category", "NP", "--split", "test", "--output", "bars.svg")
+    chosen = ("--category", "VP", "--category", "NP", "--split", "test", "--output", "chosen.svg")
     result = works(*HEADS, *chosen)
     assert [row.split()[0] for row in result.stdout.splitlines()[2:]] == ["VP", "NP"]
 

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import SpmrlError, TrainingError
-from spmrl_bench.experiments.listing import RunState, clean_runs, find_runs, state_of
-from spmrl_bench.experiments.run_folder import recording_failure, run_lock
+from spmrl_bench.experiments.run_folder import (
+    RunState,
+    clean_runs,
+    find_runs,
+    recording_failure,
+    run_lock,
+    state_of,
+)
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.living import this_machine
 from tests.builders import cli, refused

@@ -25,7 +25,7 @@ from spmrl_bench.scoring import (
     score_texts,
     score_trees,
 )
-from spmrl_bench.scoring.evalb_format import as_evalb
+from spmrl_bench.scoring.official import as_evalb
 from spmrl_bench.scoring.texts import read_sides
 from spmrl_bench.trees import Tree
 from tests.reliability.tally import Tally

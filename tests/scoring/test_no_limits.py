@@ -20,7 +20,7 @@ from spmrl_bench.scoring import (
     score_trees,
 )
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
-from spmrl_bench.scoring.evalb_format import as_evalb
+from spmrl_bench.scoring.official import as_evalb
 from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
 from tests.scoring.test_evalb import CASES

@@ -16,8 +16,7 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Policy, Program, load_prm, score_files
-from spmrl_bench.scoring.evalb_format import as_evalb
-from spmrl_bench.scoring.official import check_against_program
+from spmrl_bench.scoring.official import as_evalb, check_against_program
 from spmrl_bench.scoring.texts import read_sides
 from spmrl_bench.storage.paths import data_dir
 from tests.conftest import PATIENCE, shared_data

@@ -14,7 +14,7 @@ import pytest
 
 from spmrl_bench.scoring import BracketCounts, Policy, load_prm
 from spmrl_bench.scoring.evalb import count_brackets
-from spmrl_bench.scoring.evalb_format import as_evalb
+from spmrl_bench.scoring.official import as_evalb
 from spmrl_bench.trees import Tree
 from tests.reliability.tally import Tally
 from tests.scoring.hostile import hostile_trees

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -26,7 +26,7 @@ from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.pages import site_files
 from spmrl_bench.systems.enter import enter, write_task
-from spmrl_bench.systems.predictions import POLICIES, Policy, file_text, read_predictions
+from spmrl_bench.systems.predictions import Policy, file_text, read_predictions
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
@@ -320,7 +320,7 @@ def test_damage_is_refused_or_counted(tmp_path: Path, name: str) -> None:
         assert scores[0] < scores[1] == 100  # only brackets were wrong
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", get_args(Policy))
 def test_the_right_parses_are_taken_as_they_are(tmp_path: Path, policy: Policy) -> None:
     assert read(tmp_path / "parses.mrg", RIGHT, policy) == (100, {})
     wrapped = [f"(TOP {line})" for line in RIGHT]
@@ -334,7 +334,7 @@ def test_the_right_parses_are_taken_as_they_are(tmp_path: Path, policy: Policy) 
         read(tmp_path / "parses.mrg", laid_out, policy)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", get_args(Policy))
 def test_another_number_of_answers_is_never_guessed_at(tmp_path: Path, policy: Policy) -> None:
     for lines in (RIGHT[:-1], [*RIGHT, RIGHT[0]], [RIGHT[0], *RIGHT], [""]):
         with pytest.raises(ScoreError, match=r"has \d+ sentences, the split has 12"):

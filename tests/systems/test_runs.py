@@ -26,9 +26,8 @@ from nltk.grammar import PCFG, ProbabilisticProduction
 from nltk.parse import ViterbiParser
 
 from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, TrainingError
-from spmrl_bench.experiments.listing import state_of
 from spmrl_bench.experiments.plan import Run, make_runs, plan_board
-from spmrl_bench.experiments.run_folder import SettingsMismatchError
+from spmrl_bench.experiments.run_folder import SettingsMismatchError, state_of
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.leaderboard.board import load_results
