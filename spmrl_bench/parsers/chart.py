@@ -11,6 +11,7 @@ Blocks of cells are scored, and of each cell only the best label and its score a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise, repeat
@@ -19,7 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
@@ -118,12 +119,15 @@ class SpanLayer(SpanScorer):
         return chosen[:count].sum() - chosen[count:].sum() + int(wrong.sum())
 
     def likelihood_loss(
-        self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold], *, whole: bool
+        self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold], share: float = 1.0
     ) -> Tensor:
         """Return the sum over sentences of ``-log p`` of the gold tree (Zhang, Zhou & Li 2020, Fast
-        and Accurate Neural CRF Constituency Parsing) or, if gold has only a part of the
-        constituents of each tree, of all trees that have these. A label that stands for several
-        constituents holds any of them.
+        and Accurate Neural CRF Constituency Parsing).
+
+        If gold has only a ``share`` of the constituents, each as likely as any other, a tree T that
+        has those of gold, G, shows them with ``share ** |G| (1 - share) ** (|T| - |G|)``, and the
+        loss is ``-log`` of the sum of ``p(T) (1 - share) ** (|T| - |G|)`` over all these trees. A
+        label that stands for several constituents has any of them.
 
         Its derivatives by label scores are what trees have on average, less what gold trees have.
         Only cells where these differ are scored with a gradient.
@@ -136,12 +140,14 @@ class SpanLayer(SpanScorer):
         cells = torch.from_numpy(np.concatenate([first + own.cells for first, own in pairs]))
         labels = torch.from_numpy(np.concatenate([own.labels for own in gold]).astype(np.int64))
         change, value = _expected(scores, lengths)
-        if whole:
+        if share == 1:
             change[cells, labels - 1] -= 1
             value -= scores[cells, labels - 1].sum().item()
         else:
-            held, gains = scores.clone(), np.zeros(len(scores))
-            held[cells] = held[cells].masked_fill(~self._holding[labels], -torch.inf)
+            sizes, gains = torch.tensor([*map(len, self.labels)]), np.zeros(len(scores))
+            held = scores + math.log1p(-share) * sizes[1:]
+            of_cells = held[cells] - math.log1p(-share) * sizes[labels, None]
+            held[cells] = of_cells.masked_fill(~self._holding[labels], -torch.inf)
             gains[cells] = MOST
             of_gold, total = _expected(held, lengths, gains)
             change -= of_gold
@@ -272,13 +278,21 @@ class ChartParser(NeuralParser):
 
         scorer: SpanScorer.Config
         """Scores of labelled spans."""
-        loss: Literal["margin", "likelihood", "partial"] = "margin"
-        """What is learnt: that the gold tree leads by the number of errors; to make it likely; or,
-        where trees have only some of their constituents, to make those likely that have these."""
+        loss: Literal["margin", "likelihood"] = "margin"
+        """What is learnt: a lead of the gold tree by the number of errors, or to make it likely."""
+        annotated: Annotated[float, Field(gt=0, le=1)] = 1.0
+        """The share of their constituents that training trees have, for ``likelihood``: of the
+        others they are not taken to say anything."""
         threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
         """The parse is not the best tree but that with the most brackets which are expected to be
         right, of which each has to be more likely than this. Needs the temperature of a trained
         parser, which this may be set for."""
+
+        @model_validator(mode="after")
+        def _known_share(self) -> Self:
+            if self.annotated < 1 and self.loss == "margin":
+                raise ValueError("annotated: less than 1 is learnt by loss = 'likelihood' only")
+            return self
 
         @property
         def free(self) -> frozenset[str]:
@@ -309,8 +323,7 @@ class ChartParser(NeuralParser):
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold]) -> Tensor | None:
         if self.config.loss == "margin":
             return self.scorer.loss(tokens, batch, gold)
-        whole = self.config.loss == "likelihood"
-        return self.scorer.likelihood_loss(tokens, batch, gold, whole=whole)
+        return self.scorer.likelihood_loss(tokens, batch, gold, self.config.annotated)
 
     def predict(self, group: Group) -> Iterator[Prediction]:
         lengths = group.lengths

@@ -174,18 +174,18 @@ def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
         assert parse.probabilities.log_tree == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.parametrize("loss", ["likelihood", "partial"])
-def test_the_loss_is_how_unlikely_gold_is(loss: str) -> None:
+@pytest.mark.parametrize("share", [1.0, 0.75, 0.1])
+def test_the_loss_is_how_unlikely_gold_is(share: float) -> None:
     parser = enlarge(tiny("chart", TREES[:2]))
-    parser.config = parser.config.model_copy(update={"loss": loss})
+    about = {"loss": "likelihood", "annotated": share}
+    parser.config = parser.config.model_copy(update=about)
     (encoded,) = parser.encoded([SHORT])
     for rows in ([(0, 3, "S")], [(0, 3, "S"), (0, 2, "NP")], [(0, 3, "S"), (2, 3, "VP")]):
         parts = frozenset(rows)
 
         def unlikely(parts: Parts = parts) -> float:
             parses = every(parser)
-            whole = loss == "likelihood"
-            of_gold = (p for tree, p in parses if (tree == parts if whole else parts <= tree))
+            of_gold = (p * (1 - share) ** len(tree - parts) for tree, p in parses if parts <= tree)
             return math.log(sum(weight for _, weight in parses) / sum(of_gold))
 
         gold = [parser.gold(Parse.of(Tree.build(SHORT, SHORT, rows)))]
