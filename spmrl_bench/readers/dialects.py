@@ -262,12 +262,9 @@ def looks_like_psd(text: str) -> bool:
     return text.lstrip().startswith("(") and _ID.search(text) is not None
 
 
-def looks_like_tbf(text: str) -> bool:
-    """Return whether a file begins like this format: most leaves have three parts."""
-    return _most_leaves_have(3, text)
-
-
-def _most_leaves_have(parts: int, text: str) -> bool:
+def most_leaves_have(parts: int, text: str) -> bool:
+    """Return whether a file begins with brackets of which most innermost ones have so many parts:
+    three in ``tbf``."""
     sizes = [len(fields(leaf)) for leaf in _INNERMOST.findall(text)]
     return text.lstrip().startswith("(") and 2 * sizes.count(parts) > len(sizes)
 
@@ -298,7 +295,7 @@ def read_bracketed_words(
 
 def looks_like_bracketed_words(text: str) -> bool:
     """Return whether a file begins like this format: most innermost brackets hold a word."""
-    return _most_leaves_have(1, _NAME.sub("", text.lstrip(), count=1))
+    return most_leaves_have(1, _NAME.sub("", text.lstrip(), count=1))
 
 
 _HEADER = re.compile(r"^#[^\n]*", re.MULTILINE)
@@ -365,7 +362,8 @@ def looks_like_visl(text: str) -> bool:
 _SINICA_PIECE = re.compile(r"([^()|]*+)\s*\(|([^()|]++)|(\|)|(\))")
 _SINICA_ENTRY = re.compile(r"[ \t]*#[^ \t]*[ \t]+")
 _SINICA_LEAF = re.compile(r"([^ ]*[^ :]):([^:]+)", re.DOTALL)
-_SINICA_START = re.compile(r"#\d+:[\d.]*\.\[\d+\][ \t]+")
+#: How a file of the Sinica Treebank begins: with the number of its first line.
+SINICA_START = re.compile(r"\s*+#\d+:[\d.]*\.\[\d+\][ \t]+")
 
 
 def read_sinica(
@@ -435,8 +433,3 @@ def _sinica_tree(text: str, start: int, end: int) -> Tree:
     if not words:
         raise MistakeError("found no word, expected a tree", start)
     return make_tree(words, tags, labels, bounds)
-
-
-def looks_like_sinica(text: str) -> bool:
-    """Return whether a file begins like this format, told by the number of its first line."""
-    return _SINICA_START.match(text.lstrip()) is not None

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.tree import readonly_int32
+from spmrl_bench.trees.tree import ByContent, readonly_int32
 
 #: How many words may have head 0: exactly one, or at least one.
 Roots = Literal["one", "several"]
@@ -34,7 +34,7 @@ class HeadFault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DependencyTree:
+class DependencyTree(ByContent):
     """Words, tags, heads and relations of one sentence; build with :meth:`build`.
 
     Attributes:
@@ -75,19 +75,6 @@ class DependencyTree:
     def __len__(self) -> int:
         """Number of words."""
         return len(self.words)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DependencyTree):
-            return NotImplemented
-        return (
-            self.words == other.words
-            and self.tags == other.tags
-            and np.array_equal(self.heads, other.heads)
-            and self.relations == other.relations
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.words, self.tags, self.heads.tobytes(), self.relations))
 
 
 def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:

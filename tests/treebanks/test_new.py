@@ -54,10 +54,6 @@ LAYOUTS = {
     "camel": "TrainingSet.m DevSet.m TestSet.m > TrainingSet.m > DevSet.m > TestSet.m >",
     "short": "ctb.trn.mrg ctb.val.mrg ctb.tst.mrg > ctb.trn.mrg > ctb.val.mrg > ctb.tst.mrg >",
     "tune": "train.ptb tune.ptb test.ptb > train.ptb > tune.ptb > test.ptb >",
-    "glued in front": "hebtrain.mrg hebdev.mrg hebtest.mrg > hebtrain.mrg > hebdev.mrg"
-    " > hebtest.mrg >",
-    "glued behind": "trainheb.mrg devheb.mrg testheb.mrg > trainheb.mrg > devheb.mrg"
-    " > testheb.mrg >",
     "in a folder of all": "testbank/train.mrg testbank/dev.mrg testbank/test.mrg"
     " > testbank/train.mrg > testbank/dev.mrg > testbank/test.mrg >",
     "gold folder": "gold/train.mrg gold/dev.mrg > gold/train.mrg > gold/dev.mrg > >",
