@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from spmrl_bench.treebanks.manifest import Fetch, Manifest
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, some
 
 _TIMEOUT = 60.0  # seconds in which something must arrive
-_SLOWEST = 1 << 10  # bytes a second after that, on average
 _CHUNK = 1 << 18
 
 _Tell = Callable[[str], None]
@@ -59,19 +57,14 @@ def fetch_treebank(manifest: Manifest, root: Root = None, tell: _Tell = print) -
 
 def _recorded(manifest: Manifest, source: Fetch) -> dict[str, str]:
     """The SHA-256 of the files that a source brings: a folder, what no archive does."""
-    archives = [source] if source.members else [one for one in manifest.fetch if one.members]
+    archives = [source] if source.members else manifest.fetch
+    targets = [target for archive in archives for target in archive.members.values()]
+    folders = tuple(target.removeprefix("./") for target in targets if target.endswith("/"))
     return {
         name: digest
         for name, digest in manifest.sha256.items()
-        if any(_brings(archive, name) for archive in archives) == bool(source.members)
+        if (name in targets or name.startswith(folders)) == bool(source.members)
     }
-
-
-def _brings(archive: Fetch, name: str) -> bool:
-    return any(
-        name == target or (target.endswith("/") and name.startswith(target.removeprefix("./")))
-        for target in archive.members.values()
-    )
 
 
 @dataclass(frozen=True)
@@ -196,16 +189,10 @@ def _get(url: str, output: Path) -> None:
     headers = {"Accept-Encoding": "identity"}
     with requests.get(url, stream=True, timeout=_TIMEOUT, headers=headers) as response:
         response.raise_for_status()
-        arrived, begun = 0, time.monotonic()
+        arrived = 0
         with output.open("wb") as file:
             while data := response.raw.read1(_CHUNK, decode_content=False):
                 arrived += len(data)
                 if arrived > UNPACKED:
                     raise TreebankError(f"{url}: the server sends more than {UNPACKED:,} bytes")
-                late = time.monotonic() - begun - _TIMEOUT
-                if late > 0 and arrived < late * _SLOWEST:
-                    raise TreebankError(
-                        f"{url}: {arrived:,} bytes in {late + _TIMEOUT:.0f} seconds; try another "
-                        "time, or get the file otherwise"
-                    )
                 file.write(data)
