@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.readers.brackets import (
-    EMPTY,
     Leaf,
     ReadLeaf,
     Scanner,
@@ -39,6 +38,7 @@ from spmrl_bench.readers.text import (
     read_text,
 )
 from spmrl_bench.trees.escapes import escapes_named
+from spmrl_bench.trees.transforms import EMPTY_TAG
 from spmrl_bench.trees.tree import Tree
 
 #: The options of the format ``brackets`` that tell a dialect, and their defaults: plain brackets.
@@ -228,7 +228,7 @@ def read_psd(
         parts = fields(rest)
         word, lemma = (parts[0] if len(parts) == 1 else ""), "?"
         if label and word and is_empty_element(word, label):
-            return Leaf(word, EMPTY, label)
+            return Leaf(word, EMPTY_TAG, label)
         if lemmas == "punctuation":
             word = word[0] if _MARK_AND_LEMMA.fullmatch(word) else word
         elif lemmas and word.strip("-"):
@@ -249,7 +249,7 @@ def read_tbf(path: FilePath, **options: Any) -> Iterator[Tree]:
     def leaf(label: str, rest: str) -> Leaf:
         word, *lemma = fields(rest) or [""]
         if label and word == "*0*" and len(lemma) <= 1:
-            return Leaf(word, EMPTY, None if lemma else label)
+            return Leaf(word, EMPTY_TAG, None if lemma else label)
         if label and len(lemma) == 1:
             return Leaf(word.replace("-Fpa-", "(").replace("-Fpt-", ")"), label)
         raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected '(TAG word lemma)'")

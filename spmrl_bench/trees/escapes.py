@@ -77,19 +77,16 @@ class Escapes:
 
     def encode_word(self, word: str) -> str:
         """Return the word as it stands in a file."""
-        return self._needs_escape.sub(self._encode, word) or _EMPTY
+        escaped = self._needs_escape.sub(lambda m: self._to_file.get(m[0]) or _hex(m[0]), word)
+        return escaped or _EMPTY
 
     def decode_word(self, text: str) -> str:
         """Return the word that a file's text stands for."""
         if "-" not in text and "\\" not in text:
             return text
-        return self._is_escape.sub(self._decode, text)
-
-    def _encode(self, match: re.Match[str]) -> str:
-        return self._to_file.get(match[0]) or _hex(match[0])
-
-    def _decode(self, match: re.Match[str]) -> str:
-        return self._from_file.get(match[0]) or _decode_backslash(match)
+        return self._is_escape.sub(
+            lambda m: self._from_file.get(m[0]) or _decode_backslash(m), text
+        )
 
 
 _BOTH = {"(": "-LRB-", ")": "-RRB-"}

@@ -55,7 +55,7 @@ def readonly_int32(values: ArrayLike, *shape: int) -> NDArray[np.int32]:
 class ByContent:
     """What is equal, and hashed, by all its fields; of arrays the numbers count."""
 
-    __slots__ = ()
+    __slots__: tuple[str, ...] = ()
 
     def _content(self) -> tuple[object, ...]:
         values = [getattr(self, name) for name in self.__slots__]

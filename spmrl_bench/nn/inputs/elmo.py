@@ -12,6 +12,7 @@ of input, then state, its columns of input gate, new cell, forget gate and outpu
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from os import PathLike
@@ -274,32 +275,20 @@ class BiLM(nn.Module):
         from_input, from_state = kernel.split(options.projection_dim)
         state = rows.new_zeros(counts[0], options.projection_dim)
         memory = rows.new_zeros(counts[0], options.dim)
+        cell_clip, clip = options.cell_clip or math.inf, options.proj_clip or math.inf
         states = []
-        for steps in _groups(counts, GATES):
+        while counts:  # which never grow
+            steps = counts[: max(1, GATES // counts[0])]
+            counts = counts[len(steps) :]
             tokens, rows = rows.split((sum(steps), len(rows) - sum(steps)))
             for given in torch.addmm(bias, tokens, from_input).split(steps):
                 gates = torch.addmm(given, state[: len(given)], from_state)
                 take, new, keep, show = gates.chunk(4, dim=1)
                 memory = take.sigmoid() * new.tanh() + keep.sigmoid() * memory[: len(given)]
-                memory = _clipped(memory, options.cell_clip)
-                state = _clipped((show.sigmoid() * memory.tanh()) @ projection, options.proj_clip)
+                memory = memory.clamp(-cell_clip, cell_clip)
+                state = ((show.sigmoid() * memory.tanh()) @ projection).clamp(-clip, clip)
                 states.append(state)
         return torch.cat(states)
-
-
-def _clipped(values: Tensor, bound: float | None) -> Tensor:
-    return values if bound is None else values.clamp(-bound, bound)
-
-
-def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
-    """The counts in their order, in groups whose sum keeps within a bound if it can."""
-    group: list[int] = []
-    for count in counts:
-        if group and sum(group) + count > bound:
-            yield group
-            group = []
-        group.append(count)
-    yield group
 
 
 class Elmo(LexicalInput):

@@ -216,10 +216,17 @@ class HiddenStates(EncoderInput):
         else:
             pieces = self.sentences(tokens, codes)
             states = self.frozen.states(pieces, device)
+        found = dict(zip(self._lower, states.unbind(1), strict=True))
         if self.tuned:
-            found = self._run_tuned(states, pieces)
-        else:
-            found = dict(zip(self._lower, states.unbind(1), strict=True))
+            layout, rows = layout_of(pieces, device), found[self._border].float()
+            with autocast(self.precision, device):
+                for number, layer in enumerate(self.tuned, start=self._border + 1):
+                    found[number] = rows = run_layer(layer, rows, layout)
+            pooling = self.config.pooling
+            found = {
+                number: normalised(pooled(found[number].float(), pieces, pooling))
+                for number in self.config.layers
+            }
         weights = self.mix.softmax(0)
         chosen = sorted(set(self.config.layers))
         mixed = sum(w * found[layer].float() for w, layer in zip(weights, chosen, strict=True))
@@ -243,17 +250,3 @@ class HiddenStates(EncoderInput):
                 parts.append(states[place + 1 : place + 1 + last - first])
             parts.append(states[-1:])
         return torch.cat(parts)
-
-    def _run_tuned(self, states: Tensor, pieces: Sequence[Pieces]) -> dict[int, Tensor]:
-        """The normalised states of tokens, of each layer that is mixed."""
-        layout = layout_of(pieces, states.device)
-        found = dict(zip(self._lower, states.unbind(1), strict=True))
-        rows = found[self._border].float()
-        with autocast(self.precision, states.device):
-            for number, layer in enumerate(self.tuned, start=self._border + 1):
-                found[number] = rows = run_layer(layer, rows, layout)
-        pooling = self.config.pooling
-        return {
-            layer: normalised(pooled(found[layer].float(), pieces, pooling))
-            for layer in self.config.layers
-        }
