@@ -86,7 +86,7 @@ def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
     for word, head in enumerate(heads, start=1):
         if not 0 <= head <= n:
             return HeadFault(word, f"head {head} is not one of 0..{n}")
-    cycle = _cycle(heads)
+    cycle = first_cycle(heads)
     if cycle:
         shown = " -> ".join(map(str, [*cycle[:9], *(["..."] if len(cycle) > 9 else []), cycle[0]]))
         return HeadFault(cycle[0], f"the heads form a cycle: {shown}")
@@ -96,8 +96,8 @@ def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
     return None
 
 
-def _cycle(heads: Sequence[int]) -> list[int]:
-    """The words of the first cycle, each before its head; empty where there is none."""
+def first_cycle(heads: Sequence[int]) -> list[int]:
+    """Return the words of the first cycle, each before its head; none where there is none."""
     reached = [0] * (len(heads) + 1)  # the word from which the walk came that reached a word
     for start in range(1, len(heads) + 1):
         word = start

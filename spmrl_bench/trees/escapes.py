@@ -150,15 +150,14 @@ def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | N
     spans = tree.spans.tolist()
     if n > 1 and (not spans or spans[0] != [0, n]):
         raise TreeError(f"a tree of {n} words needs one constituent over all of them to be written")
+    opened: list[list[str]] = [[] for _ in range(n)]  # in front of each word
     closed = [0] * (n + 1)  # how many end at each fencepost
-    for _, end in spans:
+    for (start, end), label in zip(spans, tree.labels, strict=True):
+        opened[start].append(f"({encode_label(label)} ")
         closed[end] += 1
-    out: list[str] = []
-    row = 0
     words = map(policy.encode_word, tree.words) if spelt is None else spelt
-    for i, (word, tag) in enumerate(zip(words, tree.tags, strict=True)):
-        while row < len(spans) and spans[row][0] == i:
-            out.append(f"({encode_label(tree.labels[row])} ")
-            row += 1
-        out.append(f"({encode_label(tag) or _EMPTY} {word}){')' * closed[i + 1]} ")
-    return "".join(out)[:-1]
+    rows = zip(opened, tree.tags, words, closed[1:], strict=True)
+    return " ".join(
+        f"{''.join(before)}({encode_label(tag) or _EMPTY} {word}){')' * ends}"
+        for before, tag, word, ends in rows
+    )

@@ -136,9 +136,8 @@ class Tree(ByContent):
         bounds: list[list[int]] = []  # start and end of each row of labels
         if not is_nltk(tree):
             raise TreeError(f"expected an nltk tree, found {type(tree).__name__}")
-        pending: list[tuple[int, Any]] = [
-            (-1, tree)
-        ]  # the row above, and a node; the next one last
+        # The row above, and a node; the next one last.
+        pending: list[tuple[int, Any]] = [(-1, tree)]
         while pending:
             above, node = pending.pop()
             if node is _END:

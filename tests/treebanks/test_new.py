@@ -496,11 +496,6 @@ def test_leaves_that_are_none_are_refused_with_their_shapes(name: str, tmp_path:
         inspect_folder(tmp_path / "my")
 
 
-def test_chinese_without_a_mark(tmp_path: Path) -> None:
-    (tmp_path / "a.mrg").write_bytes(("(S (NP (N 一)) (V b))\n" * 9).encode("utf-16-be"))
-    assert guess_sources(tmp_path)[0].options["encoding"] == "utf-16-be"
-
-
 def test_what_is_written_elsewhere_is_read_there(
     folder: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

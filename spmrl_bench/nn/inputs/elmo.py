@@ -233,7 +233,7 @@ class BiLM(nn.Module):
     def forms(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Return ``[forms, projection_dim]``; padding up to a fixed number of characters takes part
         in the largest value of a filter."""
-        cnn = self.options.char_cnn
+        cnn, weights = self.options.char_cnn, self.weights
         widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
         order = lengths.argsort(descending=True)
         parts, start = list[Tensor](), 0
@@ -245,8 +245,16 @@ class BiLM(nn.Module):
             start += len(chosen)
             ids = functional.pad(characters[chosen, :columns], (0, columns), value=PADDING)
             beyond = torch.arange(columns, device=ids.device) >= lengths[chosen][:, None]
-            parts.append(self._filtered(ids[:, :columns].masked_fill(beyond, PADDING)))
-        rows = torch.cat(parts)[order.argsort()]
+            ids = ids[:, :columns].masked_fill(beyond, PADDING)
+            embedded = functional.embedding(ids, weights["char_embed"]).transpose(1, 2)
+            largest = [
+                functional.conv1d(
+                    embedded, weights[f"CNN/W_cnn_{i}"], weights[f"CNN/b_cnn_{i}"]
+                ).amax(dim=2)
+                for i in range(len(cnn.filters))
+            ]
+            parts.append(torch.cat(largest, dim=1))
+        rows = getattr(torch, cnn.activation)(torch.cat(parts)[order.argsort()])
         for i in range(cnn.n_highway):
             gate = torch.sigmoid(self._affine(f"CNN_high_{i}/{{}}_carry", rows))
             new = torch.relu(self._affine(f"CNN_high_{i}/{{}}_transform", rows))
@@ -255,17 +263,6 @@ class BiLM(nn.Module):
 
     def _affine(self, name: str, rows: Tensor) -> Tensor:
         return torch.addmm(self.weights[name.format("b")], rows, self.weights[name.format("W")])
-
-    def _filtered(self, ids: Tensor) -> Tensor:
-        """``[forms, columns]`` to ``[forms, filters]``: the largest value of each filter."""
-        cnn, weights = self.options.char_cnn, self.weights
-        embedded = functional.embedding(ids, weights["char_embed"]).transpose(1, 2)
-        largest = [
-            functional.conv1d(embedded, weights[f"CNN/W_cnn_{i}"], weights[f"CNN/b_cnn_{i}"])
-            for i in range(len(cnn.filters))
-        ]
-        together = torch.cat([values.amax(dim=2) for values in largest], dim=1)
-        return torch.relu(together) if cnn.activation == "relu" else torch.tanh(together)
 
     def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
         """States of one layer, ``[tokens, projection_dim]``; ``rows``, its input, are the first
