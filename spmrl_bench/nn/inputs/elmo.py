@@ -235,18 +235,14 @@ class BiLM(nn.Module):
         in the largest value of a filter."""
         cnn, weights = self.options.char_cnn, self.weights
         widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
-        order = lengths.argsort(descending=True)
-        parts, start = list[Tensor](), 0
-        while start < len(order):
-            # As wide as the longest of the rest needs: windows that lie wholly in padding are all
-            # alike, so that one of them is enough.
-            columns = min(cnn.max_characters_per_token, int(lengths[order[start]]) + widest)
-            chosen = order[start : start + max(1, FILTERED // (columns * most))]
-            start += len(chosen)
-            ids = functional.pad(characters[chosen, :columns], (0, columns), value=PADDING)
-            beyond = torch.arange(columns, device=ids.device) >= lengths[chosen][:, None]
-            ids = ids[:, :columns].masked_fill(beyond, PADDING)
-            embedded = functional.embedding(ids, weights["char_embed"]).transpose(1, 2)
+        # As wide as the longest needs: windows that lie wholly in padding are all alike, so that
+        # one of them is enough.
+        columns = min(cnn.max_characters_per_token, int(lengths.max()) + widest)
+        ids = functional.pad(characters, (0, columns), value=PADDING)[:, :columns]
+        beyond = torch.arange(columns, device=ids.device) >= lengths[:, None]
+        parts = []
+        for some in ids.masked_fill(beyond, PADDING).split(max(1, FILTERED // (columns * most))):
+            embedded = functional.embedding(some, weights["char_embed"]).transpose(1, 2)
             largest = [
                 functional.conv1d(
                     embedded, weights[f"CNN/W_cnn_{i}"], weights[f"CNN/b_cnn_{i}"]
@@ -254,7 +250,7 @@ class BiLM(nn.Module):
                 for i in range(len(cnn.filters))
             ]
             parts.append(torch.cat(largest, dim=1))
-        rows = getattr(torch, cnn.activation)(torch.cat(parts)[order.argsort()])
+        rows = getattr(torch, cnn.activation)(torch.cat(parts))
         for i in range(cnn.n_highway):
             gate = torch.sigmoid(self._affine(f"CNN_high_{i}/{{}}_carry", rows))
             new = torch.relu(self._affine(f"CNN_high_{i}/{{}}_transform", rows))
