@@ -124,8 +124,12 @@ def _fetch_archive(
         return
 
     def target(member: str) -> str | None:
-        name = _target(member, source.members)
-        return name if not recorded or name in recorded else None  # a release may have more
+        """Where a member goes under the treebank's folder; None if it is not wanted."""
+        for given, goal in source.members.items():
+            if member == given or (given.endswith("/") and member.startswith(given)):
+                name = ("" if goal == "./" else goal) + member.removeprefix(given)
+                return name if not recorded or name in recorded else None  # there may be more
+        return None
 
     with _download(source.url, source.sha256 or "", tell) as archive:
         into = archive.parent / "unpacked"
@@ -144,17 +148,6 @@ def _fetch_archive(
             )
         for name in [name for name in files if place.lacks(name, digests[name])]:
             yield from place.put(name, files[name], digests[name])
-
-
-def _target(name: str, members: Mapping[str, str]) -> str | None:
-    """Where a member goes under the treebank's folder; None if it is not wanted."""
-    for source, target in members.items():
-        if name == source:
-            return target
-        if source.endswith("/") and name.startswith(source):
-            folder = "" if target == "./" else target
-            return folder + name.removeprefix(source)
-    return None
 
 
 @contextmanager
