@@ -41,7 +41,6 @@ from spmrl_bench.trees.tree import Tree, readonly_int32
 
 _DIGEST_SIZE = 32
 _CODE = ("readers", "trees", "treebanks")
-_NOTES = "notes"  # the array that holds what is no array, as JSON
 
 _Arrays = dict[str, NDArray[Any]]
 
@@ -117,9 +116,8 @@ def to_bytes(data: SplitData) -> bytes:
     encoded = [text.encode() for text in known]
     arrays["strings"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     arrays["string_ends"] = _ends(map(len, encoded))
-    arrays[_NOTES] = np.frombuffer(
-        json.dumps([data.dropped, data.skipped]).encode(), dtype=np.uint8
-    )
+    notes = json.dumps([data.dropped, data.skipped]).encode()  # what is no array
+    arrays["notes"] = np.frombuffer(notes, dtype=np.uint8)
     return save(arrays)
 
 
@@ -146,7 +144,7 @@ def _from_arrays(arrays: _Arrays) -> SplitData:
         relations = _parts(strings, arrays["relations"], tokens)
         heads = readonly_int32(arrays["heads"])
         layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
-    dropped, skipped = json.loads(arrays[_NOTES].tobytes())
+    dropped, skipped = json.loads(arrays["notes"].tobytes())
     return SplitData(list(map(Parse, words, tags, trees, layer)), dropped, tuple(skipped))
 
 

@@ -288,14 +288,6 @@ def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) 
     assert validate(manifest).sound
 
 
-def test_marks_at_the_beginning(folder: Path, home: Path) -> None:
-    text = (folder / "all.mrg").read_text().replace("NN ", "NN ö")
-    (folder / "all.mrg").write_bytes(text.encode("utf-16"))
-    write_new_treebank(inspect_folder(folder), home)
-    (first, *_) = open_treebank("my-trees").split("train")
-    assert first.words[1].startswith("ö")
-
-
 def test_what_is_missing_is_cut_from_the_end_of_train(folder: Path, home: Path) -> None:
     lines = (folder / "all.mrg").read_text().splitlines(keepends=True)
     (folder / "all.mrg").unlink()
