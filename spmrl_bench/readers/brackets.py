@@ -36,7 +36,7 @@ from spmrl_bench.readers.text import (
     stream_lines,
 )
 from spmrl_bench.trees.escapes import ASCII_SPACE, decode_label, escapes_named
-from spmrl_bench.trees.transforms import OUTER_BRACKETS
+from spmrl_bench.trees.transforms import EMPTY_TAG, OUTER_BRACKETS
 from spmrl_bench.trees.tree import Tree
 
 _ATOM = rf"[^(){ASCII_SPACE}]"
@@ -52,9 +52,6 @@ _OPEN, _LEAF, _CLOSE = 2, 3, 4
 
 _LINE = re.compile(r"^(?!\Z).*", re.MULTILINE)
 _LABEL = re.compile(rf"\([{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
-
-#: The tag of every empty element, in every format.
-EMPTY = "-NONE-"
 
 
 def make_tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
@@ -220,7 +217,7 @@ class Scanner:
         row = self._stack[-1] if self._stack else -1
         label = self._labels[row] if row >= 0 and not self._tagged else ""
         if label and self.is_empty is not None and self.is_empty(word, label):
-            return EMPTY
+            return EMPTY_TAG
         if not label or row < len(self._labels) - 1 or self._bounds[-2] < len(self._words):
             where = "beside others" if label or self._tagged else "without a tag"
             self.fail(offset, f"found the word '{excerpt(word)}' {where}, expected '(TAG (word))'")

@@ -98,10 +98,8 @@ class ConlluSentence:
                 check_writable(row[_ID], changed[row[_ID]][1])
                 row = (*row[:_HEAD], *changed[row[_ID]], *row[_RELATION + 1 :])
                 if note := noted.get(row[_ID]):
-                    row = (
-                        *row[:_MISC],
-                        note if row[_MISC] == UNSPECIFIED else f"{row[_MISC]}|{note}",
-                    )
+                    before = "" if row[_MISC] == UNSPECIFIED else f"{row[_MISC]}|"
+                    row = (*row[:_MISC], before + note)
             text += "\t".join(row) + end
         return text
 

@@ -19,7 +19,6 @@ from typing import Any, Literal
 
 from spmrl_bench.errors import ReadError, SpmrlError
 from spmrl_bench.readers.brackets import (
-    EMPTY,
     Leaf,
     ReadLeaf,
     Scanner,
@@ -39,6 +38,7 @@ from spmrl_bench.readers.text import (
     read_text,
 )
 from spmrl_bench.trees.escapes import escapes_named
+from spmrl_bench.trees.transforms import EMPTY_TAG
 from spmrl_bench.trees.tree import Tree
 
 #: The options of the format ``brackets`` that tell a dialect, and their defaults: plain brackets.
@@ -228,7 +228,7 @@ def read_psd(
         parts = fields(rest)
         word, lemma = (parts[0] if len(parts) == 1 else ""), "?"
         if label and word and is_empty_element(word, label):
-            return Leaf(word, EMPTY, label)
+            return Leaf(word, EMPTY_TAG, label)
         if lemmas == "punctuation":
             word = word[0] if _MARK_AND_LEMMA.fullmatch(word) else word
         elif lemmas and word.strip("-"):
@@ -249,7 +249,7 @@ def read_tbf(path: FilePath, **options: Any) -> Iterator[Tree]:
     def leaf(label: str, rest: str) -> Leaf:
         word, *lemma = fields(rest) or [""]
         if label and word == "*0*" and len(lemma) <= 1:
-            return Leaf(word, EMPTY, None if lemma else label)
+            return Leaf(word, EMPTY_TAG, None if lemma else label)
         if label and len(lemma) == 1:
             return Leaf(word.replace("-Fpa-", "(").replace("-Fpt-", ")"), label)
         raise ValueError(f"found '({excerpt(f'{label} {rest}')})', expected '(TAG word lemma)'")
@@ -262,12 +262,9 @@ def looks_like_psd(text: str) -> bool:
     return text.lstrip().startswith("(") and _ID.search(text) is not None
 
 
-def looks_like_tbf(text: str) -> bool:
-    """Return whether a file begins like this format: most leaves have three parts."""
-    return _most_leaves_have(3, text)
-
-
-def _most_leaves_have(parts: int, text: str) -> bool:
+def most_leaves_have(parts: int, text: str) -> bool:
+    """Return whether a file begins with brackets of which most innermost ones have so many parts:
+    three in ``tbf``."""
     sizes = [len(fields(leaf)) for leaf in _INNERMOST.findall(text)]
     return text.lstrip().startswith("(") and 2 * sizes.count(parts) > len(sizes)
 
@@ -298,7 +295,7 @@ def read_bracketed_words(
 
 def looks_like_bracketed_words(text: str) -> bool:
     """Return whether a file begins like this format: most innermost brackets hold a word."""
-    return _most_leaves_have(1, _NAME.sub("", text.lstrip(), count=1))
+    return most_leaves_have(1, _NAME.sub("", text.lstrip(), count=1))
 
 
 _HEADER = re.compile(r"^#[^\n]*", re.MULTILINE)
@@ -365,7 +362,8 @@ def looks_like_visl(text: str) -> bool:
 _SINICA_PIECE = re.compile(r"([^()|]*+)\s*\(|([^()|]++)|(\|)|(\))")
 _SINICA_ENTRY = re.compile(r"[ \t]*#[^ \t]*[ \t]+")
 _SINICA_LEAF = re.compile(r"([^ ]*[^ :]):([^:]+)", re.DOTALL)
-_SINICA_START = re.compile(r"#\d+:[\d.]*\.\[\d+\][ \t]+")
+#: How a file of the Sinica Treebank begins: with the number of its first line.
+SINICA_START = re.compile(r"\s*+#\d+:[\d.]*\.\[\d+\][ \t]+")
 
 
 def read_sinica(
@@ -435,8 +433,3 @@ def _sinica_tree(text: str, start: int, end: int) -> Tree:
     if not words:
         raise MistakeError("found no word, expected a tree", start)
     return make_tree(words, tags, labels, bounds)
-
-
-def looks_like_sinica(text: str) -> bool:
-    """Return whether a file begins like this format, told by the number of its first line."""
-    return _SINICA_START.match(text.lstrip()) is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from spmrl_bench.readers import conll, dialects, graphs
@@ -26,7 +27,7 @@ class Format:
     # `read(path, *, on_error, **options)`, an iterator over the sentences of a file.
     read: Callable[..., Iterator[Any]]
     # Judges by a file's first 64 Ki characters, without a byte order mark.
-    looks_like: Callable[[str], bool]
+    looks_like: Callable[[str], object]
     # Of `read`, that manifests may set; each has its default, or `...` if they must.
     options: Mapping[str, Any]
     version: int = 1  # raised whenever the format is read otherwise, which changes fingerprints
@@ -42,13 +43,13 @@ _FORMATS = (
     Format("psd", "CorpusSearch bracketed trees with ID nodes", "trees",
            dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False, "drop": []}),
     Format("tbf", "bracketed trees with three-part leaves: tag, word, lemma (CESS)", "trees",
-           dialects.read_tbf, dialects.looks_like_tbf, _ENCODED),
+           dialects.read_tbf, partial(dialects.most_leaves_have, 3), _ENCODED),
     Format("visl", "VISL trees (Floresta): FUNCTION+form labels, a line of text before each tree",
            "trees", dialects.read_visl, dialects.looks_like_visl, _ENCODED),
     Format("bracketed-words", "bracketed trees whose words are in brackets of their own", "trees",
            dialects.read_bracketed_words, dialects.looks_like_bracketed_words, _ENCODED),
     Format("sinica", "Sinica Treebank lines", "trees",
-           dialects.read_sinica, dialects.looks_like_sinica, _ENCODED),
+           dialects.read_sinica, dialects.SINICA_START.match, _ENCODED),
     Format("tiger-xml", "TIGER-XML", "graphs",
            graphs.read_tiger_xml, graphs.looks_like_tiger_xml, {}),
     Format("alpino-xml", "Alpino XML", "graphs",

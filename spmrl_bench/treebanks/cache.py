@@ -19,6 +19,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate, chain, repeat
 from pathlib import Path
@@ -40,7 +41,6 @@ from spmrl_bench.trees.tree import Tree, readonly_int32
 
 _DIGEST_SIZE = 32
 _CODE = ("readers", "trees", "treebanks")
-_NOTES = "notes"  # the array that holds what is no array, as JSON
 
 _Arrays = dict[str, NDArray[Any]]
 
@@ -56,36 +56,22 @@ def cached(name: str, key: Mapping[str, Any], read: Callable[[], SplitData]) -> 
     if (folder := cache_folder()) is None:
         return read()
     path = folder / f"{name}.{digest({**key, 'code': _code_digest()})[:24]}.safetensors"
-    found = _load(path)
-    if found is None:
-        found = read()
-        _store(name, path, found)
-    return found
-
-
-def _load(path: Path) -> SplitData | None:
-    try:
+    with suppress(OSError):
         data = path.read_bytes()
-    except OSError:
-        return None
-    payload = data[_DIGEST_SIZE:]
-    if hashlib.sha256(payload).digest() != data[:_DIGEST_SIZE]:
+        payload = data[_DIGEST_SIZE:]
+        if hashlib.sha256(payload).digest() == data[:_DIGEST_SIZE]:
+            return from_bytes(payload)
         _log.warning("%s is damaged; reading the treebank again", path)
-        return None
-    return from_bytes(payload)
-
-
-def _store(name: str, path: Path, data: SplitData) -> None:
-    """Write a file and remove those of the same name; a failure costs time only."""
-    payload = to_bytes(data)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    found = read()
+    payload = to_bytes(found)
+    try:  # a failure costs time only
+        folder.mkdir(parents=True, exist_ok=True)
         write_bytes(path, hashlib.sha256(payload).digest() + payload)
-        for other in path.parent.glob(f"{name}.*.safetensors"):
-            if other != path:
-                other.unlink(missing_ok=True)
+        for other in {*folder.glob(f"{name}.*.safetensors")} - {path}:
+            other.unlink(missing_ok=True)
     except OSError as error:
         _log.warning("cannot keep the treebank for the next time: %s", error)
+    return found
 
 
 @lru_cache(maxsize=1)
@@ -130,21 +116,18 @@ def to_bytes(data: SplitData) -> bytes:
     encoded = [text.encode() for text in known]
     arrays["strings"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     arrays["string_ends"] = _ends(map(len, encoded))
-    arrays[_NOTES] = np.frombuffer(
-        json.dumps([data.dropped, data.skipped]).encode(), dtype=np.uint8
-    )
+    notes = json.dumps([data.dropped, data.skipped]).encode()  # what is no array
+    arrays["notes"] = np.frombuffer(notes, dtype=np.uint8)
     return save(arrays)
 
 
 def from_bytes(data: bytes) -> SplitData:
     """Return what :func:`to_bytes` was given."""
-    arrays = load(data)
-    dropped, skipped = json.loads(arrays[_NOTES].tobytes())
     with no_collection():
-        return SplitData(_sentences(arrays), dropped, tuple(skipped))
+        return _from_arrays(load(data))
 
 
-def _sentences(arrays: _Arrays) -> list[Parse]:
+def _from_arrays(arrays: _Arrays) -> SplitData:
     text = arrays["strings"].tobytes()
     strings = [text[part].decode() for part in _slices(arrays["string_ends"])]
     tokens = _slices(arrays["token_ends"])
@@ -161,13 +144,13 @@ def _sentences(arrays: _Arrays) -> list[Parse]:
         relations = _parts(strings, arrays["relations"], tokens)
         heads = readonly_int32(arrays["heads"])
         layer = map(DependencyTree, words, own, [heads[part] for part in tokens], relations)
-    return list(map(Parse, words, tags, trees, layer))
+    dropped, skipped = json.loads(arrays["notes"].tobytes())
+    return SplitData(list(map(Parse, words, tags, trees, layer)), dropped, tuple(skipped))
 
 
 def _parts(
     strings: Sequence[str], numbers: NDArray[Any], parts: Sequence[slice]
 ) -> list[tuple[str, ...]]:
-    """The strings of some numbers, part by part."""
     found = tuple(map(strings.__getitem__, numbers.tolist()))  # its slices are tuples already
     return [found[part] for part in parts]
 

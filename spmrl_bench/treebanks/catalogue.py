@@ -239,11 +239,10 @@ def _find_folder(manifest: Manifest, root: Root, layer_path: str | None = None) 
     if base is None:
         folders = [folder for folder in folders if folder.is_absolute()]
     existing = [folder for folder in folders if folder.is_dir()]
+    layer: Layer | None = "dependencies" if layer_path is not None else None
 
     def complete(folder: Path) -> bool:
-        if layer_path is not None:
-            return not TreebankFiles(manifest, folder, folder).missing("dependencies")
-        return not TreebankFiles(manifest, folder).missing()
+        return not TreebankFiles(manifest, folder).missing(layer)
 
     found = next(filter(complete, existing), None)
     if found is None and base not in (None, own):

@@ -66,7 +66,7 @@ class Validation:
     dependencies: dict[str, TreebankStatistics] = field(default_factory=dict)
     # How many sentences of each split break the format and how many have no words.
     left_out: dict[str, tuple[int, int]] = field(default_factory=dict)
-    shared: list[Shared] = field(default_factory=list)  # as of `shared_sentences`
+    shared: list[Shared] = field(default_factory=list)  # as of `find_overlaps`
     aligned: int | None = None  # number of words that are the same in two layers
     # Of each split with other numbers than declared, the lines that declare them.
     deviating: dict[str, str] = field(default_factory=dict)
@@ -257,24 +257,18 @@ def _changed(files: TreebankFiles, split: SplitName, layer: Layer) -> list[str]:
 # ---- Sentences that two splits have ----
 
 
-def shared_sentences(splits: Mapping[str, Sequence[Parse]]) -> list[Shared]:
-    """Return each sentence of more than :data:`SHORT` words that an earlier split has too."""
-    first: dict[tuple[str, ...], tuple[str, int]] = {}
-    found = []
-    for split, sentences in splits.items():
-        for number, sentence in enumerate(sentences, start=1):
-            if len(sentence) > SHORT:
-                place = first.setdefault(sentence.words, (split, number))
-                if place[0] != split:
-                    found.append((split, number, *place))
-    return found
-
-
 def find_overlaps(
     files: TreebankFiles, splits: Mapping[str, Sequence[Parse]]
 ) -> tuple[list[Shared], list[str]]:
-    """Return the shared sentences, and in words what of that the manifest does not allow."""
-    shared = shared_sentences(splits)
+    """Return each sentence of more than :data:`SHORT` words that an earlier split has too, and in
+    words what of that the manifest does not allow."""
+    first: dict[tuple[str, ...], tuple[str, int]] = {}
+    shared: list[Shared] = []
+    for split, sentences in splits.items():
+        for number, sentence in enumerate(sentences, start=1):
+            place = first.setdefault(sentence.words, (split, number))
+            if len(sentence) > SHORT and place[0] != split:
+                shared.append((split, number, *place))
     if files.manifest.shared == "allowed":
         return shared, []
     counts = Counter((split, earlier) for split, _, earlier, _ in shared)

@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, product
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -40,7 +41,6 @@ _MARKS = (
 )  # fmt: skip
 
 _ZEROS = {b"\1\0\1\0": "utf-16-le", b"\0\1\0\1": "utf-16-be"}  # by which bytes are other ones
-_FITS = "fits"
 # A node of innermost brackets alone in front of a tree; headings of FarPaHC are called META, too.
 _METADATA = re.compile(r"\(\s*+\((META\w*+)(?:\s*+\([^()]*+\))++\s*+\)\s*+\((?!ID\s|CODE\s)")
 _WORDS: dict[str, SplitName] = {
@@ -52,7 +52,8 @@ _WORDS: dict[str, SplitName] = {
 # Gold trees are what a test set is scored against, but training data are gold too.
 _WEAK: dict[str, SplitName] = dict.fromkeys(("gold", "eval", "evaluation"), "test")
 # What corpora are called by, behind such a word.
-_CALLED = {"*", "*ing", "*set", "*data", "*corpus", "*file", "*files", "*sents", "*part"}
+_CALLED = ("", "ing", "set", "data", "corpus", "file", "files", "sents", "part")
+_STRONG = {word + called: split for word, split in _WORDS.items() for called in _CALLED}
 _TOKEN = re.compile(r"[a-z]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SAY = (
@@ -75,16 +76,6 @@ class Source:
         """Yield the sentences of a file."""
         markup = {"prepare": strip_markup} if self.markup else {}
         return self.form.read(path, on_error=on_error, **self.options, **markup)
-
-    def problem(self, path: Path) -> str:
-        """Return why a file does not begin with sound sentences of these; empty if it does."""
-        errors: list[SpmrlError] = []
-        try:
-            if not [*islice(self.read(path, errors.append), _TRIED)] and not errors:
-                return "it has no sentence"
-        except SpmrlError as error:
-            errors.append(error)
-        return str(errors[0]) if errors else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,15 +144,28 @@ def guess_sources(
     source = Source(best, paths, _options(best, folder, paths, encoding), markup)
     kin = {PurePosixPath(path).suffix for path in paths}
     unused = dict.fromkeys([*others, *chain(*found.values())], "")
+    taken = set[str]() if beside is None else {*beside.paths}
     # Those that begin in another way, or as brackets do, which others look like, too.
     for name in [*others, *found["brackets"]] if format_name is None and beside is None else []:
         its = PurePosixPath(name)
         if its.suffix in kin and not _DOCUMENTATION.search(its.name):
-            unused[name] = source.problem(folder / name) or _FITS
-    more = {name for name in unused if unused[name] == _FITS}
-    taken = more.union(beside.paths if beside is not None else ())
-    source = replace(source, paths=tuple(sorted({*paths, *more})) if more else paths)
+            count, errors = _tried(source.read, folder / name)
+            unused[name] = str(errors[0]) if errors else "it has no sentence"
+            taken |= {name} if count and not errors else set()
+    if beside is None:
+        source = replace(source, paths=tuple(sorted({*paths, *taken})))
     return source, beside, {name: unused[name] for name in sorted(unused.keys() - taken)}
+
+
+def _tried(read: Callable[..., Iterator[Any]], path: Path) -> tuple[int, list[SpmrlError]]:
+    """How many of the first sentences of a file can be read, and what is wrong with others."""
+    count, errors = 0, list[SpmrlError]()
+    try:
+        for _ in islice(read(path, on_error=errors.append), _TRIED):
+            count += 1
+    except SpmrlError as error:
+        errors.append(error)
+    return count, errors
 
 
 def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
@@ -196,14 +200,8 @@ def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
     texts = [path for path in paths if not _DOCUMENTATION.search(path.name) and _begin(path, None)]
     largest = sorted(texts, key=lambda path: -path.stat().st_size)[:3]
     for path, form in product(largest, forms):
-        errors: list[SpmrlError] = []
         required = {"escapes": "brackets"} if form.options.get("escapes") is ... else {}
-        count = 0
-        try:
-            for _ in islice(form.read(path, on_error=errors.append, **required), _TRIED):
-                count += 1
-        except SpmrlError as error:
-            errors.append(error)
+        count, errors = _tried(partial(form.read, **required), path)
         share = count / (1 + len(errors))
         if errors and share > best:
             best, said = share, f" The nearest is {form.name}, which fails: {errors[0]}"
@@ -358,18 +356,17 @@ def divide(
 def _named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
     """The files of each split that names tell of.
 
-    The innermost part of a path tells that has words of exactly one split: alone (``x.train``),
-    with what corpora are called by (``devset``), or as other names have words of other splits
-    (``hebtrain`` beside ``hebdev``). ``gold`` and ``eval`` mean test in a path without another
-    word. Where all three splits are called alike but for the word, files that are called otherwise
-    (``train5k``, ``train-small``) are none of them. Several such threes or pairs are an error.
+    The innermost part of a path tells that has words of exactly one split: alone (``x.train``), or
+    with what corpora are called by (``devset``). ``gold`` and ``eval`` mean test in a path without
+    another word. Where all three splits are called alike but for the word, files that are called
+    otherwise (``train5k``, ``train-small``) are none of them. Several such threes or pairs are an
+    error.
     """
     around = posixpath.commonpath([posixpath.dirname(path) for path in paths] or [""])
     names = {path: _CAMEL.sub(" ", path[len(around) :]).lower() for path in paths}
-    strong = _meanings({token for name in names.values() for token in _TOKEN.findall(name)})
-    told = _told(names, strong)
+    told = _told(names, _STRONG)
     if {split for split, _ in told.values()} != set(SPLITS):
-        others = {path: name for path, name in names.items() if not strong.keys() & _tokens(name)}
+        others = {path: name for path, name in names.items() if not _STRONG.keys() & _tokens(name)}
         told |= _told(others, _WEAK)
     splits_of: dict[str, set[SplitName]] = defaultdict(set)
     for split, alike in told.values():
@@ -410,24 +407,6 @@ def _told(
 
 def _tokens(name: str) -> set[str]:
     return set(_TOKEN.findall(name))
-
-
-def _meanings(tokens: Iterable[str]) -> dict[str, SplitName]:
-    """The split that each of some tokens means, if it means one."""
-    found = [
-        (token, token.replace(word, "*"), split)
-        for token in tokens
-        for word, split in _WORDS.items()
-        if token.startswith(word) or token.endswith(word)
-    ]
-    splits_beside: dict[str, set[SplitName]] = defaultdict(set)
-    for _, rest, split in found:
-        splits_beside[rest].add(split)
-    meant: dict[str, set[SplitName]] = defaultdict(set)
-    for token, rest, split in found:
-        if rest in _CALLED or len(splits_beside[rest]) > 1:
-            meant[token].add(split)
-    return {token: splits.pop() for token, splits in meant.items() if len(splits) == 1}
 
 
 def _without(paths: Iterable[str], taken: Iterable[Collection[str]]) -> list[str]:

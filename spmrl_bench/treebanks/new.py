@@ -238,14 +238,13 @@ def _settings(found: NewTreebank) -> dict[str, Any]:
     """The manifest's content; numbers of sentences are not known yet."""
     source, folder = found.source, found.folder
     root = treebanks_root()
-    below = root is not None and root in folder.parents
     content: dict[str, Any] = {
         "name": found.name,
         "title": found.name,
         "language": found.language,
         "track": "open",
         "format": source.form.name,
-        "path": folder.relative_to(root).as_posix() if root and below else str(folder),
+        "path": str(folder.relative_to(root) if root and root in folder.parents else folder),
         **source.options,
     }
     if source.form.yields != "dependencies":

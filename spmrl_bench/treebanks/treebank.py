@@ -82,17 +82,14 @@ class Treebank:
 
     def without_test(self) -> Self:
         """Return the same treebank with the test split closed; it shares what has been read."""
-        return self._like_this(test_closed=True)
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, _test_closed=True)
+        return other
 
     def with_test(self) -> Self:
         """Return the same treebank with the test split open, for the scores in the end."""
-        return self._like_this(test_closed=False)
-
-    def _like_this(self, *, test_closed: bool) -> Self:
-        if self._test_closed == test_closed:
-            return self
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__, _test_closed=test_closed)
+        other = self.without_test()
+        other._test_closed = False
         return other
 
     def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:
@@ -226,11 +223,13 @@ class Treebank:
         key = self._settings(first) | {"content": self._division(name, first)}
         if layer != first:
             own = self._settings(layer) | {"content": self._division(name, layer)}
-            data = cached(
-                f"{self.name}-{name}-{layer}",
-                {"trees": key, "layer": own},
-                lambda: self._second_layer(name),
-            )
+            keys = {"trees": key, "layer": own}
+
+            def beside() -> SplitData:
+                with self._files.held(name, "dependencies"):
+                    return read_layer(self._files, name, self._first_layer(name))
+
+            data = cached(f"{self.name}-{name}-{layer}", keys, beside)
         else:
             data = cached(f"{self.name}-{name}", key, lambda: split_data(self._first_layer(name)))
             if wrong := count_mistakes(data, name, self.manifest.splits[name]):
@@ -256,10 +255,6 @@ class Treebank:
             with self._files.held(split, self.layers[0]):
                 self._first = {split: read_first_layer(self._files, split)}
         return self._first[split]
-
-    def _second_layer(self, split: SplitName) -> SplitData:
-        with self._files.held(split, "dependencies"):
-            return read_layer(self._files, split, self._first_layer(split))
 
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import TreeError
-from spmrl_bench.trees.tree import readonly_int32
+from spmrl_bench.trees.tree import ByContent, readonly_int32
 
 #: How many words may have head 0: exactly one, or at least one.
 Roots = Literal["one", "several"]
@@ -34,7 +34,7 @@ class HeadFault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DependencyTree:
+class DependencyTree(ByContent):
     """Words, tags, heads and relations of one sentence; build with :meth:`build`.
 
     Attributes:
@@ -76,19 +76,6 @@ class DependencyTree:
         """Number of words."""
         return len(self.words)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, DependencyTree):
-            return NotImplemented
-        return (
-            self.words == other.words
-            and self.tags == other.tags
-            and np.array_equal(self.heads, other.heads)
-            and self.relations == other.relations
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.words, self.tags, self.heads.tobytes(), self.relations))
-
 
 def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
     """Return the first reason why ``heads`` (0 = root, words from 1) form no tree, or None.
@@ -99,7 +86,7 @@ def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
     for word, head in enumerate(heads, start=1):
         if not 0 <= head <= n:
             return HeadFault(word, f"head {head} is not one of 0..{n}")
-    cycle = _cycle(heads)
+    cycle = first_cycle(heads)
     if cycle:
         shown = " -> ".join(map(str, [*cycle[:9], *(["..."] if len(cycle) > 9 else []), cycle[0]]))
         return HeadFault(cycle[0], f"the heads form a cycle: {shown}")
@@ -109,8 +96,8 @@ def head_fault(heads: Sequence[int], roots: Roots = "one") -> HeadFault | None:
     return None
 
 
-def _cycle(heads: Sequence[int]) -> list[int]:
-    """The words of the first cycle, each before its head; empty where there is none."""
+def first_cycle(heads: Sequence[int]) -> list[int]:
+    """Return the words of the first cycle, each before its head; none where there is none."""
     reached = [0] * (len(heads) + 1)  # the word from which the walk came that reached a word
     for start in range(1, len(heads) + 1):
         word = start

@@ -11,28 +11,16 @@ from spmrl_bench.trees.tree import Tree, collapsed_spans
 
 def boxes(tree: Tree, marked: Collection[tuple[int, int]], side: str, title: str = "") -> str:
     """A tree under a title, or the name of the side that it is of; marked spans stand out."""
-    parts: list[str] = []
-    ends: list[int] = []  # of the boxes that are open
-    done = 0
-
-    def write(until: int) -> None:
-        nonlocal done
-        words = (escape(word) for word in tree.words[done:until])
-        parts.extend(f'<span class="word">{word}</span>' for word in words)
-        done = max(done, until)
-
-    def close(place: int) -> None:
-        while ends and ends[-1] <= place:
-            write(ends.pop())
-            parts.append("</span>")
-        write(place)
-
+    opened: list[list[str]] = [[] for _ in tree.words]  # boxes in front of each word
+    closed = [0] * (len(tree) + 1)  # how many end at each fencepost
     for start, end, label in collapsed_spans(tree):
-        close(start)
         mark = " mark" if (start, end) in marked else ""
-        parts.append(f'<span class="node{mark}"><b>{escape("+".join(label))}</b>')
-        ends.append(end)
-    close(len(tree))
+        opened[start].append(f'<span class="node{mark}"><b>{escape("+".join(label))}</b>')
+        closed[end] += 1
+    parts = (
+        f'{"".join(before)}<span class="word">{escape(word)}</span>{"</span>" * ends}'
+        for before, word, ends in zip(opened, tree.words, closed[1:], strict=True)
+    )
     heading = escape(title or side)
     return f'<div class="side {side}" dir="auto"><h3>{heading}</h3>{"".join(parts)}</div>'
 

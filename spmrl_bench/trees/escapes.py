@@ -77,19 +77,16 @@ class Escapes:
 
     def encode_word(self, word: str) -> str:
         """Return the word as it stands in a file."""
-        return self._needs_escape.sub(self._encode, word) or _EMPTY
+        escaped = self._needs_escape.sub(lambda m: self._to_file.get(m[0]) or _hex(m[0]), word)
+        return escaped or _EMPTY
 
     def decode_word(self, text: str) -> str:
         """Return the word that a file's text stands for."""
         if "-" not in text and "\\" not in text:
             return text
-        return self._is_escape.sub(self._decode, text)
-
-    def _encode(self, match: re.Match[str]) -> str:
-        return self._to_file.get(match[0]) or _hex(match[0])
-
-    def _decode(self, match: re.Match[str]) -> str:
-        return self._from_file.get(match[0]) or _decode_backslash(match)
+        return self._is_escape.sub(
+            lambda m: self._from_file.get(m[0]) or _decode_backslash(m), text
+        )
 
 
 _BOTH = {"(": "-LRB-", ")": "-RRB-"}
@@ -153,15 +150,14 @@ def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | N
     spans = tree.spans.tolist()
     if n > 1 and (not spans or spans[0] != [0, n]):
         raise TreeError(f"a tree of {n} words needs one constituent over all of them to be written")
+    opened: list[list[str]] = [[] for _ in range(n)]  # in front of each word
     closed = [0] * (n + 1)  # how many end at each fencepost
-    for _, end in spans:
+    for (start, end), label in zip(spans, tree.labels, strict=True):
+        opened[start].append(f"({encode_label(label)} ")
         closed[end] += 1
-    out: list[str] = []
-    row = 0
     words = map(policy.encode_word, tree.words) if spelt is None else spelt
-    for i, (word, tag) in enumerate(zip(words, tree.tags, strict=True)):
-        while row < len(spans) and spans[row][0] == i:
-            out.append(f"({encode_label(tree.labels[row])} ")
-            row += 1
-        out.append(f"({encode_label(tag) or _EMPTY} {word}){')' * closed[i + 1]} ")
-    return "".join(out)[:-1]
+    rows = zip(opened, tree.tags, words, closed[1:], strict=True)
+    return " ".join(
+        f"{''.join(before)}({encode_label(tag) or _EMPTY} {word}){')' * ends}"
+        for before, tag, word, ends in rows
+    )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from spmrl_bench.trees.dependencies import first_cycle
 from spmrl_bench.trees.parse import Parse
 
 
@@ -46,13 +47,8 @@ tree.Tree`; with None for the label any will do.
         roots = [word for word, head in heads.items() if head == 0]
         if len(roots) > 1:
             return f"words {roots[0]} and {roots[1]} are both given as the root"
-        for word in heads:
-            above, seen = word, set[int]()
-            while above and above not in seen:
-                seen.add(above)
-                above = heads.get(above, 0)
-            if above:
-                return f"the heads of words {', '.join(map(str, sorted(seen)))} make a circle"
+        if cycle := first_cycle([heads.get(word, 0) for word in range(1, n + 1)]):
+            return f"the heads of words {', '.join(map(str, sorted(cycle)))} make a circle"
         return ""
 
     def unmet(self, parse: Parse) -> str:

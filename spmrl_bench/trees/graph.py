@@ -248,22 +248,17 @@ def raise_crossing_branches(graph: Graph) -> Graph:
         return graph
     n = len(graph.words)
     above = [*graph.token_parents, *graph.parents]
-    children = _children(graph)
-    for node in graph.bottom_up():
-        parent = graph.parents[node]
-        if parent == NO_PARENT:  # has no gap
-            continue
-        parts = _parts(children[node])
+    for node, parts, beside in _bottom_up(graph):
         # The best head, then most tokens, then leftmost.
         kept = min(
             parts, key=lambda p: (min(c.rank for c in p), p[0].first - p[-1].last, p[0].first)
         )
         rank = _HEAD_RANKS.get(graph.edges[node], _NO_HEAD)
-        children[parent].append(_Child(kept[0].first, kept[-1].last, rank, n + node))
+        beside.append(_Child(kept[0].first, kept[-1].last, rank, n + node))
         for child in (child for part in parts if part is not kept for child in part):
             # Whatever it was to its own parent, it is not the head of the next.
-            children[parent].append(child._replace(rank=_NO_HEAD))
-            above[child.place] = parent
+            beside.append(child._replace(rank=_NO_HEAD))
+            above[child.place] = graph.parents[node]
     return replace(graph, token_parents=tuple(above[:n]), parents=tuple(above[n:]))
 
 
@@ -278,12 +273,7 @@ def split_crossing_branches(graph: Graph) -> Graph:
     n = len(graph.words)
     above = [*graph.token_parents, *graph.parents]
     labels, edges = list(graph.labels), list(graph.edges)
-    children = _children(graph)
-    for node in graph.bottom_up():
-        parent = graph.parents[node]
-        if parent == NO_PARENT:  # has no gap
-            continue
-        parts = _parts(children[node])
+    for node, parts, beside in _bottom_up(graph):
         if len(parts) > 1:
             labels[node] += "*"
         for part in parts:
@@ -291,10 +281,10 @@ def split_crossing_branches(graph: Graph) -> Graph:
             if target != node:
                 labels.append(labels[node])
                 edges.append(edges[node])
-                above.append(parent)
+                above.append(graph.parents[node])
             for child in part:
                 above[child.place] = target
-            children[parent].append(_Child(part[0].first, part[-1].last, _NO_HEAD, n + target))
+            beside.append(_Child(part[0].first, part[-1].last, _NO_HEAD, n + target))
     return replace(
         graph,
         token_parents=tuple(above[:n]),
@@ -330,22 +320,21 @@ def _is_crossing(graph: Graph) -> bool:
     return any(extent.has_gap for extent in extents)
 
 
-def _children(graph: Graph) -> list[list[_Child]]:
-    """The tokens of each node; its nodes are for the caller to add."""
+def _bottom_up(graph: Graph) -> Iterator[tuple[int, list[list[_Child]], list[_Child]]]:
+    """Each node with a parent, children first: the parts that its children make, grouped where
+    nothing stands between them, and the children of its parent, for the caller to add to."""
     children: list[list[_Child]] = [[] for _ in graph.labels]
     for token, parent in enumerate(graph.token_parents):
         if parent != NO_PARENT:
             rank = _HEAD_RANKS.get(graph.token_edges[token], _NO_HEAD)
             children[parent].append(_Child(token, token, rank, token))
-    return children
-
-
-def _parts(children: list[_Child]) -> list[list[_Child]]:
-    """Children in surface order, grouped where nothing stands between them."""
-    parts: list[list[_Child]] = []
-    for child in sorted(children):
-        if parts and parts[-1][-1].last + 1 == child.first:
-            parts[-1].append(child)
-        else:
-            parts.append([child])
-    return parts
+    for node in graph.bottom_up():
+        if graph.parents[node] == NO_PARENT:  # has no gap
+            continue
+        parts: list[list[_Child]] = []
+        for child in sorted(children[node]):
+            if parts and parts[-1][-1].last + 1 == child.first:
+                parts[-1].append(child)
+            else:
+                parts.append([child])
+        yield node, parts, children[graph.parents[node]]

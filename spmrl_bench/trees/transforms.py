@@ -169,7 +169,7 @@ def strip_root(tree: Tree) -> Tree:
     while _is_whole(tree, outer + 1) and tree.labels[outer] in ROOTS:
         outer += 1
     if not _is_whole(tree, outer):
-        return _under_top(tree, outer)
+        return _under(tree, outer, "TOP")
     labels = (tree.labels[outer] or "TOP", *tree.labels[outer + 1 :])
     if labels == tree.labels:
         return tree
@@ -178,9 +178,7 @@ def strip_root(tree: Tree) -> Tree:
 
 def with_root(tree: Tree, root: str) -> Tree:
     """Return a tree whose outer bracket is called so; another one of :data:`ROOTS` is renamed."""
-    rest = 1 if _is_whole(tree, 0) and tree.labels[0] in ROOTS else 0
-    spans = readonly_int32([[0, len(tree)], *tree.spans[rest:].tolist()])
-    return Tree(tree.words, tree.tags, (root, *tree.labels[rest:]), spans)
+    return _under(tree, int(_is_whole(tree, 0) and tree.labels[0] in ROOTS), root)
 
 
 #: Labels of a bracket around a sentence that says nothing of it.
@@ -199,7 +197,7 @@ def ensure_top(tree: Tree) -> Tree:
         outer += 1
     if outer == 1 and tree.labels[0] == "TOP":
         return tree
-    return _under_top(tree, outer)
+    return _under(tree, outer, "TOP")
 
 
 #: What releases call the bracket around a sentence.
@@ -209,9 +207,7 @@ OUTER_BRACKETS = ROOTS | {"VROOT"}
 @transform("tree")
 def vroot_over_words(tree: Tree) -> Tree:
     """Put VROOT above a sentence that is a bare word, or a word in unlabelled brackets."""
-    if len(tree) != 1 or any(tree.labels):
-        return tree
-    return Tree(tree.words, tree.tags, ("VROOT",), readonly_int32([[0, 1]]))
+    return tree if len(tree) != 1 or any(tree.labels) else _under(tree, len(tree.labels), "VROOT")
 
 
 @transform("tree")
@@ -230,10 +226,10 @@ def _is_whole(tree: Tree, row: int) -> bool:
     return row < len(spans) and spans[row, 0] == 0 and bool(spans[row, 1] == len(tree))
 
 
-def _under_top(tree: Tree, row: int) -> Tree:
-    """The constituents from a row on, below a new TOP over all words."""
+def _under(tree: Tree, row: int, root: str) -> Tree:
+    """The constituents from a row on, below a new root over all words."""
     spans = readonly_int32([[0, len(tree)], *tree.spans[row:].tolist()])
-    return Tree(tree.words, tree.tags, ("TOP", *tree.labels[row:]), spans)
+    return Tree(tree.words, tree.tags, (root, *tree.labels[row:]), spans)
 
 
 # Labels and tags ---------------------------------------------------------------------------

@@ -52,8 +52,26 @@ def readonly_int32(values: ArrayLike, *shape: int) -> NDArray[np.int32]:
     return array
 
 
+class ByContent:
+    """What is equal, and hashed, by all its fields; of arrays the numbers count."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def _content(self) -> tuple[object, ...]:
+        values = [getattr(self, name) for name in self.__slots__]
+        return tuple(one.tobytes() if isinstance(one, np.ndarray) else one for one in values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Tree:
+class Tree(ByContent):
     """Words, tags and constituents of one sentence; build with :meth:`build`.
 
     Attributes:
@@ -118,9 +136,8 @@ class Tree:
         bounds: list[list[int]] = []  # start and end of each row of labels
         if not is_nltk(tree):
             raise TreeError(f"expected an nltk tree, found {type(tree).__name__}")
-        pending: list[tuple[int, Any]] = [
-            (-1, tree)
-        ]  # the row above, and a node; the next one last
+        # The row above, and a node; the next one last.
+        pending: list[tuple[int, Any]] = [(-1, tree)]
         while pending:
             above, node = pending.pop()
             if node is _END:
@@ -177,19 +194,6 @@ class Tree:
     def __len__(self) -> int:
         """Number of words."""
         return len(self.words)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tree):
-            return NotImplemented
-        return (
-            self.words == other.words
-            and self.tags == other.tags
-            and self.labels == other.labels
-            and np.array_equal(self.spans, other.spans)
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.words, self.tags, self.labels, self.spans.tobytes()))
 
     def constituents(self) -> Iterator[Constituent]:
         """Yield ``(start, end, label)`` of every constituent in pre-order."""

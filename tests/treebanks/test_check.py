@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,9 +14,9 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.check import (
     TreebankStatistics,
     Validation,
+    find_overlaps,
     inventories,
     shared_note,
-    shared_sentences,
     statistics_table,
     validate,
 )
@@ -240,7 +242,9 @@ def test_shared_sentences() -> None:
     other = parse_brackets("(S (A a) (B b) (C c) (D e))")
     short = parse_brackets("(S (A a) (B b) (C c))")
     splits = {"train": [short, longer], "dev": [other, longer, longer], "test": [short, other]}
-    shared = shared_sentences({name: list(map(Parse.of, trees)) for name, trees in splits.items()})
+    files: Any = SimpleNamespace(manifest=SimpleNamespace(shared="allowed"))
+    parses = {name: list(map(Parse.of, trees)) for name, trees in splits.items()}
+    shared, _ = find_overlaps(files, parses)
     assert shared == [
         ("dev", 2, "train", 2), ("dev", 3, "train", 2), ("test", 2, "dev", 1)
     ]  # fmt: skip

@@ -13,9 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -302,17 +300,6 @@ def test_bounds(archive: ArchiveMaker, tmp_path: Path, monkeypatch: pytest.Monke
             patch.setattr(f"spmrl_bench.storage.unzip.{bound}", 5)
             with pytest.raises(TreebankError, match=says):
                 fetch(tmp_path / "new")
-    assert files_under(tmp_path / "new") == {}
-
-
-def test_a_byte_now_and_then(
-    archive: ArchiveMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive(zip_of(RELEASE))
-    clock = SimpleNamespace(monotonic=count(0, 9999).__next__)
-    monkeypatch.setattr("spmrl_bench.treebanks.download.time", clock)
-    with pytest.raises(TreebankError, match=r"bytes in 9999 seconds; try another time"):
-        fetch(tmp_path / "new")
     assert files_under(tmp_path / "new") == {}
 
 

