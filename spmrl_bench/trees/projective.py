@@ -46,6 +46,7 @@ from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from heapq import heapify, heappop, heappush
 from typing import Literal, NamedTuple
 
 from spmrl_bench.errors import TreeError
@@ -122,18 +123,32 @@ def pseudo_projective_lift(heads: Sequence[int]) -> list[int]:
 
     The algorithm of Nivre & Nilsson (2005), section 2, for heads as in :func:`projectivize`. The
     length of an arc is the distance of its two words as it is at the time; of arcs of one length
-    the leftmost is lifted. All arcs are looked at again after each lift, of which sentences of
-    treebanks need few.
+    the leftmost is lifted. Projective trees take linear time; others also a few operations on sets
+    of all words for each word and each lift.
     """
     heads = list(heads)
-
-    def length_and_place(word: int) -> tuple[int, int, int]:
-        head = heads[word - 1]
-        return abs(word - head), min(word, head), word
-
-    while crossing := nonprojective_words(heads):
-        word = min(crossing, key=length_and_place)
-        heads[word - 1] = heads[heads[word - 1] - 1]
+    waiting = [_length_and_place(word, heads[word - 1]) for word in nonprojective_words(heads)]
+    if not waiting:
+        return heads
+    below = _descendants(heads)
+    dependents, _ = _top_down(heads)
+    crossing = {word for *_, word in waiting}
+    heapify(waiting)
+    while waiting:
+        *_, word = heappop(waiting)
+        crossing.remove(word)
+        lower = heads[word - 1]
+        heads[word - 1] = higher = heads[lower - 1]
+        dependents[lower].remove(word)
+        dependents[higher].append(word)
+        # Only the head that loses a word dominates less. So no arc becomes projective but by being
+        # lifted, and none ceases to be but this one and those beside it.
+        below[lower] ^= below[word]
+        for other in (word, *dependents[lower]):
+            head = heads[other - 1]
+            if other not in crossing and _between(other, head) & ~below[head]:
+                crossing.add(other)
+                heappush(waiting, _length_and_place(other, head))
     return heads
 
 
@@ -162,6 +177,10 @@ def _top_down(heads: Sequence[int]) -> tuple[list[list[int]], list[int]]:
     if len(downwards) != len(dependents):
         raise TreeError("the heads form a cycle, so there is no tree to lift arcs in")
     return dependents, downwards
+
+
+def _length_and_place(word: int, head: int) -> tuple[int, int, int]:
+    return abs(word - head), min(word, head), word
 
 
 def encode_projective(tree: DependencyTree, encoding: EncodingName) -> DependencyTree:

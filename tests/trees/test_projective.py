@@ -70,6 +70,19 @@ def lowest(heads: Sequence[int]) -> list[int]:
     return [path[steps] for path, steps in zip(above, least, strict=True)]
 
 
+def shortest_first(heads: Sequence[int]) -> list[int]:
+    """Lifting by the algorithm of Nivre & Nilsson (2005), as it is written."""
+    heads = list(heads)
+    while found := crossing(heads):
+        word = min(found, key=lambda word: arc_order(word, heads[word - 1]))
+        heads[word - 1] = heads[heads[word - 1] - 1]
+    return heads
+
+
+def arc_order(word: int, head: int) -> tuple[int, int]:
+    return abs(word - head), min(word, head)
+
+
 def test_all_trees_of_up_to_five_words() -> None:
     changed = 0
     for n in range(1, 6):
@@ -88,6 +101,7 @@ def test_shortest_first_of_all_trees_of_up_to_five_words_with_any_roots() -> Non
     for heads in SMALL:
         found = pseudo_projective_lift(heads)
         assert nonprojective_words(heads) == crossing(heads)
+        assert found == shortest_first(heads)
         assert not crossing(found)
         further += found != projectivize(heads)
     assert further == 126
@@ -98,6 +112,7 @@ def test_lifted_trees_are_projective_trees_of_words_that_were_above_before(
     heads: list[int],
 ) -> None:
     least, shortest = projectivize(heads), pseudo_projective_lift(heads)
+    assert shortest == shortest_first(heads)
     for found in (least, shortest):
         assert not crossing(found)
         assert head_fault(found, "several") is None
