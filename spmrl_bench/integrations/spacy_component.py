@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,21 +53,12 @@ Unsplit = Literal["whole", "error"]
 @Language.factory(
     NAME, assigns=["doc.spans", "doc._.parses", "doc._.parse_trees", "token.head", "token.dep"]
 )
-def make_component(
-    nlp: Language,
-    name: str,
-    model: str | None = None,
-    device: str = "auto",
-    on_long: OnLong = "error",
-    unsplit: Unsplit = "whole",
-    set_tags: bool = False,
-    spans_key: str = SPANS_KEY,
-    scores: bool = False,
-) -> ParserComponent:
-    """The component, for ``nlp.add_pipe("spmrl_bench", config={...})``.
+@dataclass(eq=False)
+class ParserComponent(Pipe):
+    """Parses documents; it comes of ``nlp.add_pipe("spmrl_bench", config={...})``.
 
     Args:
-        nlp: the pipeline.
+        nlp: the pipeline, which is not kept.
         name: of the component in it.
         model: as :func:`~spmrl_bench.load` takes it. None in a pipeline that brings its own.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
@@ -78,31 +70,19 @@ def make_component(
         spans_key: under which ``doc.spans`` has the constituents.
         scores: whether ``span._.probability`` says how likely each is.
     """
-    return ParserComponent(name, model, device, on_long, unsplit, set_tags, spans_key, scores)
 
+    nlp: Language | None = None
+    name: str = NAME
+    model: str | Path | None = None
+    device: str = "auto"
+    on_long: OnLong = "error"
+    unsplit: Unsplit = "whole"
+    set_tags: bool = False
+    spans_key: str = SPANS_KEY
+    scores: bool = False
 
-class ParserComponent(Pipe):
-    """Parses documents; see :func:`make_component` for its settings."""
-
-    def __init__(
-        self,
-        name: str = NAME,
-        model: str | Path | None = None,
-        device: str = "auto",
-        on_long: OnLong = "error",
-        unsplit: Unsplit = "whole",
-        set_tags: bool = False,
-        spans_key: str = SPANS_KEY,
-        scores: bool = False,
-    ) -> None:
-        self.name = name
-        self.model = model
-        self.device = device
-        self.on_long = on_long
-        self.unsplit = unsplit
-        self.set_tags = set_tags
-        self.spans_key = spans_key
-        self.scores = scores
+    def __post_init__(self) -> None:
+        self.nlp = None  # no cycle of references keeps weights
         self._parser: Parser | None = None
         self._session: Session | None = None
         self._process = os.getpid()
@@ -282,9 +262,12 @@ class ParserComponent(Pipe):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process: the settings, and the parser if it is loaded."""
-        own = self.model, self.device, self.on_long, self.unsplit, self.set_tags, self.spans_key
-        settings = self.name, *own, self.scores
+        settings = tuple(getattr(self, each.name) for each in fields(self))
         return ParserComponent, settings, self._parser and self.to_bytes()
 
     def __setstate__(self, data: bytes) -> None:
         self.from_bytes(data)
+
+
+#: What the entry point of the package names.
+make_component = ParserComponent
