@@ -102,9 +102,14 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        if not (problem := _outside(error)):
+        reason = error.strerror or str(error)
+        if _nowhere():
+            reason = _GONE
+        elif isinstance(error.filename, str | bytes):
+            reason = f"{os.fsdecode(error.filename)}: {reason}"
+        elif error.errno not in _OUTSIDE:  # the program is wrong
             raise
-        _fail(f"spmrl-bench: {problem}")
+        _fail(f"spmrl-bench: {reason}")
     except KeyboardInterrupt as interrupt:
         message = str(interrupt) or "interrupted"
         if ctx is not None and ctx.invoked_subcommand in _CONTINUED:
@@ -115,16 +120,6 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
 def _fail(message: str, status: int = FAILED) -> NoReturn:
     echo(message, err=True)
     raise typer.Exit(status) from None
-
-
-def _outside(error: OSError) -> str:
-    """What the system refused to do with which file; empty if it is the program that is wrong."""
-    if _nowhere():
-        return _GONE
-    reason = error.strerror or str(error)
-    if isinstance(error.filename, str | bytes):
-        return f"{os.fsdecode(error.filename)}: {reason}"
-    return reason if error.errno in _OUTSIDE else ""
 
 
 def _nowhere() -> bool:

@@ -141,9 +141,6 @@ def calibrate(
     )
 
 
-# ---- attention ----
-
-
 @group.command()
 def attention(
     model: Model,
@@ -201,9 +198,6 @@ def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
         if number >= count:
             raise SpmrlError(f"--{what} {number}: the parser's {what}s are 0 to {count - 1}")
     return sorted(set(numbers)) if numbers else list(range(count))
-
-
-# ---- heads ----
 
 
 @group.command()
