@@ -50,8 +50,7 @@ class DaskExecutor:
         self._distributed, self._device, self._log = distributed, device, log
         self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
-        self._threads: dict[str, int] = {}  # of the workers that can work
-        self._refused: set[str] = set()  # the others
+        self._threads: dict[str, int] = {}  # of the workers; 0 of those that cannot work
         self._had_workers = False
         self._news = threading.Event()  # a worker has answered
         self._next_look = 0.0
@@ -69,11 +68,11 @@ class DaskExecutor:
     @property
     def capacity(self) -> int:
         self._look()
-        return len(self._threads)
+        return sum(map(bool, self._threads.values()))
 
     def start(self, unit: Unit) -> str:
         busy = {worker for _, worker in self._given.values()}
-        worker = next(address for address in self._threads if address not in busy)
+        worker = next(at for at, threads in self._threads.items() if threads and at not in busy)
         with self._answering():
             future = self._client.submit(
                 _work, unit, self._device, self._threads[worker], self._token, str(self._sign),
@@ -130,27 +129,22 @@ class DaskExecutor:
             return
         with self._answering():
             there = self._client.nthreads()
-        self._refused &= there.keys()
         for gone in self._threads.keys() - there.keys():
             del self._threads[gone]
-        if new := sorted(there.keys() - self._threads.keys()):
+        if new := sorted(at for at in there if not self._threads.get(at)):
             with suppress(OSError):  # its folder was gone, for the driver too, and is there again
                 self._sign.touch()
             asked = (_problem, __version__, platform.python_version(), str(self._sign))
             for worker, problem in self._run(*asked, workers=new).items():
-                if not problem:
-                    self._threads[worker] = there[worker]
-                    self._refused.discard(worker)
-                    self._had_workers = True
-                    continue
                 if isinstance(problem, Exception):
                     problem = f"cannot do any work: {problem}; is spmrl-bench installed there?"
-                problem = f"worker {_short(worker)}: {problem}"
+                said = f"worker {_short(worker)}: {problem}"
+                self._had_workers |= not problem
                 if not self._had_workers:
-                    raise SpmrlError(problem)
-                if worker not in self._refused:
-                    self._refused.add(worker)
-                    self._log(f"{problem}. It gets no work before that is in order")
+                    raise SpmrlError(said)
+                if problem and worker not in self._threads:
+                    self._log(f"{said}. It gets no work before that is in order")
+                self._threads[worker] = 0 if problem else there[worker]
         self._next_look = time.monotonic() + _LOOK
 
     def _run(self, function: Any, *arguments: Any, workers: list[str] | None = None) -> Any:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.executors import slurm
@@ -242,11 +241,6 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "submitit", None)
     with pytest.raises(SpmrlError, match=r"pip install 'spmrl-bench\[slurm\]'"):
         SlurmExecutor(SlurmSettings(), tmp_path)
-
-
-def test_options_that_the_program_sets_are_refused() -> None:
-    with pytest.raises(ValidationError, match="output: set by the program itself"):
-        SlurmSettings(extra={"--output": "x"})
 
 
 def test_a_card_is_used_where_one_is_asked_for(played: Path) -> None:
