@@ -260,7 +260,7 @@ def heads(
     ):
         if senseless:
             raise SpmrlError(f"{option}: {why}")
-    examples = _sentences(files, form, treebank, split)
+    examples = _sentences(files or [], form, treebank, split)
     if number is not None and number > len(examples):
         raise SpmrlError(f"--number {number}: the split has {len(examples):,} sentences")
     if one:
@@ -298,7 +298,7 @@ def heads(
 
 
 def _sentences(
-    files: list[str] | None, form: Form, treebank: str | None, split: str | None
+    files: list[str], form: Form, treebank: str | None, split: str | None
 ) -> Sequence[Example]:
     """The sentences of files, or of a treebank with their trees."""
     from spmrl_bench.analysis.heads import Example
@@ -310,8 +310,8 @@ def _sentences(
         return [Example(each.words, each.tags, each.tree) for each in trees]
     from spmrl_bench.parsing.streams import check_readable, read_input
 
-    check_readable(files or [])
-    given = read_input(files or [], form, sys.stdin.buffer) if files else []
+    check_readable(files)
+    given = read_input(files, form, sys.stdin.buffer) if files else []
     return [Example(each.words, each.tags) for each in given]
 
 

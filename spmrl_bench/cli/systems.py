@@ -111,13 +111,9 @@ def listing() -> None:
     from spmrl_bench.systems.description import load_system, system_paths
     from spmrl_bench.systems.install import is_installed, version_of
 
-    rows, wrong = [], list[SpmrlError]()
-    for name in system_paths():
-        try:
-            known = load_system(name)
-        except SpmrlError as error:
-            wrong.append(error)
-            continue
+    systems, wrong = options.loaded_all(load_system, system_paths())
+    rows = []
+    for name, known in systems.items():
         state = version_of(known) if is_installed(known) else "not installed"
         how = "trained here" if known.train else f"trained on {known.training_data}"
         rows.append((name, known.title, known.layer, how, state))

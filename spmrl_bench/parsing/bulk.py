@@ -203,11 +203,13 @@ def parse_input(
             counts.first_long = counts.first_long or "".join(result.long[:1])
             if result.error is not None:
                 raise result.error
-    except WorkerLostError as error:
+    except TerminatedWorkerError as error:
+        codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
         first, last = waiting[0][0].place, waiting[0][-1].place
         raise WorkerLostError(
-            f"{error}. The sentences in front of {first} have been answered; what failed is "
-            f"between there and {last}"
+            f"a process that parses has ended ({codes[1] if codes else 'nobody knows why'}; is "
+            "there enough memory? Fewer --jobs or --workers need less). The sentences in front of "
+            f"{first} have been answered; what failed is between there and {last}"
         ) from None
 
 
@@ -231,12 +233,6 @@ def _results(
                 return
             elif end is not None:
                 raise end
-    except TerminatedWorkerError as error:
-        codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
-        raise WorkerLostError(
-            f"a process that parses has ended ({codes[1] if codes else 'nobody knows why'}; is "
-            "there enough memory? Fewer --jobs or --workers need less)"
-        ) from None
     finally:
         for future in waiting:
             future.cancel()
