@@ -22,7 +22,6 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.console import echo
 from spmrl_bench.process.signals import exit_status
 
-# Exit statuses.
 FAILED = 1  # the command did not do what it was asked for
 MISUSED = 2  # it was not understood
 
@@ -38,7 +37,6 @@ _UsageError: Any = typer.BadParameter.__bases__[0]
 
 # Commands that go on where they were interrupted.
 _CONTINUED = ("train", "eval", "run", "search")
-
 
 # Of commands and groups in --help: the way of a run first.
 _ORDER = """
@@ -99,8 +97,6 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, str(error)):
             raise
         _fail("spmrl-bench: out of memory; fewer --jobs or --workers and smaller batches need less")
-    except BrokenPipeError:
-        raise
     except OSError as error:
         reason = error.strerror or str(error)
         if _nowhere():

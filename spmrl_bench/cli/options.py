@@ -50,10 +50,7 @@ Settings = Annotated[
 ]
 Minutes = Annotated[
     float | None,
-    Option(
-        min=1e-6,
-        help="End each training before its threads have worked so long; more go on.",
-    ),
+    Option(min=1e-6, help="End each training before its threads have worked so long; more go on."),
 ]
 RunsFolder = Annotated[Path, Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[Path, Option("--results", help="Folder of the records and tables.")]
@@ -67,7 +64,6 @@ Encoding = Annotated[str, Option(help="Text encoding of the files.")]
 StrictFiles = Annotated[
     bool, Option("--strict", help="Fail if a file of results or published figures is unreadable.")
 ]
-
 
 _SHOWN = 50  # mistakes that are listed
 

@@ -289,10 +289,6 @@ def _by_parser(
     from spmrl_bench.experiments.evaluation import check_lengths
     from spmrl_bench.parsers.kinds import kind_named
 
-    if not run.is_dir():
-        raise SpmrlError(
-            f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME"
-        )
     parser = loaded_parser(run, device)
     layers = kind_named(parser.kind).layers
     if of is not None and of not in layers:

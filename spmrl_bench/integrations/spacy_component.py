@@ -24,6 +24,7 @@ from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser, Session
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, windows
+from spmrl_bench.parsing.bulk import OnLong
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.files import write_folder
 from spmrl_bench.storage.paths import check_path
@@ -45,9 +46,6 @@ from spmrl_bench.integrations import spacy_documents as documents
 from spmrl_bench.integrations.spacy_documents import NAME, SPANS_KEY, Annotated, Sentence
 
 _SAVED = "parser"  # the folder of the parser in that of the component
-
-OnLong = Literal["error", "skip", "flat"]
-Unsplit = Literal["whole", "error"]
 
 
 @Language.factory(
@@ -76,7 +74,7 @@ class ParserComponent(Pipe):
     model: str | Path | None = None
     device: str = "auto"
     on_long: OnLong = "error"
-    unsplit: Unsplit = "whole"
+    unsplit: Literal["whole", "error"] = "whole"
     set_tags: bool = False
     spans_key: str = SPANS_KEY
     scores: bool = False

@@ -24,7 +24,6 @@ saved = threading.Event()
 
 _LAST = 30.0  # seconds for that in a process whose parent is gone
 
-
 # Python looks for modules in the working directory first, and so would run what lies there.
 _SAFE_PATH = "PYTHONSAFEPATH"
 

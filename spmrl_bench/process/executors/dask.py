@@ -8,7 +8,6 @@ itself from one whose worker has lost the folder.
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import platform
@@ -48,7 +47,7 @@ class DaskExecutor:
         except ImportError:
             raise SpmrlError("--on dask needs Dask: pip install 'spmrl-bench[dask]'") from None
         self._distributed, self._device, self._log = distributed, device, log
-        self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
+        self._token = secrets.token_hex(4)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
         self._threads: dict[str, int] = {}  # of the workers; 0 of those that cannot work
         self._had_workers = False
@@ -76,7 +75,7 @@ class DaskExecutor:
         with self._answering():
             future = self._client.submit(
                 _work, unit, self._device, self._threads[worker], self._token, str(self._sign),
-                key=f"{unit.title} {self._token}-{next(self._numbers)}", pure=False,
+                key=f"{unit.title} {secrets.token_hex(8)}", pure=False,
                 workers=[worker], retries=0,
             )  # fmt: skip
         future.add_done_callback(lambda _: self._news.set())
