@@ -191,7 +191,6 @@ def attention(
 
 
 def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
-    """The layers or heads to show."""
     if count == 0:
         raise SpmrlError(f"the parser has no {what}s")
     for number in numbers or []:

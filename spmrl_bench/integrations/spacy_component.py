@@ -168,7 +168,6 @@ class ParserComponent(Pipe):
         return documents.sentences_of(doc)
 
     def _parsed(self, sentences: Sequence[Sentence]) -> Iterator[Annotated]:
-        """What becomes of each sentence."""
         problems = [self.parser.problem(each.words) for each in sentences]
         if self.on_long == "error" and any(problems):
             problem = next(filter(None, problems))

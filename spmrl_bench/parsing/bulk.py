@@ -151,6 +151,7 @@ def open_workers(
         Interrupted: SIGTERM came while others parse; they are ended.
     """
     if workers == 1:
+        prepare_process(device)
         yield partial(map, Worker(load_parser(folder, device), options))
         return
     threads = max(1, available_threads() // workers)

@@ -193,7 +193,6 @@ def _sees(sign: str) -> bool:
 
 
 def _work(unit: Unit, device: str, threads: int, driver: str, sign: str) -> Answer:
-    """Do a unit in a process."""
     with _starting:
         if driver in _asked:
             return "stopped", TrainingError("was told to stop")
