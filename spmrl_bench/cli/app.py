@@ -30,8 +30,9 @@ _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, e
 # As torch says it, of the processor and of cards.
 _NO_MEMORY = "can't allocate memory|out of memory"
 _GONE = "the working directory is gone: change to one that is there"
-# What the extra "train" brings.
-_TRAIN = {"jinja2", "joblib", "pandas", "pydantic", "requests", "safetensors", "torch"}
+# Which extras bring what.
+_TRAIN = ("jinja2", "joblib", "pandas", "pydantic", "requests", "safetensors", "torch")
+_EXTRAS = {**dict.fromkeys(_TRAIN, "train"), "distributed": "dask", "submitit": "slurm"}
 # Click's usage error, which some versions of typer bring along under a name of their own.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
@@ -88,11 +89,12 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
     except SpmrlError as error:
         _fail(f"spmrl-bench: {error}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _TRAIN:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
             raise
         if _nowhere():
             _fail(f"spmrl-bench: {_GONE}")
-        _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[train]'")
+        _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[{extra}]'")
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, str(error)):
             raise

@@ -116,8 +116,6 @@ class ParserComponent(Pipe):
         """Load the parser, which is trained already; errors are those of :attr:`parser`."""
         _ = self.parser
 
-    # Parsing --------------------------------------------------------------------------------
-
     def __call__(self, doc: Doc) -> Doc:
         """The document, annotated in place. Unless the pipeline has an error handler, raise a
         SpmrlError if a sentence is too long, sentences are not told apart, or the parser reads tags
@@ -218,8 +216,6 @@ class ParserComponent(Pipe):
             )  # fmt: skip
         return found
 
-    # Saving ---------------------------------------------------------------------------------
-
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the parser in a folder, beside what else is there.
 
@@ -250,8 +246,6 @@ class ParserComponent(Pipe):
                     path = Path(place) / check_path(name)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(content)
-            except OSError:
-                raise
             except Exception as error:  # the library has many
                 raise CheckpointError(f"the bytes are no parser of a pipeline ({error})") from None
             self._load(place)

@@ -41,11 +41,9 @@ class DaskExecutor:
         self, address: str, shared: Path, *, device: str, log: Callable[[str], object] = str
     ) -> None:
         """Connect to a scheduler, such as ``tcp://host:8786``; a SpmrlError says that there is no
-        such one, or no library for it. All workers should see the folder ``shared``."""
-        try:
-            import distributed
-        except ImportError:
-            raise SpmrlError("--on dask needs Dask: pip install 'spmrl-bench[dask]'") from None
+        such one. All workers should see the folder ``shared``."""
+        import distributed
+
         self._distributed, self._device, self._log = distributed, device, log
         self._token = secrets.token_hex(4)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers

@@ -96,12 +96,10 @@ class SlurmExecutor:
     interval, grace = 5.0, 60.0
 
     def __init__(self, settings: SlurmSettings, folder: Path, device: str = "auto") -> None:
-        """Raise a SpmrlError if submitit or SLURM is not there. All nodes see the ``folder``, for
+        """Raise a SpmrlError if SLURM is not there. All nodes see the ``folder``, for
         files of jobs, under the same name."""
-        try:
-            import submitit
-        except ImportError:
-            raise SpmrlError("this needs submitit: pip install 'spmrl-bench[slurm]'") from None
+        import submitit
+
         if shutil.which("sbatch") is None:
             raise SpmrlError("no program 'sbatch' here: give the command on a machine of SLURM's")
         self._submitit, self._settings, self.capacity = submitit, settings, settings.queued
@@ -250,9 +248,6 @@ def _output(*command: str) -> tuple[str, str]:
         return "", str(error)
     problem = done.stderr.strip().rpartition("\n")[2] or f"status {done.returncode}"
     return done.stdout, problem if done.returncode else ""
-
-
-# The files of a job: how it ended, what it said -----------------------------------------------
 
 
 def _answer_of(job: Job) -> Answer:
