@@ -91,9 +91,9 @@ def compare(
         differing = record_differences(one, other)
         sides = []
         for records, (beside, *_) in (found, found[::-1]):
-            side = [comparable_counts(record, beside, where, name)[0] for record in records]
+            counted = [comparable_counts(record, beside, where, name)[0] for record in records]
             result: Any = records[0].result(where)
-            sides.append(_Side(side, result.metrics[name].signature_long))
+            sides.append(_Side(counted, result.metrics[name].signature_long))
     scorer = metric_named(name)
     ratios = [
         _sums(scorer, side.counts, len(beside.counts)) for side, beside in (sides, sides[::-1])

@@ -88,6 +88,13 @@ def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None
         process.join()
 
 
+def how_ended(error: Exception) -> str:
+    """How a process of a pool has ended, by what joblib says of it."""
+    codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
+    why = codes[1] if codes else "nobody knows why"
+    return f"has ended ({why}; is there enough memory? Fewer --jobs or --workers need less)"
+
+
 def kill(process: BaseProcess) -> None:
     """End a process of joblib's at once; its own way needs a program that small systems lack."""
     if process.pid is not None:

@@ -22,7 +22,7 @@ from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StrictFloat, StrictInt
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
 from spmrl_bench.process.executors.local import perform
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import submitit
 
     Job: TypeAlias = submitit.Job[Any]
-
-Count = Annotated[int, Field(ge=1)]
 
 #: Seconds that the controller may be silent: in all, and asked once.
 PATIENCE, _ONE_ANSWER = 600.0, 60.0
@@ -58,12 +56,12 @@ class SlurmSettings(BaseModel):
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
-    minutes: Count = 1440
+    minutes: PositiveInt = 1440
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    cpus: Count = 1
+    cpus: PositiveInt = 1
     gpus: Annotated[int, Field(ge=0, le=1)] = 0
-    at_once: Count = 100
-    queued: Count = 1000
+    at_once: PositiveInt = 100
+    queued: PositiveInt = 1000
     setup: tuple[str, ...] = ()
     extra: dict[str, str | StrictInt | StrictFloat | Literal[True]] = {}
 
