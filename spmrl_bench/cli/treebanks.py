@@ -110,8 +110,7 @@ def check(
             if figures:
                 echo(result.figures())
         else:
-            missing = "not present: 'spmrl-bench treebanks list' says what is missing"
-            result.problems.append(missing)
+            result.problems.append("not present: 'spmrl-bench treebanks list' says what is missing")
     print_rows(VALIDATED, [row for result in results for row in result.rows()])
     failed = [result for result in results if result.problems]
     for result in failed:

@@ -132,9 +132,6 @@ def _write_heads(doc: Doc, found: Sequence[Annotated], number: Callable[[str], i
     doc.from_array([SENT_START], starts.view(np.uint64))
 
 
-# What doc._ and span._ show ---------------------------------------------------------------------
-
-
 def _kept(doc: Doc) -> dict[str, tuple[str, list[list[Any]]]]:
     """What is kept of each component, in the order of the pipeline."""
     kept = doc.user_data.get(_KEPT, {})

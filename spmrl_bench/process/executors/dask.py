@@ -49,7 +49,6 @@ class DaskExecutor:
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
         self._threads: dict[str, int] = {}  # of the workers; 0 of those that cannot work
         self._had_workers = False
-        self._news = threading.Event()  # a worker has answered
         self._next_look = 0.0
         try:
             self._client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
@@ -76,15 +75,13 @@ class DaskExecutor:
                 key=f"{unit.title} {secrets.token_hex(8)}", pure=False,
                 workers=[worker], retries=0,
             )  # fmt: skip
-        future.add_done_callback(lambda _: self._news.set())
         self._given[future] = unit, worker
         return f"on worker {_short(worker)}"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
         if not self._given:
             return []
-        self._news.wait(seconds)
-        self._news.clear()
+        time.sleep(seconds)
         self._look()
         found = []
         for future, (unit, worker) in list(self._given.items()):
@@ -129,8 +126,6 @@ class DaskExecutor:
         for gone in self._threads.keys() - there.keys():
             del self._threads[gone]
         if new := sorted(at for at in there if not self._threads.get(at)):
-            with suppress(OSError):  # its folder was gone, for the driver too, and is there again
-                self._sign.touch()
             asked = (_problem, __version__, platform.python_version(), str(self._sign))
             for worker, problem in self._run(*asked, workers=new).items():
                 if isinstance(problem, Exception):
@@ -154,8 +149,6 @@ class DaskExecutor:
         """Within it, a scheduler that is gone is an error for the user."""
         try:
             yield
-        except self._distributed.TimeoutError:
-            raise
         except (OSError, RuntimeError, self._distributed.CancelledError) as error:
             raise SpmrlError(
                 f"the Dask scheduler does not answer any more ({error}); what was in work has its "
