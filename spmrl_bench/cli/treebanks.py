@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from spmrl_bench.cli.app import treebanks
 from spmrl_bench.cli.options import Device, loaded_parser, print_rows, raise_all, say_line
-from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
+from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
@@ -175,7 +175,6 @@ def add(
         spmrl-bench treebanks add corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
     from spmrl_bench.experiments.recipe import new_recipe
-    from spmrl_bench.readers.formats import FORMATS
     from spmrl_bench.storage.paths import home
     from spmrl_bench.treebanks.new import inspect_folder, place_for_new, write_new_treebank
 
@@ -186,8 +185,6 @@ def add(
         )
     if not folder.is_dir():
         raise SpmrlError(f"{folder}: no such folder")
-    if form is not None and form not in FORMATS.names():
-        raise SpmrlError(f"--format: {unknown_name('format', form, FORMATS.names())}")
     named: dict[SplitName, list[str] | None] = {"train": train, "dev": dev, "test": test}
     given = {split: files for split, files in named.items() if files}
     found = inspect_folder(

@@ -72,8 +72,7 @@ class DaskExecutor:
         with self._answering():
             future = self._client.submit(
                 _work, unit, self._device, self._threads[worker], self._token, str(self._sign),
-                key=f"{unit.title} {secrets.token_hex(8)}", pure=False,
-                workers=[worker], retries=0,
+                key=f"{unit.title} {secrets.token_hex(8)}", workers=[worker],
             )  # fmt: skip
         self._given[future] = unit, worker
         return f"on worker {_short(worker)}"
