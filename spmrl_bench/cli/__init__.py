@@ -8,20 +8,12 @@ or parse load torch.
 
 from __future__ import annotations
 
-# Importing a module of commands registers them with the application.
-from spmrl_bench.cli import (  # noqa: F401
-    comparing,
-    model,
-    parsing,
-    recipes,
-    results,
-    runs,
-    scoring,
-    studies,
-    systems,
-    training,
-    treebanks,
-)
+# Importing a module of commands registers them with the application, in the order of its help.
+# isort: off
+from spmrl_bench.cli import training, parsing, scoring, comparing  # noqa: F401
+from spmrl_bench.cli import model, recipes, results, runs, studies, systems, treebanks  # noqa: F401
+
+# isort: on
 from spmrl_bench.cli.app import app
 from spmrl_bench.entry import main
 

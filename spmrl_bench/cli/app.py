@@ -22,7 +22,6 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.console import echo
 from spmrl_bench.process.signals import exit_status
 
-# Exit statuses.
 FAILED = 1  # the command did not do what it was asked for
 MISUSED = 2  # it was not understood
 
@@ -31,21 +30,14 @@ _OUTSIDE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, e
 # As torch says it, of the processor and of cards.
 _NO_MEMORY = "can't allocate memory|out of memory"
 _GONE = "the working directory is gone: change to one that is there"
-# What the extra "train" brings.
-_TRAIN = {"jinja2", "joblib", "pandas", "pydantic", "requests", "safetensors", "torch"}
+# Which extras bring what.
+_TRAIN = ("jinja2", "joblib", "pandas", "pydantic", "requests", "safetensors", "torch")
+_EXTRAS = {**dict.fromkeys(_TRAIN, "train"), "distributed": "dask", "submitit": "slurm"}
 # Click's usage error, which some versions of typer bring along under a name of their own.
 _UsageError: Any = typer.BadParameter.__bases__[0]
 
 # Commands that go on where they were interrupted.
 _CONTINUED = ("train", "eval", "run", "search")
-
-
-# Of commands and groups in --help: the way of a run first.
-_ORDER = """
-    train eval parse score compare treebanks runs results systems study model recipes
-    list fetch check add suspects log clean table site install task enter run search
-    package calibrate attention heads show
-"""
 
 
 class Commands(TyperGroup):
@@ -58,7 +50,7 @@ class Commands(TyperGroup):
             command.help = about + heading + examples.replace("\n", "\n\n")
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return sorted(self.commands, key=_ORDER.split().index)
+        return sorted(self.commands, key=lambda name: hasattr(self.commands[name], "commands"))
 
     def make_context(self, *args: Any, **extra: Any) -> Any:
         with _one_line():
@@ -90,21 +82,25 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
     except SpmrlError as error:
         _fail(f"spmrl-bench: {error}")
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _TRAIN:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
             raise
         if _nowhere():
             _fail(f"spmrl-bench: {_GONE}")
-        _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[train]'")
+        _fail(f"spmrl-bench: this needs {error.name}: pip install 'spmrl-bench[{extra}]'")
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and not re.search(_NO_MEMORY, str(error)):
             raise
         _fail("spmrl-bench: out of memory; fewer --jobs or --workers and smaller batches need less")
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        if not (problem := _outside(error)):
+        reason = error.strerror or str(error)
+        if _nowhere():
+            reason = _GONE
+        elif isinstance(error.filename, str | bytes):
+            reason = f"{os.fsdecode(error.filename)}: {reason}"
+        elif error.errno not in _OUTSIDE:  # the program is wrong
             raise
-        _fail(f"spmrl-bench: {problem}")
+        _fail(f"spmrl-bench: {reason}")
     except KeyboardInterrupt as interrupt:
         message = str(interrupt) or "interrupted"
         if ctx is not None and ctx.invoked_subcommand in _CONTINUED:
@@ -115,16 +111,6 @@ def _one_line(ctx: Any = None) -> Iterator[None]:
 def _fail(message: str, status: int = FAILED) -> NoReturn:
     echo(message, err=True)
     raise typer.Exit(status) from None
-
-
-def _outside(error: OSError) -> str:
-    """What the system refused to do with which file; empty if it is the program that is wrong."""
-    if _nowhere():
-        return _GONE
-    reason = error.strerror or str(error)
-    if isinstance(error.filename, str | bytes):
-        return f"{os.fsdecode(error.filename)}: {reason}"
-    return reason if error.errno in _OUTSIDE else ""
 
 
 def _nowhere() -> bool:

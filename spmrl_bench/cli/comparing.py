@@ -78,14 +78,22 @@ def compare(
         where = str(gold)
         name, sides = _of_files(gold, Path(first), Path(second), prm)
     else:
-        from spmrl_bench.leaderboard.compare import common_metric, record_differences
+        from spmrl_bench.leaderboard.compare import (
+            common_metric,
+            comparable_counts,
+            record_differences,
+        )
 
         found = _find((first, second), results, treebank, strict)
         one, other = (records[0] for records in found)
         name = metric or common_metric(one, other)
         where = split or ("test" if one.test and other.test else "dev")
         differing = record_differences(one, other)
-        sides = _of_records(found, where, name)
+        sides = []
+        for records, (beside, *_) in (found, found[::-1]):
+            counted = [comparable_counts(record, beside, where, name)[0] for record in records]
+            result: Any = records[0].result(where)
+            sides.append(_Side(counted, result.metrics[name].signature_long))
     scorer = metric_named(name)
     ratios = [
         _sums(scorer, side.counts, len(beside.counts)) for side, beside in (sides, sides[::-1])
@@ -199,17 +207,6 @@ def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, lis
             "others would reward failures"
         )
     return name, sides
-
-
-def _of_records(found: Sequence[Sequence[Record]], split: str, metric: str) -> list[_Side]:
-    from spmrl_bench.leaderboard.compare import comparable_counts
-
-    sides = []
-    for records, (beside, *_) in (found, found[::-1]):
-        counts = [comparable_counts(record, beside, split, metric)[0] for record in records]
-        result: Any = records[0].result(split)
-        sides.append(_Side(counts, result.metrics[metric].signature_long))
-    return sides
 
 
 def _sums(scorer: Metric[Any, Any], counts: Sequence[Counts], times: int) -> list[Ratio]:

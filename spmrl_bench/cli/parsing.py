@@ -78,7 +78,6 @@ def parse(
         spmrl-bench parse --model OWNER/NAME@COMMIT --input conllu --output json text.conllu
         spmrl-bench parse --model runs/NAME --workers 4 --to parses texts
     """
-    from spmrl_bench.nn.device import prepare_process
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
     from spmrl_bench.parsing import bulk
     from spmrl_bench.parsing.models import trained_on
@@ -116,8 +115,6 @@ def parse(
         sentences = watched(sentences, lambda text: say_line(f"spmrl-bench: {text}"))
     counts = bulk.Counts()
     window = WINDOW_SENTENCES if workers == 1 else bulk.SHARED_WINDOW_SENTENCES
-    if workers == 1:
-        prepare_process(device)
     try:
         with bulk.open_workers(folder, device, options, workers) as parse_windows:
             for texts in bulk.parse_input(sentences, parse_windows, counts, window=window):

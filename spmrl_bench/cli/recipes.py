@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 
 from typer import Argument
 
 from spmrl_bench.cli.app import recipes
-from spmrl_bench.cli.options import print_rows, raise_all
-from spmrl_bench.errors import SpmrlError
+from spmrl_bench.cli.options import loaded_all, print_rows, raise_all
 from spmrl_bench.process.console import echo
 
 
@@ -23,20 +23,15 @@ def listing() -> None:
     from spmrl_bench.treebanks.catalogue import treebank_statuses
 
     statuses, broken = treebank_statuses()
-    wrong: list[SpmrlError] = [*broken]
     present = {status.manifest.name for status in statuses if status.present}
+    recipes, wrong = loaded_all(partial(load_recipe, light=True), list_recipes())
     rows = []
-    for name in list_recipes():
-        try:
-            recipe = load_recipe(name, light=True)
-        except SpmrlError as error:
-            wrong.append(error)
-            continue
+    for name, recipe in recipes.items():
         banks = recipe.language.treebanks
         used = next((bank for bank in banks if bank in present), "none is present")
         rows.append((name, used, ", ".join(banks), ", ".join(recipe.variants)))
     print_rows(("language", "uses", "treebanks by preference", "variants"), rows)
-    raise_all(wrong)
+    raise_all([*broken, *wrong])
 
 
 @recipes.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -197,13 +198,11 @@ def is_conll(path: Path, encoding: str = "utf-8") -> bool:
 
 
 def _beginning(path: Path, encoding: str) -> str:
-    if not path.is_file():
-        return ""  # a pipe can be read once, by whoever scores it
-    try:
-        with path.open("rb") as file:
-            return file.read(_SNIFFED).decode(encoding, errors="replace")
-    except (OSError, LookupError):
-        return ""  # whoever reads it says what is wrong
+    with suppress(OSError, LookupError):  # whoever reads it says what is wrong
+        if path.is_file():  # a pipe can be read once, by whoever scores it
+            with path.open("rb") as file:
+                return file.read(_SNIFFED).decode(encoding, errors="replace")
+    return ""
 
 
 def _print(

@@ -13,6 +13,49 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.console import echo
 
 
+@group.command("list")
+def listing() -> None:
+    """List the external parsers that can be trained or run here.
+
+    Each is described by a file systems/NAME.toml, of the program or in your own folder
+    ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). 'train' and 'eval' take their names with --system.
+
+    Example:
+        spmrl-bench systems list
+    """
+    from spmrl_bench.systems.description import load_system, system_paths
+    from spmrl_bench.systems.install import is_installed, version_of
+
+    systems, wrong = options.loaded_all(load_system, system_paths())
+    rows = []
+    for name, known in systems.items():
+        state = version_of(known) if is_installed(known) else "not installed"
+        how = "trained here" if known.train else f"trained on {known.training_data}"
+        rows.append((name, known.title, known.layer, how, state))
+    options.print_rows(("name", "system", "answers", "", "version here"), rows)
+    options.raise_all(wrong)
+
+
+@group.command()
+def install(
+    name: str = Argument(..., metavar="NAME", help="As 'spmrl-bench systems list' has it."),
+    python: str | None = Option(
+        None, metavar="PROGRAM", help="Interpreter. Default: the one that runs this program."
+    ),
+) -> None:
+    """Install an external parser in an environment of its own.
+
+    The environment is under your own folder and has the versions that its description names.
+
+    Example:
+        spmrl-bench systems install udpipe
+    """
+    from spmrl_bench.systems.description import load_system
+    from spmrl_bench.systems.install import install as install_system
+
+    install_system(load_system(name), python, options.say_line)
+
+
 @group.command()
 def task(
     treebank: str = Argument(..., metavar="TREEBANK", help="As 'treebanks list' has it."),
@@ -116,50 +159,3 @@ def enter(
             echo(f"{name}: {kind}: {number:,} answers", err=True)
     echo(f"wrote {path}", err=True)
     echo(results_markdown([record], []), nl=False)
-
-
-@group.command("list")
-def listing() -> None:
-    """List the external parsers that can be trained or run here.
-
-    Each is described by a file systems/NAME.toml, of the program or in your own folder
-    ($SPMRL_BENCH_HOME, else ~/.spmrl_bench). 'train' and 'eval' take their names with --system.
-
-    Example:
-        spmrl-bench systems list
-    """
-    from spmrl_bench.systems.description import load_system, system_paths
-    from spmrl_bench.systems.install import is_installed, version_of
-
-    rows, wrong = [], list[SpmrlError]()
-    for name in system_paths():
-        try:
-            known = load_system(name)
-        except SpmrlError as error:
-            wrong.append(error)
-            continue
-        state = version_of(known) if is_installed(known) else "not installed"
-        how = "trained here" if known.train else f"trained on {known.training_data}"
-        rows.append((name, known.title, known.layer, how, state))
-    options.print_rows(("name", "system", "answers", "", "version here"), rows)
-    options.raise_all(wrong)
-
-
-@group.command()
-def install(
-    name: str = Argument(..., metavar="NAME", help="As 'spmrl-bench systems list' has it."),
-    python: str | None = Option(
-        None, metavar="PROGRAM", help="Interpreter. Default: the one that runs this program."
-    ),
-) -> None:
-    """Install an external parser in an environment of its own.
-
-    The environment is under your own folder and has the versions that its description names.
-
-    Example:
-        spmrl-bench systems install udpipe
-    """
-    from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.install import install as install_system
-
-    install_system(load_system(name), python, options.say_line)

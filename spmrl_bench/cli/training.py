@@ -77,13 +77,9 @@ class Selection:
             return plan_track(str(self.track), languages=names, **own, **common)
         others = [load_system(name) for name in system if name != "all"]
         if "all" in system:
-            for name in system_paths():
-                try:
-                    known = load_system(name)
-                except SpmrlError as error:  # it hides no other
-                    options.name_left_out([str(error)], strict=False)
-                    continue
-                others += [known] if known.train and is_installed(known) else []
+            known, wrong = options.loaded_all(load_system, system_paths())
+            options.name_left_out([*map(str, wrong)], strict=False)
+            others += [one for one in known.values() if one.train and is_installed(one)]
         for one in others:
             version_of(one)  # raises where it is not installed
         theirs = {} if ours else options.parse_settings(self.settings)

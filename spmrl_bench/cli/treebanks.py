@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from spmrl_bench.cli.app import treebanks
 from spmrl_bench.cli.options import Device, loaded_parser, print_rows, raise_all, say_line
-from spmrl_bench.errors import SpmrlError, TreebankError, unknown_name
+from spmrl_bench.errors import SpmrlError, TreebankError
 from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
@@ -110,8 +110,7 @@ def check(
             if figures:
                 echo(result.figures())
         else:
-            missing = "not present: 'spmrl-bench treebanks list' says what is missing"
-            result.problems.append(missing)
+            result.problems.append("not present: 'spmrl-bench treebanks list' says what is missing")
     print_rows(VALIDATED, [row for result in results for row in result.rows()])
     failed = [result for result in results if result.problems]
     for result in failed:
@@ -176,7 +175,6 @@ def add(
         spmrl-bench treebanks add corpus --train 'a*' --dev b1.mrg --test @test.ids --yes
     """
     from spmrl_bench.experiments.recipe import new_recipe
-    from spmrl_bench.readers.formats import FORMATS
     from spmrl_bench.storage.paths import home
     from spmrl_bench.treebanks.new import inspect_folder, place_for_new, write_new_treebank
 
@@ -187,8 +185,6 @@ def add(
         )
     if not folder.is_dir():
         raise SpmrlError(f"{folder}: no such folder")
-    if form is not None and form not in FORMATS.names():
-        raise SpmrlError(f"--format: {unknown_name('format', form, FORMATS.names())}")
     named: dict[SplitName, list[str] | None] = {"train": train, "dev": dev, "test": test}
     given = {split: files for split, files in named.items() if files}
     found = inspect_folder(
@@ -289,10 +285,6 @@ def _by_parser(
     from spmrl_bench.experiments.evaluation import check_lengths
     from spmrl_bench.parsers.kinds import kind_named
 
-    if not run.is_dir():
-        raise SpmrlError(
-            f"{run}: no such run folder. 'spmrl-bench train' makes one, runs/TREEBANK/NAME"
-        )
     parser = loaded_parser(run, device)
     layers = kind_named(parser.kind).layers
     if of is not None and of not in layers:

@@ -68,9 +68,6 @@ class NltkParser(ParserI):
         if self.layer not in found:
             raise SpmrlError(f"this parser finds {' and '.join(found)}, not {self.layer}")
 
-    def grammar(self) -> None:
-        """None: the parser has no grammar."""
-
     def parse(self, sent: Sentence, *_: Any, **__: Any) -> Iterator[Any]:
         """The best parses of one sentence, best first. Raise a TokensError for a text, whose
         letters would be taken for words, and a SpmrlError if the sentence is too long, or has no

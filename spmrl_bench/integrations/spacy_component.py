@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import groupby, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,7 @@ from spmrl_bench.integrations import MissingExtraError
 from spmrl_bench.parsers.base import Parser, Session
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.session import WINDOW_SENTENCES, windows
+from spmrl_bench.parsing.bulk import OnLong
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.storage.files import write_folder
 from spmrl_bench.storage.paths import check_path
@@ -45,28 +47,16 @@ from spmrl_bench.integrations.spacy_documents import NAME, SPANS_KEY, Annotated,
 
 _SAVED = "parser"  # the folder of the parser in that of the component
 
-OnLong = Literal["error", "skip", "flat"]
-Unsplit = Literal["whole", "error"]
-
 
 @Language.factory(
     NAME, assigns=["doc.spans", "doc._.parses", "doc._.parse_trees", "token.head", "token.dep"]
 )
-def make_component(
-    nlp: Language,
-    name: str,
-    model: str | None = None,
-    device: str = "auto",
-    on_long: OnLong = "error",
-    unsplit: Unsplit = "whole",
-    set_tags: bool = False,
-    spans_key: str = SPANS_KEY,
-    scores: bool = False,
-) -> ParserComponent:
-    """The component, for ``nlp.add_pipe("spmrl_bench", config={...})``.
+@dataclass(eq=False)
+class ParserComponent(Pipe):
+    """Parses documents; it comes of ``nlp.add_pipe("spmrl_bench", config={...})``.
 
     Args:
-        nlp: the pipeline.
+        nlp: the pipeline, which is not kept.
         name: of the component in it.
         model: as :func:`~spmrl_bench.load` takes it. None in a pipeline that brings its own.
         device: ``auto`` (CUDA when present), ``cpu``, ``cuda`` or ``cuda:N``.
@@ -78,31 +68,19 @@ def make_component(
         spans_key: under which ``doc.spans`` has the constituents.
         scores: whether ``span._.probability`` says how likely each is.
     """
-    return ParserComponent(name, model, device, on_long, unsplit, set_tags, spans_key, scores)
 
+    nlp: Language | None = None
+    name: str = NAME
+    model: str | Path | None = None
+    device: str = "auto"
+    on_long: OnLong = "error"
+    unsplit: Literal["whole", "error"] = "whole"
+    set_tags: bool = False
+    spans_key: str = SPANS_KEY
+    scores: bool = False
 
-class ParserComponent(Pipe):
-    """Parses documents; see :func:`make_component` for its settings."""
-
-    def __init__(
-        self,
-        name: str = NAME,
-        model: str | Path | None = None,
-        device: str = "auto",
-        on_long: OnLong = "error",
-        unsplit: Unsplit = "whole",
-        set_tags: bool = False,
-        spans_key: str = SPANS_KEY,
-        scores: bool = False,
-    ) -> None:
-        self.name = name
-        self.model = model
-        self.device = device
-        self.on_long = on_long
-        self.unsplit = unsplit
-        self.set_tags = set_tags
-        self.spans_key = spans_key
-        self.scores = scores
+    def __post_init__(self) -> None:
+        self.nlp = None  # no cycle of references keeps weights
         self._parser: Parser | None = None
         self._session: Session | None = None
         self._process = os.getpid()
@@ -137,8 +115,6 @@ class ParserComponent(Pipe):
     ) -> None:
         """Load the parser, which is trained already; errors are those of :attr:`parser`."""
         _ = self.parser
-
-    # Parsing --------------------------------------------------------------------------------
 
     def __call__(self, doc: Doc) -> Doc:
         """The document, annotated in place. Unless the pipeline has an error handler, raise a
@@ -190,7 +166,6 @@ class ParserComponent(Pipe):
         return documents.sentences_of(doc)
 
     def _parsed(self, sentences: Sequence[Sentence]) -> Iterator[Annotated]:
-        """What becomes of each sentence."""
         problems = [self.parser.problem(each.words) for each in sentences]
         if self.on_long == "error" and any(problems):
             problem = next(filter(None, problems))
@@ -241,8 +216,6 @@ class ParserComponent(Pipe):
             )  # fmt: skip
         return found
 
-    # Saving ---------------------------------------------------------------------------------
-
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the parser in a folder, beside what else is there.
 
@@ -273,8 +246,6 @@ class ParserComponent(Pipe):
                     path = Path(place) / check_path(name)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     path.write_bytes(content)
-            except OSError:
-                raise
             except Exception as error:  # the library has many
                 raise CheckpointError(f"the bytes are no parser of a pipeline ({error})") from None
             self._load(place)
@@ -282,9 +253,12 @@ class ParserComponent(Pipe):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To another process: the settings, and the parser if it is loaded."""
-        own = self.model, self.device, self.on_long, self.unsplit, self.set_tags, self.spans_key
-        settings = self.name, *own, self.scores
+        settings = tuple(getattr(self, each.name) for each in fields(self))
         return ParserComponent, settings, self._parser and self.to_bytes()
 
     def __setstate__(self, data: bytes) -> None:
         self.from_bytes(data)
+
+
+#: What the entry point of the package names.
+make_component = ParserComponent

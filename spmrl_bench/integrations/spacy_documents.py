@@ -47,11 +47,9 @@ class Sentence(NamedTuple):
 
     start: int
     end: int
-    places: NDArray[np.int64]
-    """The token of each word."""
+    places: NDArray[np.int64]  # the token of each word
     words: list[str]
-    tags: list[str] | None
-    """``token.tag_`` of each word; None unless all have one."""
+    tags: list[str] | None  # ``token.tag_`` of each word; None unless all have one
 
 
 class Annotated(NamedTuple):
@@ -59,8 +57,7 @@ class Annotated(NamedTuple):
 
     sentence: Sentence
     parse: Parse | None
-    status: str
-    """``parsed``, ``too long``, or ``empty`` for one without words."""
+    status: str  # ``parsed``, ``too long``, or ``empty`` for one without words
 
 
 def sentences_of(doc: Doc) -> list[Sentence]:
@@ -133,9 +130,6 @@ def _write_heads(doc: Doc, found: Sequence[Annotated], number: Callable[[str], i
     doc.from_array([HEAD, DEP], np.stack([relative, relations], axis=1))
     # Heads that cross each other much may leave spaCy with other boundaries.
     doc.from_array([SENT_START], starts.view(np.uint64))
-
-
-# What doc._ and span._ show ---------------------------------------------------------------------
 
 
 def _kept(doc: Doc) -> dict[str, tuple[str, list[list[Any]]]]:

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, cast
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.parsing.json_lines import ParseLine
@@ -23,7 +23,6 @@ from spmrl_bench.trees.transforms import with_root
 from spmrl_bench.trees.tree import NO_TAG
 
 Output = Literal["brackets", "conllu", "json"]
-OUTPUTS: tuple[Output, ...] = get_args(Output)
 
 #: Answers a sentence that was given up, as EVALB expects it.
 NO_PARSE = "(())"

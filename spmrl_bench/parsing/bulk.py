@@ -11,7 +11,6 @@ at most two for each process ahead of the answers. No process outlives this one.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -34,7 +33,7 @@ from spmrl_bench.parsers.session import WINDOW_SENTENCES, weight, windows
 from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.parsing.streams import InputSentence
-from spmrl_bench.process.pools import available_threads, end_pool, interrupts_blocked, worker_pool
+from spmrl_bench.process import pools
 from spmrl_bench.process.signals import STOPPING, interrupt, on_signals
 from spmrl_bench.readers.conll import TagColumn
 from spmrl_bench.trees.tree import NO_TAG
@@ -151,21 +150,22 @@ def open_workers(
         Interrupted: SIGTERM came while others parse; they are ended.
     """
     if workers == 1:
+        prepare_process(device)
         yield partial(map, Worker(load_parser(folder, device), options))
         return
-    threads = max(1, available_threads() // workers)
+    threads = max(1, pools.available_threads() // workers)
     before = active_children()
-    executor = worker_pool(workers, threads)
+    executor = pools.worker_pool(workers, threads)
 
     def submit(window: Window) -> Future[WindowResult]:
-        with interrupts_blocked():  # the first starts all processes
+        with pools.interrupts_blocked():  # the first starts all processes
             return executor.submit(_parse_window, window, folder, device, threads, options)
 
     try:
         with on_signals(interrupt, *STOPPING):
             yield partial(_results, submit, 2 * workers)
     finally:
-        end_pool(executor, before)
+        pools.end_pool(executor, before)
 
 
 def parse_input(
@@ -203,11 +203,11 @@ def parse_input(
             counts.first_long = counts.first_long or "".join(result.long[:1])
             if result.error is not None:
                 raise result.error
-    except WorkerLostError as error:
+    except TerminatedWorkerError as error:
         first, last = waiting[0][0].place, waiting[0][-1].place
         raise WorkerLostError(
-            f"{error}. The sentences in front of {first} have been answered; what failed is "
-            f"between there and {last}"
+            f"a process that parses {pools.how_ended(error)}. The sentences in front of {first} "
+            f"have been answered; what failed is between there and {last}"
         ) from None
 
 
@@ -231,12 +231,6 @@ def _results(
                 return
             elif end is not None:
                 raise end
-    except TerminatedWorkerError as error:
-        codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
-        raise WorkerLostError(
-            f"a process that parses has ended ({codes[1] if codes else 'nobody knows why'}; is "
-            "there enough memory? Fewer --jobs or --workers need less)"
-        ) from None
     finally:
         for future in waiting:
             future.cancel()

@@ -63,10 +63,6 @@ class Input(NamedTuple):
     shown: str  # its path in the folder, for messages: names may hold bytes that are no text
 
     @property
-    def lock(self) -> Path:
-        return lock_of(self.output)
-
-    @property
     def failed(self) -> Path:
         return self.output.with_name(f".{self.output.name}.failed")
 
@@ -209,7 +205,7 @@ def _tidy(files: Sequence[Input]) -> None:
     for file in files:
         file.failed.unlink(missing_ok=True)
         if file.parsed:
-            file.lock.unlink(missing_ok=True)
+            lock_of(file.output).unlink(missing_ok=True)
     for folder in {file.output.parent for file in files}:
         if folder.is_dir():
             remove_orphans(folder)
@@ -243,7 +239,7 @@ def _visit(file: Input, job: Job, worker: Worker) -> bool:
     file.output.parent.mkdir(parents=True, exist_ok=True)
     with suppress(LockedError):
         if not finished():
-            with locked(file.lock):
+            with locked(lock_of(file.output)):
                 if not finished():  # by another, since we looked
                     _parse_file(file, job, worker)
         return True

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, NotRequired
+from typing import BinaryIO, Literal, NotRequired
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, NonNegativeInt, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from spmrl_bench.errors import ReadError, TreeError
@@ -20,18 +20,16 @@ from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import NO_TAG, Tree
 
-Place = Annotated[int, Field(ge=0)]
-
 
 @with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
 class GivenLine(TypedDict, total=False):
     """Parts of a parse that a person has set."""
 
-    constituents: list[tuple[Place, Place, str | None]]
+    constituents: list[tuple[NonNegativeInt, NonNegativeInt, str | None]]
     """`[start, end, label]`, with null for any label."""
-    not_constituents: list[tuple[Place, Place, str | None]]
+    not_constituents: list[tuple[NonNegativeInt, NonNegativeInt, str | None]]
     """`[start, end, label]` of what is none; with null nothing is there."""
-    arcs: list[tuple[Place, Place | None, str | None]]
+    arcs: list[tuple[NonNegativeInt, NonNegativeInt | None, str | None]]
     """`[word, head, relation]`, of which head and relation may be null."""
 
 
@@ -43,8 +41,8 @@ class RankedLine(TypedDict):
     """That the parser gives to it: a sum over constituents, arcs or actions."""
     tree: NotRequired[str]
     """As of the best, and so the others."""
-    constituents: NotRequired[list[tuple[Place, Place, str]]]
-    heads: NotRequired[list[Place]]
+    constituents: NotRequired[list[tuple[NonNegativeInt, NonNegativeInt, str]]]
+    heads: NotRequired[list[NonNegativeInt]]
     relations: NotRequired[list[str]]
     probability: NotRequired[float | None]
     """With `--scores`."""
@@ -62,9 +60,9 @@ class ParseLine(TypedDict):
     """As they came in, or as predicted, or `XX`; null if the sentence was given up without any."""
     tree: NotRequired[str]
     """The tree in brackets, in whose words brackets are escaped (`-LRB-`)."""
-    constituents: NotRequired[list[tuple[Place, Place, str]]]
+    constituents: NotRequired[list[tuple[NonNegativeInt, NonNegativeInt, str]]]
     """`[start, end, label]` of each, top-down: words `start` (from 0) to `end`, without it."""
-    heads: NotRequired[list[Place]]
+    heads: NotRequired[list[NonNegativeInt]]
     """The head of each word, counted from 1; 0 for the root."""
     relations: NotRequired[list[str]]
     """The relation of each word to its head."""

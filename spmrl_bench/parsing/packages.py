@@ -15,7 +15,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field, field_validator
 
 from spmrl_bench.errors import PackageError
 from spmrl_bench.storage.digests import file_digest
@@ -53,25 +53,21 @@ def _model_file(name: str) -> str:
     return name
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-
-class StoredFile(_Part):
+class StoredFile(BaseModel):
     """A file of a package."""
 
     sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     size: Annotated[int, Field(ge=0, le=_LARGEST_MODEL, strict=True)]
 
 
-class TrainedOn(_Part):
+class TrainedOn(BaseModel):
     """What a model has to know of the treebank that it was trained on."""
 
     transforms: list[str] | None = []  # by name; None if nobody knows them
     escapes: Literal["ptb", "brackets", "none"] = "ptb"  # of words in brackets
 
 
-class Package(_Part):
+class Package(BaseModel):
     """What the program reads of the description of a packaged model; all else is for people."""
 
     format: Annotated[int, Field(ge=1, strict=True)]

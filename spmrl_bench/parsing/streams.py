@@ -8,11 +8,10 @@ a full stop sticks to can be parsed as words too, so a warning says what the tex
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
+from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
 from spmrl_bench.errors import ReadError, TreeError
@@ -30,8 +29,6 @@ _EXPECTED = {
     "conllu": "sentences in CoNLL-U",
     "json": "lines as '--output json' writes them",
 }
-
-_SHOWN = "<standard input>"  # what the name "-" stands for
 
 #: Sentences of a text that are looked at, from the beginning.
 LOOKED_AT = 100
@@ -56,17 +53,14 @@ def check_readable(names: Iterable[str]) -> None:
     """Raise a ReadError if a file is absent, a folder, or not to be read by this user; named pipes
     are left untouched."""
     for name in names:
-        if name == "-":
-            continue
         try:
-            is_folder = stat.S_ISDIR(os.stat(name).st_mode)
+            if name != "-" and not Path(name).is_fifo():
+                open(name, "rb").close()
+        except IsADirectoryError:
+            problem = "is a folder; expected a file of sentences, or '--to' for a folder of them"
+            raise ReadError(problem, path=name) from None
         except OSError as error:
             raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
-        if is_folder:
-            problem = "is a folder; expected a file of sentences, or '--to' for a folder of them"
-            raise ReadError(problem, path=name)
-        if not os.access(name, os.R_OK):
-            raise ReadError("cannot be read: Permission denied", path=name)
 
 
 def read_input(
@@ -79,22 +73,15 @@ def read_input(
     """Yield the sentences of several files, one after the other, as :func:`sentences_of`; raise a
     ReadError if all are empty. ``-`` stands for standard input, and so do no names at all."""
     empty = True
-    names = names or ("-",)
-    for name in names:
-        with ExitStack() as opened:
-            stream, shown = standard_input, _SHOWN
-            if name != "-":
-                try:
-                    stream, shown = opened.enter_context(open(name, "rb")), name
-                except OSError as error:
-                    raise ReadError(f"cannot be read: {error.strerror}", path=name) from None
-            for sentence in sentences_of(stream, shown, form, tag_column, transforms):
+    shown = ["<standard input>" if name == "-" else name for name in names or ("-",)]
+    for name, place in zip(names or ("-",), shown, strict=True):
+        with nullcontext(standard_input) if name == "-" else open(name, "rb") as stream:
+            for sentence in sentences_of(stream, place, form, tag_column, transforms):
                 empty = False
                 yield sentence
     if empty:
-        name = _SHOWN if names[0] == "-" else names[0]
-        others = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-        raise ReadError(f"empty{others}; expected {_EXPECTED[form]}", path=name)
+        others = f" (and {len(shown) - 1} more)" if len(shown) > 1 else ""
+        raise ReadError(f"empty{others}; expected {_EXPECTED[form]}", path=shown[0])
 
 
 def sentences_of(

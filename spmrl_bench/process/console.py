@@ -13,13 +13,9 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spmrl_bench.errors import SpmrlError
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
-
 
 # But for tabs and ends of lines.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -45,7 +41,7 @@ class _Stream(io.FileIO):
         super().__init__(descriptor, "w", closefd=False)
         self._tells = tells
 
-    def write(self, data: ReadableBuffer, /) -> int:
+    def write(self, data: Any, /) -> int:
         left = memoryview(data)
         size = left.nbytes
         try:

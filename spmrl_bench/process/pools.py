@@ -24,7 +24,6 @@ saved = threading.Event()
 
 _LAST = 30.0  # seconds for that in a process whose parent is gone
 
-
 # Python looks for modules in the working directory first, and so would run what lies there.
 _SAFE_PATH = "PYTHONSAFEPATH"
 
@@ -87,6 +86,13 @@ def end_pool(pool: ProcessPoolExecutor, before: Collection[BaseProcess]) -> None
         threading.excepthook = report
     for process in started:
         process.join()
+
+
+def how_ended(error: Exception) -> str:
+    """How a process of a pool has ended, by what joblib says of it."""
+    codes = re.search(r"exit codes of the workers are \{(.+)\}", str(error))
+    why = codes[1] if codes else "nobody knows why"
+    return f"has ended ({why}; is there enough memory? Fewer --jobs or --workers need less)"
 
 
 def kill(process: BaseProcess) -> None:

@@ -84,7 +84,7 @@ def test_suspects_by_a_run(laboratory: Laboratory, opened: set[str]) -> None:
     assert "a parser has learnt the errors that it was trained on" in seen.stderr
     Path("empty").mkdir()
     refuses({
-        (*by_run[:4], "german"): "german: no such run folder",
+        (*by_run[:4], "german"): "german: no trained parser here (no such folder)",
         (*by_run[:4], "empty"): "empty: no trained parser here",
         (*by_run, "--output", "x.pdf"): "x.pdf",
         (*by_run, "--of", "dependencies"): "--of dependencies: the parser finds constituents only",

@@ -9,14 +9,10 @@ from itertools import count, islice
 from typing import Any
 
 import pytest
-from nltk.chunk.util import ChunkScore
-from nltk.grammar import Nonterminal, induce_pcfg
-from nltk.parse import DependencyEvaluator, DependencyGraph, ViterbiParser
+from nltk.parse import DependencyEvaluator, DependencyGraph
 from nltk.parse.api import ParserI
 from nltk.sem.glue import Glue
 from nltk.tag import DefaultTagger
-from nltk.tree import ParentedTree
-from nltk.tree.transforms import chomsky_normal_form, un_chomsky_normal_form
 
 from spmrl_bench.errors import SpmrlError, TokensError
 from spmrl_bench.integrations.nltk_parser import NltkParser, to_graph
@@ -63,7 +59,6 @@ SENTENCES = [["the", "dog", "sees", "a", "ring"], ODD, ["the"], ["an", "unknown"
 def test_it_is_a_parser_of_nltk() -> None:
     parser = NltkParser(PARSER)
     assert isinstance(parser, ParserI)
-    assert parser.grammar() is None
     ours = list(PARSER.parse(SENTENCES))
     together = [list(found) for found in parser.parse_sents(SENTENCES)]
     for words, parse, found in zip(SENTENCES, ours, together, strict=True):
@@ -72,22 +67,6 @@ def test_it_is_a_parser_of_nltk() -> None:
         assert list(parser.parse(words)) == parser.parse_all(words) == found
         assert parser.parse_one(words) == found[0]
     assert list(parser.parse_sents([])) == parser.parse_one([]).leaves() == []
-
-
-def test_what_nltk_does_with_trees_of_a_parser() -> None:
-    tree = NltkParser(PARSER).parse_one(["the", "dog", "sees", "the", "elf"])
-    grammar = induce_pcfg(Nonterminal(tree.label()), tree.productions())
-    again = ViterbiParser(grammar).parse_one(tree.leaves())
-    assert again.leaves() == tree.leaves()
-    parented = ParentedTree.convert(tree)
-    assert all(leaf.parent() is not None for leaf in parented.subtrees(lambda t: t.height() == 2))
-    binary = tree.copy(deep=True)
-    chomsky_normal_form(binary)
-    un_chomsky_normal_form(binary, expandUnary=False)
-    assert binary == tree
-    score = ChunkScore()
-    score.score(tree, tree)
-    assert score.f_measure() == 1
 
 
 def test_trees_have_their_probabilities_if_asked_for() -> None:

@@ -9,13 +9,12 @@ import re
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from spmrl_bench.errors import ReadError, SpmrlError, TreeError
 from spmrl_bench.parsing.answers import (
-    OUTPUTS,
     Output,
     chosen_output,
     write_answer,
@@ -143,7 +142,7 @@ def test_what_is_not_there_cannot_be_asked_for() -> None:
     ]
     for layers, natural, refused in cases:
         assert chosen_output(None, layers) == natural
-        for output in OUTPUTS:
+        for output in get_args(Output):
             if output == refused:
                 place = rf"^--output {refused} shows .*only {layers[0]}: use '--output {natural}'"
                 with pytest.raises(SpmrlError, match=place):

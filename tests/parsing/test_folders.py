@@ -29,7 +29,7 @@ from spmrl_bench.parsing.folders import SETTINGS, Job, find_inputs, parse_files
 from spmrl_bench.parsing.models import identity, load_parser
 from spmrl_bench.parsing.streams import Form, sentences_of
 from spmrl_bench.process.executors import local
-from spmrl_bench.storage.locks import SILENCE, locked
+from spmrl_bench.storage.locks import SILENCE, lock_of, locked
 from tests.builders import cli, environment
 from tests.conftest import PATIENCE, until
 from tests.reliability.faults import calls_under, counted, fail_at, killed
@@ -291,13 +291,13 @@ def test_what_another_has_in_work_is_left_to_it(
     job = job_of(neighbours, inputs, outputs)
     wanted = expected(neighbours)
     outputs.mkdir()
-    silent = job.files[1].lock
+    silent = lock_of(job.files[1].output)
     owner = {"machine": "elsewhere", "pid": 1, "birth": "", "token": "0"}
     silent.write_text(json.dumps({**owner, "since": "2026-01-01T00:00:00Z"}), encoding="utf-8")
     then = silent.stat().st_mtime - SILENCE - 60
     os.utime(silent, (then, then))
     other = threading.Thread(target=do, args=(job,))
-    with locked(job.files[0].lock):
+    with locked(lock_of(job.files[0].output)):
         other.start()
         until(lambda: len(results(outputs)) >= len(wanted) - 1)
         time.sleep(0.05)

@@ -120,8 +120,6 @@ def test_mistakes_have_a_place_and_lose_nothing_before_them() -> None:
 def test_missing_files_are_found_before_anything_is_read(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="gone: cannot be read: No such file"):
         check_readable(["-", str(tmp_path / "gone")])
-    with pytest.raises(ReadError, match="gone: cannot be read: No such file"):
-        list(read_input([str(tmp_path / "gone")], "tokens", io.BytesIO()))
     with pytest.raises(ReadError, match="is a folder; expected a file of sentences"):
         check_readable([str(tmp_path)])
     pipe = tmp_path / "pipe"

@@ -12,8 +12,6 @@ from spmrl_bench.process.executors.units import Executor
 from spmrl_bench.storage.paths import home
 from spmrl_bench.storage.toml import read_toml, validated
 
-_BACKENDS = ("local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,...")
-
 
 @dataclass(frozen=True)
 class Backend:
@@ -42,7 +40,8 @@ def parse_backend(text: str | None) -> Backend:
             return Backend("dask", address if "://" in address else f"tcp://{address}")
     kind, _, changes = text.partition(":")
     if kind != "slurm":
-        raise RecipeError(f"--on: {unknown_name('place to work', text, _BACKENDS)}")
+        known = "local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,..."
+        raise RecipeError(f"--on: {unknown_name('place to work', text, known)}")
     path = home() / "config.toml"
     settings = read_toml(path, RecipeError).get("slurm", {}) if path.exists() else {}
     if not isinstance(settings, dict):

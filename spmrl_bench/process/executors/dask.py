@@ -8,7 +8,6 @@ itself from one whose worker has lost the folder.
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import platform
@@ -42,18 +41,14 @@ class DaskExecutor:
         self, address: str, shared: Path, *, device: str, log: Callable[[str], object] = str
     ) -> None:
         """Connect to a scheduler, such as ``tcp://host:8786``; a SpmrlError says that there is no
-        such one, or no library for it. All workers should see the folder ``shared``."""
-        try:
-            import distributed
-        except ImportError:
-            raise SpmrlError("--on dask needs Dask: pip install 'spmrl-bench[dask]'") from None
+        such one. All workers should see the folder ``shared``."""
+        import distributed
+
         self._distributed, self._device, self._log = distributed, device, log
-        self._token, self._numbers = secrets.token_hex(4), itertools.count(1)
+        self._token = secrets.token_hex(4)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
-        self._threads: dict[str, int] = {}  # of the workers that can work
-        self._refused: set[str] = set()  # the others
+        self._threads: dict[str, int] = {}  # of the workers; 0 of those that cannot work
         self._had_workers = False
-        self._news = threading.Event()  # a worker has answered
         self._next_look = 0.0
         try:
             self._client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
@@ -69,26 +64,23 @@ class DaskExecutor:
     @property
     def capacity(self) -> int:
         self._look()
-        return len(self._threads)
+        return sum(map(bool, self._threads.values()))
 
     def start(self, unit: Unit) -> str:
         busy = {worker for _, worker in self._given.values()}
-        worker = next(address for address in self._threads if address not in busy)
+        worker = next(at for at, threads in self._threads.items() if threads and at not in busy)
         with self._answering():
             future = self._client.submit(
                 _work, unit, self._device, self._threads[worker], self._token, str(self._sign),
-                key=f"{unit.title} {self._token}-{next(self._numbers)}", pure=False,
-                workers=[worker], retries=0,
+                key=f"{unit.title} {secrets.token_hex(8)}", workers=[worker],
             )  # fmt: skip
-        future.add_done_callback(lambda _: self._news.set())
         self._given[future] = unit, worker
         return f"on worker {_short(worker)}"
 
     def outcomes(self, seconds: float) -> list[Outcome]:
         if not self._given:
             return []
-        self._news.wait(seconds)
-        self._news.clear()
+        time.sleep(seconds)
         self._look()
         found = []
         for future, (unit, worker) in list(self._given.items()):
@@ -130,27 +122,20 @@ class DaskExecutor:
             return
         with self._answering():
             there = self._client.nthreads()
-        self._refused &= there.keys()
         for gone in self._threads.keys() - there.keys():
             del self._threads[gone]
-        if new := sorted(there.keys() - self._threads.keys()):
-            with suppress(OSError):  # its folder was gone, for the driver too, and is there again
-                self._sign.touch()
+        if new := sorted(at for at in there if not self._threads.get(at)):
             asked = (_problem, __version__, platform.python_version(), str(self._sign))
             for worker, problem in self._run(*asked, workers=new).items():
-                if not problem:
-                    self._threads[worker] = there[worker]
-                    self._refused.discard(worker)
-                    self._had_workers = True
-                    continue
                 if isinstance(problem, Exception):
                     problem = f"cannot do any work: {problem}; is spmrl-bench installed there?"
-                problem = f"worker {_short(worker)}: {problem}"
+                said = f"worker {_short(worker)}: {problem}"
+                self._had_workers |= not problem
                 if not self._had_workers:
-                    raise SpmrlError(problem)
-                if worker not in self._refused:
-                    self._refused.add(worker)
-                    self._log(f"{problem}. It gets no work before that is in order")
+                    raise SpmrlError(said)
+                if problem and worker not in self._threads:
+                    self._log(f"{said}. It gets no work before that is in order")
+                self._threads[worker] = 0 if problem else there[worker]
         self._next_look = time.monotonic() + _LOOK
 
     def _run(self, function: Any, *arguments: Any, workers: list[str] | None = None) -> Any:
@@ -163,8 +148,6 @@ class DaskExecutor:
         """Within it, a scheduler that is gone is an error for the user."""
         try:
             yield
-        except self._distributed.TimeoutError:
-            raise
         except (OSError, RuntimeError, self._distributed.CancelledError) as error:
             raise SpmrlError(
                 f"the Dask scheduler does not answer any more ({error}); what was in work has its "
@@ -200,7 +183,6 @@ def _sees(sign: str) -> bool:
 
 
 def _work(unit: Unit, device: str, threads: int, driver: str, sign: str) -> Answer:
-    """Do a unit in a process."""
     with _starting:
         if driver in _asked:
             return "stopped", TrainingError("was told to stop")

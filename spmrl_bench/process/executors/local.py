@@ -20,14 +20,13 @@ from spmrl_bench.process.executors.units import Outcome, Unit, status_of
 from spmrl_bench.process.pools import (
     available_threads,
     cards,
+    how_ended,
     interrupts_blocked,
     kill,
     saved,
     worker_pool,
 )
 from spmrl_bench.process.signals import STOPPING, interrupt, on_signals
-
-_PATIENCE = 10  # seconds in which a dead process has a status
 
 
 class InProcess:
@@ -115,12 +114,7 @@ class Job:
         error = self.future.exception()
         self.pool.shutdown()
         if isinstance(error, TerminatedWorkerError):
-            self.process.join(_PATIENCE)
-            code = self.process.exitcode or 0
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else "has ended"
-            if code == -signal.SIGKILL:
-                how += " (is there enough memory? Fewer --jobs or --workers need less)"
-            return Outcome(self.unit, "lost", TrainingError(f"its process {how}"))
+            return Outcome(self.unit, "lost", TrainingError(f"its process {how_ended(error)}"))
         if error is None or isinstance(error, Exception):
             return Outcome(self.unit, status_of(error), error)
         return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))

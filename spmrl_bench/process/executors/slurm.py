@@ -22,7 +22,7 @@ from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StrictFloat, StrictInt
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
 from spmrl_bench.process.executors.local import perform
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     import submitit
 
     Job: TypeAlias = submitit.Job[Any]
-
-Count = Annotated[int, Field(ge=1)]
 
 #: Seconds that the controller may be silent: in all, and asked once.
 PATIENCE, _ONE_ANSWER = 600.0, 60.0
@@ -58,24 +56,14 @@ class SlurmSettings(BaseModel):
     partition: str | None = None
     account: str | None = None
     qos: str | None = None
-    minutes: Count = 1440
+    minutes: PositiveInt = 1440
     memory_gb: Annotated[float, Field(gt=0)] = 8.0
-    cpus: Count = 1
+    cpus: PositiveInt = 1
     gpus: Annotated[int, Field(ge=0, le=1)] = 0
-    at_once: Count = 100
-    queued: Count = 1000
+    at_once: PositiveInt = 100
+    queued: PositiveInt = 1000
     setup: tuple[str, ...] = ()
     extra: dict[str, str | StrictInt | StrictFloat | Literal[True]] = {}
-
-    @field_validator("extra")
-    @classmethod
-    def _with_names_of_submitit(cls, options: dict[str, Any]) -> dict[str, Any]:
-        named = {name.lstrip("-").replace("-", "_"): value for name, value in options.items()}
-        # They say where the files of jobs are and which job is which.
-        own = {"array", "error", "job_name", "open_mode", "output", "signal"}
-        if taken := own & named.keys():
-            raise ValueError(f"{', '.join(sorted(taken))}: set by the program itself")
-        return named
 
     def parameters(self) -> dict[str, Any]:
         """Those of submitit's executor."""
@@ -93,7 +81,8 @@ class SlurmSettings(BaseModel):
             "array_parallelism": self.at_once,
             "wckey": None,
             "setup": list(self.setup),
-            "additional_parameters": {"requeue": True} | self.extra,
+            "additional_parameters": {"requeue": True}
+            | {name.replace("-", "_"): value for name, value in self.extra.items()},
         }
 
 
@@ -105,12 +94,10 @@ class SlurmExecutor:
     interval, grace = 5.0, 60.0
 
     def __init__(self, settings: SlurmSettings, folder: Path, device: str = "auto") -> None:
-        """Raise a SpmrlError if submitit or SLURM is not there. All nodes see the ``folder``, for
+        """Raise a SpmrlError if SLURM is not there. All nodes see the ``folder``, for
         files of jobs, under the same name."""
-        try:
-            import submitit
-        except ImportError:
-            raise SpmrlError("this needs submitit: pip install 'spmrl-bench[slurm]'") from None
+        import submitit
+
         if shutil.which("sbatch") is None:
             raise SpmrlError("no program 'sbatch' here: give the command on a machine of SLURM's")
         self._submitit, self._settings, self.capacity = submitit, settings, settings.queued
@@ -259,9 +246,6 @@ def _output(*command: str) -> tuple[str, str]:
         return "", str(error)
     problem = done.stderr.strip().rpartition("\n")[2] or f"status {done.returncode}"
     return done.stdout, problem if done.returncode else ""
-
-
-# The files of a job: how it ended, what it said -----------------------------------------------
 
 
 def _answer_of(job: Job) -> Answer:

@@ -66,8 +66,8 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [executor.start(unit) for unit in units] == [""] * 4
     found = all_of(executor, 4)
     executor.close()
-    killed = "its process was killed by SIGKILL (is there enough memory? Fewer --jobs or --workers "
-    assert ways(found) == ENDS | {"die": ("lost", f"{killed}need less)")}
+    said = "its process has ended (SIGKILL(-9); is there enough memory? Fewer --jobs or --workers "
+    assert ways(found) == ENDS | {"die": ("lost", f"{said}need less)")}
     assert (tmp_path / "noted").read_text(encoding="utf-8") == "cpu 2"
     assert active_children() == []
 

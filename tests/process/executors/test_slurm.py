@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.executors import slurm
@@ -22,6 +21,7 @@ from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings, do
 from spmrl_bench.process.executors.units import Outcome, Unit
 from spmrl_bench.process.signals import on_signals
 from spmrl_bench.storage.locks import lock_of, locked
+from tests.builders import refused
 from tests.process.executors.test_local import all_of
 from tests.process.executors.work import diverge, note, refuse, stumble, tell_oneself
 
@@ -235,18 +235,13 @@ def test_an_answer_of_somebody_else_is_not_read(
 
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
-        patch.setenv("PATH", str(tmp_path))
-        with pytest.raises(SpmrlError, match=r"no program 'sbatch' here: .* machine of SLURM"):
-            SlurmExecutor(SlurmSettings(), tmp_path)
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(SpmrlError, match=r"pip install 'spmrl-bench\[slurm\]'"):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SpmrlError, match=r"no program 'sbatch' here: .* machine of SLURM"):
         SlurmExecutor(SlurmSettings(), tmp_path)
-
-
-def test_options_that_the_program_sets_are_refused() -> None:
-    with pytest.raises(ValidationError, match="output: set by the program itself"):
-        SlurmSettings(extra={"--output": "x"})
+    monkeypatch.setitem(sys.modules, "submitit", None)
+    assert refused("train", "german", "--on", "slurm") == (
+        "this needs submitit: pip install 'spmrl-bench[slurm]'"
+    )
 
 
 def test_a_card_is_used_where_one_is_asked_for(played: Path) -> None:
