@@ -22,7 +22,9 @@ from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, StrictFloat, StrictInt
+from pydantic import (
+    BaseModel, ConfigDict, Field, PositiveInt, StrictFloat, StrictInt, field_validator,
+)  # fmt: skip
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
 from spmrl_bench.process.executors.local import perform
@@ -65,6 +67,16 @@ class SlurmSettings(BaseModel):
     setup: tuple[str, ...] = ()
     extra: dict[str, str | StrictInt | StrictFloat | Literal[True]] = {}
 
+    @field_validator("extra")
+    @classmethod
+    def _with_names_of_submitit(cls, options: dict[str, Any]) -> dict[str, Any]:
+        named = {name.lstrip("-").replace("-", "_"): value for name, value in options.items()}
+        # They say where the files of jobs are and which job is which.
+        own = {"array", "error", "job_name", "open_mode", "output", "signal"}
+        if taken := own & named.keys():
+            raise ValueError(f"{', '.join(sorted(taken))}: set by the program itself")
+        return named
+
     def parameters(self) -> dict[str, Any]:
         """Those of submitit's executor."""
         return self.model_dump(include={"partition", "account", "qos"}) | {
@@ -81,8 +93,7 @@ class SlurmSettings(BaseModel):
             "array_parallelism": self.at_once,
             "wckey": None,
             "setup": list(self.setup),
-            "additional_parameters": {"requeue": True}
-            | {name.replace("-", "_"): value for name, value in self.extra.items()},
+            "additional_parameters": {"requeue": True} | self.extra,
         }
 
 

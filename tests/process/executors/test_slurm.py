@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.executors import slurm
@@ -242,6 +243,11 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert refused("train", "german", "--on", "slurm") == (
         "this needs submitit: pip install 'spmrl-bench[slurm]'"
     )
+
+
+def test_options_that_the_program_sets_are_refused() -> None:
+    with pytest.raises(ValidationError, match="output: set by the program itself"):
+        SlurmSettings(extra={"--output": "x"})
 
 
 def test_a_card_is_used_where_one_is_asked_for(played: Path) -> None:
