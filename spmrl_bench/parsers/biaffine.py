@@ -28,11 +28,7 @@ from spmrl_bench.nn.settings import Rate, Settings, Width
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
-from spmrl_bench.parsers.certainty import (
-    by_sentence,
-    scores_of_heads,
-    with_tag_probabilities,
-)
+from spmrl_bench.parsers.certainty import by_sentence, scores_of_heads, with_tag_probabilities
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import hold_arcs, hold_relations
 from spmrl_bench.parsers.neural import NeuralParser

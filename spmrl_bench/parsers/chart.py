@@ -35,11 +35,7 @@ from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
-from spmrl_bench.parsers.certainty import (
-    MOST,
-    SpanDistribution,
-    with_tag_probabilities,
-)
+from spmrl_bench.parsers.certainty import MOST, SpanDistribution, with_tag_probabilities
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import CERTAIN, hold_constituents
 from spmrl_bench.parsers.neural import NeuralParser

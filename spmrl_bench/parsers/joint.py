@@ -29,11 +29,7 @@ from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Group, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
-from spmrl_bench.parsers.certainty import (
-    SpanDistribution,
-    scores_of_heads,
-    with_tag_probabilities,
-)
+from spmrl_bench.parsers.certainty import SpanDistribution, scores_of_heads, with_tag_probabilities
 from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels, label_scores, masked_scores
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import hold_arcs, hold_constituents, hold_relations

@@ -14,11 +14,7 @@ from typing import Any, get_args
 import pytest
 
 from spmrl_bench.errors import ReadError, SpmrlError, TreeError
-from spmrl_bench.parsing.answers import (
-    Output,
-    chosen_output,
-    write_answer,
-)
+from spmrl_bench.parsing.answers import Output, chosen_output, write_answer
 from spmrl_bench.parsing.json_lines import PARSE_LINE, given_of, read_parse_lines, to_parse
 from spmrl_bench.parsing.streams import InputSentence
 from spmrl_bench.readers.brackets import parse_brackets
@@ -161,7 +157,7 @@ PARSES: list[Parse | None] = [
     *map(Parse.of, TREES),
     *chained([*TREES, ODD]),
     *of_layers(chained(), ["dependencies"]),
-    replace(BOTH, probabilities=SCORED),
+    replace(BOTH, probabilities=SCORED, best=((1.5, BOTH),)),
     EMPTY,
     None,
 ]
@@ -191,7 +187,7 @@ def test_lines_are_as_declared_and_give_the_parses_back(tmp_path: Path) -> None:
     path = tmp_path / "parses.jsonl"
     path.write_text("".join(map(text_of, PARSES)), encoding="utf-8")
     lines = list(read_parse_lines(path))
-    plain = [replace(parse, probabilities=None) if parse else None for parse in PARSES]
+    plain = [replace(one, probabilities=None, best=()) if one else None for one in PARSES]
     assert [to_parse(line) for line in lines] == plain
     statuses = [line["status"] for line in lines]
     assert statuses == ["parsed"] * (len(PARSES) - 2) + ["empty", "too long"]
@@ -203,7 +199,7 @@ def test_the_page_shows_a_line_and_its_keys() -> None:
     page = (ROOT / "docs" / "parses.md").read_text("utf-8")
     (shown,) = re.findall(r"^```json\n(.*?)^```$", page, re.M | re.S)
     assert to_parse(PARSE_LINE.validate_json(shown))
-    assert re.findall(r"^\| `([a-z_]+)` \|", page, re.M)[:13] == list(SCHEMA["properties"])
+    assert re.findall(r"^\| `([a-z_]+)` \|", page, re.M)[:14] == list(SCHEMA["properties"])
 
 
 def test_other_validators_agree() -> None:

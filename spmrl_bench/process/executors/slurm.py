@@ -23,7 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
-    BaseModel, ConfigDict, Field, PositiveInt, StrictFloat, StrictInt, field_validator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    StrictFloat,
+    StrictInt,
+    field_validator,
 )  # fmt: skip
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
