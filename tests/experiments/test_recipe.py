@@ -104,7 +104,7 @@ def test_mistakes_in_what_is_asked_for(laboratory: Laboratory) -> None:
             for key, value, message in (
                 ("max_epochs", "3", "setting 'max_epochs': expected model.KEY=VALUE or"),
                 ("model.lexical", '["word"]', "the variant decides it; choose a --var"),
-                ("model.d_arc", "4", "model.d_arc: unknown key. Known: d_model, "),
+                ("model.d_arc", "4", "model.d_arc: unknown key. Known: annotated, d_model, "),
                 ("model.charlstm.d_chr", "4", "d_chr: unknown key. Did you mean d_char? Known: c"),
                 ("model.encoder", "lstn", "unknown encoder 'lstn'. Did you mean lstm?"),
                 ("model.d_model", "18", "model.d_model: input should be a multiple of 4; found 18"),

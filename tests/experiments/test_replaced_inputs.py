@@ -25,7 +25,7 @@ TRAIN_STEPS: dict[str, tuple[Any, str]] = {
     "recipe read": (plan, "choose_treebank"),
     "run planned": (plan.Run, "trained"),
     "a split read": (treebank, "read_first_layer"),
-    "a split kept": (cache, "_store"),
+    "a split kept": (cache, "write_bytes"),
     "sentences read": (train, "write_settings"),
     "dev scored": (train, "evaluate_parser"),
 }

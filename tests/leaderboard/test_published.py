@@ -113,6 +113,8 @@ def test_prior_work_is_of_known_treebanks_and_its_f1_follows() -> None:
     names = set(manifest_names())
     values: dict[tuple[str, str, str], dict[str, float]] = {}
     for one in [figure for figure in FIGURES if not figure.variant]:
+        if one.family == "ud217":  # which users bring, and name so
+            continue
         assert one.treebank in names
         if one.family != "ctb":  # whose dependencies everybody converts in a way of their own
             assert one.metric in load_manifest(one.treebank).rules
