@@ -248,8 +248,8 @@ def _own_licence(manifest: Manifest) -> str:
 
 
 def licence_identifier(text: str) -> str | None:
-    """Return what the hub calls a licence, such as ``cc-by-4.0`` for ``CC BY 4.0``."""
-    found = "-".join(text.lower().split())
+    """Return what the hub calls a licence, such as ``cc-by-4.0`` for ``CC BY 4.0 or later``."""
+    found = "-".join(text.lower().removesuffix(" or later").split())
     return found if _LICENCE.fullmatch(found) else None
 
 

@@ -237,7 +237,7 @@ def test_of_several_runs_the_best_on_dev_is_chosen_with_an_encoder_and_without(
 
 def test_names_of_licences_and_languages(monkeypatch: pytest.MonkeyPatch) -> None:
     assert licence_identifier("CC BY-NC-SA 3.0") == "cc-by-nc-sa-3.0"
-    assert licence_identifier("Apache-2.0") == "apache-2.0"
+    assert licence_identifier("CC BY 4.0 or later") == "cc-by-4.0"
     assert licence_identifier("MIT, with the program") is None
     monkeypatch.undo()
     assert {load_manifest(name).language for name in manifest_names()} == LANGUAGES.keys()
