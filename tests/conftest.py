@@ -34,8 +34,9 @@ for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "TTY_COMPATIBLE", "TE
     os.environ.pop(name, None)
 os.environ["COLUMNS"] = "80"
 
-# A shell's background jobs ignore Ctrl-C, and so would the programs that tests start there.
+# Background jobs of a shell and of nohup ignore these, and so would programs that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 PATIENCE = 600.0
 """Seconds that a test waits for another process: only one that hangs can need as many."""

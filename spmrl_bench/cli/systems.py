@@ -134,6 +134,8 @@ def enter(
     from spmrl_bench.treebanks.treebank import open_treebank
 
     if check is not None:
+        if treebank or system or dev or test:
+            raise SpmrlError("--check takes a record that is there, and nothing to enter")
         tables, wrong = check_entry(check, results)
         echo(to_markdown(results_document(tables, [])), nl=False)
         options.raise_all([SpmrlError(f"{check}: {text}") for text in wrong])

@@ -240,8 +240,9 @@ class BiaffineParser(NeuralParser):
         """Yield the best trees of each sentence that hold what is given, and their scores."""
         projective, names = self.vocabulary.projective, self.dependencies.names
         tables = np.split(arcs, arc_offsets(group.lengths)[1:-1])
-        every = [
-            k_best_heads(table.reshape(n, n + 1), group.best, projective=projective)
+        every = [  # one that holds not all that is given is refused where parses are looked at
+            k_best_heads(table.reshape(n, -1), group.best, projective=projective)
+            or [(0.0, (0, *[1] * (n - 1)))]
             for n, table in zip(group.lengths.tolist(), tables, strict=True)
         ]
         rows = []

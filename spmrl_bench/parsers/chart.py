@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
@@ -277,18 +277,12 @@ class ChartParser(NeuralParser):
         loss: Literal["margin", "likelihood"] = "margin"
         """What is learnt: a lead of the gold tree by the number of errors, or to make it likely."""
         annotated: Annotated[float, Field(gt=0, le=1)] = 1.0
-        """The share of their constituents that training trees have, for ``likelihood``: of the
-        others they are not taken to say anything."""
+        """The share of their constituents that training trees have. With less than 1, the loss is
+        the likelihood, and of the others nothing is taken to be said."""
         threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
         """The parse is not the best tree but that with the most brackets which are expected to be
         right, of which each has to be more likely than this. Needs the temperature of a trained
         parser, which this may be set for."""
-
-        @model_validator(mode="after")
-        def _known_share(self) -> Self:
-            if self.annotated < 1 and self.loss == "margin":
-                raise ValueError("annotated: less than 1 is learnt by loss = 'likelihood' only")
-            return self
 
         @property
         def free(self) -> frozenset[str]:
@@ -317,7 +311,7 @@ class ChartParser(NeuralParser):
         return self.scorer.gold(rows, len(example))
 
     def loss(self, tokens: Tensor, batch: Batch, gold: Sequence[SpanGold]) -> Tensor | None:
-        if self.config.loss == "margin":
+        if self.config.loss == "margin" and self.config.annotated == 1:
             return self.scorer.loss(tokens, batch, gold)
         return self.scorer.likelihood_loss(tokens, batch, gold, self.config.annotated)
 

@@ -180,11 +180,10 @@ def with_chances(found: Prediction, temperature: float) -> Prediction:
     if found.probabilities is None or not found.best:
         return found
     sure, first = found.probabilities.log_tree, found.best[0][0]
-    chances = (min(0.0, sure + (score - first) / temperature) for score, _ in found.best)
-    best = [
-        (score, one._replace(probabilities=Probabilities(chance)))
-        for (score, one), chance in zip(found.best, chances, strict=True)
-    ]
+    best = []
+    for score, one in found.best:
+        known = Probabilities(min(0.0, sure + (score - first) / temperature))
+        best.append((score, one._replace(probabilities=known)))
     return found._replace(best=best)
 
 

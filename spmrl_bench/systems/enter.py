@@ -89,7 +89,8 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
         if one.path.name != path.name and _outputs(one.record) & _outputs(record):
             found.append(f"has parses of {one.path}, {one.record.variant}")
     saved, bank = SavedParses.of_record(path.absolute().parents[1], record), open_treebank(name)
-    if record.treebank.fingerprints != {one: bank.fingerprint_of(one) for one in bank.layers}:
+    here = ((one, bank.fingerprint_of(one)) for one in bank.layers)
+    if not record.treebank.fingerprints.items() <= {*here}:
         found.append(f"is of other sentences than treebank {name} has here")
     for split in SPLITS:
         result = record.result(split)

@@ -17,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 
 from spmrl_bench.errors import ReadError, TreebankError
-from spmrl_bench.storage.digests import file_digest
+from spmrl_bench.storage.digests import file_digest, file_state
 from spmrl_bench.storage.files import open_unpacked
 from spmrl_bench.treebanks.manifest import SPLITS, DependencyLayer, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import ALTERNATIVE, MatchedFiles, find_files, some
@@ -116,11 +116,12 @@ class TreebankFiles:
     def held(self, split: SplitName, layer: Layer) -> Iterator[None]:
         """Read the files of a split inside; a TreebankError if what was read is not what was hashed
         (:meth:`digests`), by which the sentences are known."""
-        hashed = self._hashed(split, layer)
+        folder, hashed = self._folder_of(layer), self._hashed(split, layer)
+        states = [file_state(folder / name) for name, _ in hashed]
         yield
-        for name, digest in hashed:
-            path = self._folder_of(layer) / name
-            if file_digest(path, unpacked=True) != digest:
+        for (name, digest), state in zip(hashed, states, strict=True):
+            path = folder / name
+            if file_state(path) != state or file_digest(path, unpacked=True) != digest:
                 raise TreebankError(
                     f"{self.manifest.name}: {path} has been changed since this command began; "
                     "nothing is known by what it holds now: give the command again"

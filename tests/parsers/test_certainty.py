@@ -177,8 +177,8 @@ def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
 @pytest.mark.parametrize("share", [1.0, 0.75, 0.1])
 def test_the_loss_is_how_unlikely_gold_is(share: float) -> None:
     parser = enlarge(tiny("chart", TREES[:2]))
-    about = {"loss": "likelihood", "annotated": share}
-    parser.config = parser.config.model_copy(update=about)
+    learnt = {"loss": "likelihood"} if share == 1 else {"annotated": share}
+    parser.config = parser.config.model_copy(update=learnt)
     (encoded,) = parser.encoded([SHORT])
     for rows in ([(0, 3, "S")], [(0, 3, "S"), (0, 2, "NP")], [(0, 3, "S"), (2, 3, "VP")]):
         parts = frozenset(rows)
@@ -257,6 +257,11 @@ def test_what_no_parse_holds_is_said() -> None:
     ):
         with pytest.raises(TreeError, match=message):
             list(tiny(kind).parse(sentences, given=[nothing, given]))
+    crossing = Given(arcs=[(1, 3, None), (2, 0, None)])  # of which a projective tree has one
+    for best in (1, 3):
+        parses = enlarge(tiny("biaffine")).parse(sentences, given=[nothing, crossing], best=best)
+        with pytest.raises(TreeError, match=r"no parse of this parser holds arc \[[12], "):
+            list(parses)
     for parser in (tiny("transition"), tiny("right-branching"), Ensemble([tiny("transition")] * 2)):
         with pytest.raises(UnsupportedError, match=r"holds nothing .* chart or biaffine or joint"):
             list(parser.parse(sentences, given=[nothing, Given([(0, 2, None)])]))
