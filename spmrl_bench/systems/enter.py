@@ -88,7 +88,8 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
     for one in known:
         if one.path.name != path.name and _outputs(one.record) & _outputs(record):
             found.append(f"has parses of {one.path}, {one.record.variant}")
-    saved, bank = SavedParses.of_record(path.absolute().parents[1], record), open_treebank(name)
+    saved = SavedParses.of_record(path.absolute().parents[1], record)
+    bank = open_treebank(name).with_test()
     here = ((one, bank.fingerprint_of(one)) for one in bank.layers)
     if not record.treebank.fingerprints.items() <= {*here}:
         found.append(f"is of other sentences than treebank {name} has here")
@@ -97,14 +98,13 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
         if result is None:
             found.append(f"has no scores on {split}")
             continue
-        rules = rules_of(bank.with_test(), list(result.metrics))
-        gold = gold_parses(bank.with_test(), split, list(result.metrics))
-        if not saved.are_of(split, result, rules, gold):
-            found.append(f"{saved.path(split, gold[0].layers[0])}: not the parses of its scores")
+        gold = gold_parses(bank, split, list(result.metrics))
+        if not saved.are_of(split, result, rules_of(bank, list(result.metrics)), gold):
+            path = saved.path(split, gold[0].layers[0])
+            found.append(f"{path}: absent, or not the parses that were scored")
     new = StoredRecord(record, path, results, shipped=False)
     stored = [*(one for one in known if one.path.name != path.name), new]
-    tables = (one for one in groups_of(stored) if any(run.record is record for run in one.runs))
-    return [*tables], found
+    return [own for own in groups_of(stored) if any(r.record is record for r in own.runs)], found
 
 
 def _outputs(record: Record) -> set[str]:

@@ -172,7 +172,7 @@ def test_a_record_that_somebody_sends_is_checked(laboratory: Laboratory) -> None
     lines = parses.read_text().splitlines(keepends=True)
     parses.write_text("".join(["(())\n", *lines[1:]]))
     said = cli("systems", "enter", "--check", whole).stderr
-    assert f"{parses.absolute()}: not the parses of its scores" in said
+    assert f"{parses.absolute()}: absent, or not the parses that were scored" in said
 
 
 def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory) -> None:
