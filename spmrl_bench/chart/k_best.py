@@ -5,7 +5,8 @@ each tree, with the k largest sums in place of the sum of all. Of two falling li
 number a of one and number b of the other, counted from 0, is among the k largest only where
 (a + 1)(b + 1) <= k, since no sum before both in its list is smaller. All such pairs of all splits
 of the spans of a width are compared at once. This finds what algorithm 3 of Huang & Chiang (2005),
-Better k-best Parsing, finds one by one.
+Better k-best Parsing, finds one by one. **Joint structures** are put together likewise as
+:mod:`spmrl_bench.chart.joint_marginals` says.
 
 **Heads**, projective or not, are found by partition (Lawler 1972, A Procedure for Computing the K
 Best Solutions; Camerini, Fratta & Maffioli 1980 for spanning trees). All trees but the best are
@@ -33,15 +34,15 @@ _AT_ONCE = 1 << 21
 
 
 class _Lists(NamedTuple):
-    """The best of each span of a width, ``[spans, k]``: their scores, falling, with minus infinity
-    where there are no more, and which of what was compared they are."""
+    """The best of each span of a width, or of each and a word, ``[..., k]``: their scores, falling,
+    with minus infinity where there are no more, and which of what was compared they are."""
 
     scores: Tensor
     which: Tensor
 
     @classmethod
     def of(cls, compared: Tensor, k: int) -> _Lists:
-        found = pad(compared, (0, max(0, k - compared.shape[1])), value=-np.inf).topk(k)
+        found = pad(compared, (0, max(0, k - compared.shape[-1])), value=-np.inf).topk(k)
         return cls(found.values, found.indices)
 
 
@@ -54,7 +55,7 @@ def k_best_spans(scores: Tensor, n: int, k: int) -> list[tuple[float, list[tuple
     Returns:
         Constituents ``(start, end, label)`` in pre-order; the whole sentence is one.
     """
-    pairs = np.array([(a, b) for a in range(k) for b in range(k // (a + 1))]).T
+    pairs = _pairs(k)
     one, other = torch.from_numpy(pairs)
     first, last = np.triu_indices(n + 1, 1)
     # By width: of the labels of a span, of constituents or bare words, of two parts or more, and
@@ -101,6 +102,93 @@ def k_best_spans(scores: Tensor, n: int, k: int) -> list[tuple[float, list[tuple
 
     totals = closed[n].scores[0].tolist()
     return [(total, tree(rank)) for rank, total in enumerate(totals) if total > -np.inf]
+
+
+def k_best_structures(
+    scores: Tensor, arcs: NDArray[np.float64], k: int
+) -> list[tuple[float, list[tuple[int, int, int]], list[int]]]:
+    """Return the k best joint structures of a sentence, or all: of each its score, constituents as
+    of :func:`k_best_spans`, and the head of each word.
+
+    It takes n^4 k log k steps and n^3 k numbers.
+
+    Args:
+        scores: as of :func:`k_best_spans`.
+        arcs: ``[n, n + 1]`` of each word and head, 0 for the root.
+    """
+    n, pairs = len(arcs), _pairs(k)
+    (one, other), table = torch.from_numpy(pairs), torch.from_numpy(arcs)
+    first, last = np.triu_indices(n + 1, 1)
+    words = torch.arange(n)
+    # By width, of spans and head words: whole constituents or bare words; parts of which the last
+    # was put on to the right of the head, or to the left; both; what may have more to its right,
+    # or on both sides; and what depends on a word outside.
+    labels, closed, rights, lefts, sums, opened, ended, hung = (
+        [_Lists(table, table)] for _ in range(8)
+    )
+    for width in range(1, n + 1):
+        start = torch.arange(n + 1 - width)[:, None]
+        own = _Lists.of(scores[torch.from_numpy(last - first == width)], k)
+        labels.append(own)
+        if width == 1:
+            alone = own.scores.new_full((n, n, k + 1), -np.inf)
+            alone[words, words] = pad(own.scores, (0, 1), value=-np.inf if n == 1 else 0.0)
+            closed.append(_Lists.of(alone, k))
+            for lists in (rights, lefts, sums, opened, ended):
+                lists.append(closed[1])
+        else:
+            for found, one_part, other_part in ((rights, opened, hung), (lefts, hung, ended)):
+                parts = [
+                    one_part[split].scores[: len(start), :, one]
+                    + other_part[width - split].scores[split:, :, other]
+                    for split in range(1, width)
+                ]
+                found.append(_Lists.of(torch.cat(parts, dim=2), k))
+            right, left = rights[width].scores, lefts[width].scores
+            sums.append(_Lists.of(torch.cat((right, left), dim=2), k))
+            closed.append(_Lists.of(own.scores[:, None, one] + sums[width].scores[:, :, other], k))
+            whole = closed[width].scores
+            opened.append(_Lists.of(torch.cat((whole, right), dim=2), k))
+            ended.append(_Lists.of(torch.cat((whole, right, left), dim=2), k))
+        attached = closed[width].scores[:, None] + table[:, 1:].T[None, :, :, None]
+        attached[(words >= start) & (words < start + width)] = -np.inf
+        hung.append(_Lists.of(attached.flatten(2), k))
+
+    def structure(root: int, rank: int) -> tuple[list[tuple[int, int, int]], list[int]]:
+        found, heads, waiting = [], [0] * n, [(closed, 0, n, root, rank)]
+        while waiting:
+            kind, start, width, head, place = waiting.pop()
+            at = int(kind[width].which[start, head, place])
+            if kind is hung:
+                word, at = divmod(at, k)
+                heads[word] = head + 1
+                waiting.append((closed, start, width, word, at))
+            elif width == 1:
+                found += [(start, start + 1, int(labels[1].which[start, at]) + 1)] if at < k else []
+            elif kind is closed:
+                a, b = pairs[:, at].tolist()
+                found.append((start, start + width, int(labels[width].which[start, a]) + 1))
+                waiting.append((sums, start, width, head, b))
+            elif kind is rights or kind is lefts:
+                split, (a, b) = at // len(one) + 1, pairs[:, at % len(one)].tolist()
+                one_part, other_part = (opened, hung) if kind is rights else (hung, ended)
+                waiting.append((other_part, start + split, width - split, head, b))
+                waiting.append((one_part, start, split, head, a))
+            else:
+                of = (rights, lefts) if kind is sums else (closed, rights, lefts)
+                waiting.append((of[at // k], start, width, head, at % k))
+        return found, heads
+
+    totals, places = _Lists.of((closed[n].scores[0] + table[:, :1]).flatten(), k)
+    return [
+        (total, *structure(*divmod(place, k)))
+        for total, place in zip(totals.tolist(), places.tolist(), strict=True)
+        if total > -np.inf
+    ]
+
+
+def _pairs(k: int) -> NDArray[np.int64]:
+    return np.array([(a, b) for a in range(k) for b in range(k // (a + 1))]).T
 
 
 def k_best_heads(

@@ -33,6 +33,7 @@ from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import hold_arcs, hold_relations
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.dependencies import DependencyTree
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import LEAST, Parse, Probabilities
 
 
@@ -157,6 +158,17 @@ class DependencyScores:
         best = map(names.__getitem__, self.relation_scores(heads).argmax(dim=1).tolist())
         return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
 
+    def relations_of_several(
+        self, trees: Sequence[Sequence[Sequence[int]]], given: Sequence[Given]
+    ) -> list[list[list[str]]]:
+        """Return those of each of several trees of a sentence, for the heads of each, one at least,
+        and with what is given."""
+        names, ranks = self._members[0][0].names, range(max(map(len, trees)))
+        of_ranks = (np.concatenate([own[min(k, len(own) - 1)] for own in trees]) for k in ranks)
+        rows = [hold_relations(self.relations(heads), given, names) for heads in of_ranks]
+        columns = zip(trees, zip(*rows, strict=True), strict=True)
+        return [[*several[: len(own)]] for own, several in columns]
+
     def likely(
         self, shares: NDArray[np.float64]
     ) -> Iterator[tuple[dict[Any, float], dict[Any, float]]]:
@@ -238,22 +250,20 @@ class BiaffineParser(NeuralParser):
         self, scores: DependencyScores, arcs: NDArray[np.float64], group: Group
     ) -> Iterator[list[tuple[float, Prediction]]]:
         """Yield the best trees of each sentence that hold what is given, and their scores."""
-        projective, names = self.vocabulary.projective, self.dependencies.names
-        tables = np.split(arcs, arc_offsets(group.lengths)[1:-1])
+        projective, offsets = self.vocabulary.projective, arc_offsets(group.lengths)
+        tables = np.split(arcs, offsets[1:-1])
         every = [  # one that holds not all that is given is refused where parses are looked at
             k_best_heads(table.reshape(n, -1), group.best, projective=projective)
             or [(0.0, (0, *[1] * (n - 1)))]
             for n, table in zip(group.lengths.tolist(), tables, strict=True)
         ]
-        rows = []
-        for rank in range(max(map(len, every))):
-            heads = [trees[min(rank, len(trees) - 1)][1] for trees in every]
-            relations = scores.relations(np.concatenate(heads))
-            rows.append(hold_relations(relations, group.given, names))
-        for trees, tags, *of_ranks in zip(every, group.tags, *rows, strict=True):
+        rows = scores.relations_of_several(
+            [[heads for _, heads in own] for own in every], group.given
+        )
+        for trees, tags, relations in zip(every, group.tags, rows, strict=True):
             yield [
-                (score, Prediction(None, heads, relations, tags))
-                for (score, heads), relations in zip(trees, of_ranks, strict=False)
+                (score, Prediction(None, heads, names, tags))
+                for (score, heads), names in zip(trees, relations, strict=True)
             ]
 
     def flat(self, words: Words, tags: Words) -> Parse:

@@ -46,6 +46,8 @@ from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_ch
 _LITTLE = 1e-6
 #: Labels, each 1 or more, that no single word has, and that no whole sentence has.
 MaskedLabels = tuple[Sequence[int], Sequence[int]]
+#: How far masked labels are below all others.
+MASKED = 1e4
 #: The best label of each cell and, before it, its score.
 BestLabels = tuple[NDArray[np.float64], NDArray[np.int32]]
 
@@ -220,7 +222,7 @@ def masked_scores(
     for block in blocks:
         for where, labels in zip(places, masked, strict=True):
             rows = torch.from_numpy(where[done : done + len(block)].nonzero()[0]).to(block.device)
-            lowest = block[rows].amin(dim=1) - 1e4
+            lowest = block[rows].amin(dim=1) - MASKED
             for label in labels:
                 block[rows, label - 1] = lowest
         done += len(block)

@@ -9,18 +9,23 @@ are scored for their relations alone. In training the layers are independent.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 
+from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
 from spmrl_bench.chart.joint_marginals import joint_marginals
 from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.k_best import k_best_spans, k_best_structures
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
@@ -30,9 +35,16 @@ from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Group, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
 from spmrl_bench.parsers.certainty import SpanDistribution, scores_of_heads, with_tag_probabilities
-from spmrl_bench.parsers.chart import SpanGold, SpanLayer, best_labels, label_scores, masked_scores
+from spmrl_bench.parsers.chart import (
+    MASKED,
+    SpanGold,
+    SpanLayer,
+    best_labels,
+    label_scores,
+    masked_scores,
+)
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.held import hold_arcs, hold_constituents, hold_relations
+from spmrl_bench.parsers.held import CERTAIN, hold_arcs, hold_constituents, hold_relations
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.head_driven import (
     SUB_HEAD,
@@ -48,15 +60,35 @@ from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, expand_chains
 #: The temperature of arcs by that of spans. Arcs are learnt as choices of single words and spans by
 #: a margin, and parsers of one layer are as often right as they say at about 2.8 and 0.55.
 ARC_TEMPERATURE = 5.0
-#: Labelled spans and heads of each sentence, and probabilities where they are asked for.
-_Found = tuple[list[tuple[list[LabeledSpan], list[int]]], Iterator[Probabilities] | None]
+#: Numbers in each chart of the k best: of long sentences there are fewer than are asked for.
+_ROOM = 5_000_000
+_Structure = tuple[list[LabeledSpan], list[int]]
+
+
+class _Ranked(NamedTuple):
+    """One of the best parses, without relations, and how its logarithm of a probability differs
+    from that of others."""
+
+    score: float
+    likely: float
+    constituents: list[tuple[int, int, str]]
+    heads: list[int]
+
+
+class _Found(NamedTuple):
+    """Labelled spans and heads of each sentence and, where they are asked for, probabilities, and
+    the best parses."""
+
+    structures: list[_Structure]
+    probabilities: Iterator[Probabilities] | None
+    ranked: Sequence[Sequence[_Ranked]]
 
 
 class JointParser(NeuralParser):
     """Scores of labelled spans and of dependencies, read off as one structure."""
 
     kind = "joint"
-    exact = True
+    exact = ranks = True
     citations = (
         "Zhou & Zhao (2019). Head-Driven Phrase Structure Grammar Parsing on Penn Treebank. ACL. "
         "https://aclanthology.org/P19-1230/",
@@ -113,19 +145,29 @@ class JointParser(NeuralParser):
     def predict(self, group: Group) -> Iterator[Prediction]:
         scores = DependencyScores([each.dependencies for each in group.members], group.encoded)
         joint = self.config.structure == "joint"
-        pairs, found = self._joint(group, scores) if joint else self._division(group)
-        names = scores.relations(np.concatenate([heads for _, heads in pairs]))
+        found = self._joint(group, scores) if joint else self._division(group)
+        names = scores.relations(np.concatenate([heads for _, heads in found.structures]))
         relations = hold_relations(names, group.given, self.dependencies.names)
-        columns = pairs, relations, group.tags, with_tag_probabilities(found, group)
-        for (spans, heads), row, tags, probabilities in zip(*columns, strict=True):
-            constituents = [span for span in expand_chains(spans) if span[2] != SUB_HEAD]
-            yield Prediction(constituents, heads, row, tags, probabilities)
+        best: Sequence[Any] = [()] * len(names)
+        if group.best > 1:
+            of_ranks = [[one.heads for one in own] for own in found.ranked]
+            best = scores.relations_of_several(of_ranks, group.given)
+        known = with_tag_probabilities(found.probabilities, group)
+        columns = found.structures, relations, group.tags, known, found.ranked or best, best
+        for (spans, heads), row, tags, own, ranked, names in zip(*columns, strict=True):
+            several = []
+            for one, of_one in zip(ranked, names, strict=True):
+                beside = one.likely - ranked[0].likely
+                likely = own and Probabilities(min(own.log_tree + beside, 0.0))
+                parse = Prediction(one.constituents, one.heads, of_one, tags, likely)
+                several.append((one.score, parse))
+            yield Prediction(_shown(spans), heads, row, tags, own, several)
 
     def _labels(self, group: Group) -> tuple[Iterable[Tensor], NDArray[np.float64] | float]:
         """Return scores of labels, and what cells gain by what is given."""
         layers = [each.scorer for each in group.members]
         blocks = masked_scores(label_scores(layers, group.encoded), group.lengths, self.masked)
-        kept = [*blocks] if group.scored else blocks
+        kept = [*blocks] if group.scored or group.best > 1 else blocks
         return hold_constituents(kept, self._constituents(), group.lengths, group.given)
 
     def _division(self, group: Group) -> _Found:
@@ -135,11 +177,13 @@ class JointParser(NeuralParser):
         trees = decode_spans(values + gains, best, lengths)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         pairs = [*map(from_division_span, rows, lengths.tolist())]
+        ranked = self._ranked(group, pairs, blocks, gains) if group.best > 1 else []
         if not group.scored:
-            return pairs, None
+            return _Found(pairs, None, ranked)
         summed = partial(span_marginals, lengths=lengths, near=trees.cells)
         likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
-        return pairs, likely.probabilities(trees.cells, trees.labels, self._constituents())
+        found = likely.probabilities(trees.cells, trees.labels, self._constituents())
+        return _Found(pairs, found, ranked)
 
     def _joint(self, group: Group, scores: DependencyScores) -> _Found:
         (blocks, gains), lengths = self._labels(group), group.lengths
@@ -151,18 +195,75 @@ class JointParser(NeuralParser):
         rows = self.scorer.rows(trees.cells, labels, lengths)
         words = np.split(trees.heads, np.cumsum(lengths)[:-1])
         pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
+        ranked = self._ranked(group, pairs, blocks, gains, arcs) if group.best > 1 else []
         if not group.scored:
-            return pairs, None
-        arcs /= ARC_TEMPERATURE * group.temperature
+            return _Found(pairs, None, ranked)
+        arcs = arcs / (ARC_TEMPERATURE * group.temperature)
         summed = partial(joint_marginals, arcs=arcs, lengths=lengths, near=trees)
         likely = SpanDistribution(blocks, weight / group.temperature, lengths, summed, gains)
         of_heads = scores_of_heads(arcs, lengths, trees.heads)
         found = likely.probabilities(trees.cells, labels, self._constituents(), of_heads)
         of_words = scores.likely(likely.marginals.arcs)
-        return pairs, (
+        both = (
             replace(one, arcs=own, relations=relations)
             for one, (own, relations) in zip(found, of_words, strict=True)
         )
+        return _Found(pairs, both, ranked)
+
+    def _ranked(
+        self,
+        group: Group,
+        structures: Iterable[_Structure],
+        blocks: Iterable[Tensor],
+        gains: NDArray[np.float64] | float,
+        arcs: NDArray[np.float64] | None = None,
+    ) -> list[list[_Ranked]]:
+        """Return the best parses of each sentence that hold what is given, one at least."""
+        weight = 1.0 if arcs is None else self.config.span_weight
+        scores = torch.cat([*blocks]).double().cpu()
+        scores = (weight * scores).masked_fill(scores < -MASKED / 2, -np.inf)
+        gained = torch.from_numpy(np.broadcast_to(gains, len(scores)).astype(np.float64))
+        scores += gained[:, None]
+        runs = pairwise(cell_offsets(group.lengths)), pairwise(arc_offsets(group.lengths))
+        every = []
+        for n, cells, words, first in zip(group.lengths.tolist(), *runs, structures, strict=True):
+            own = None if arcs is None else arcs[slice(*words)].reshape(n, n + 1)
+            certain = gained[slice(*cells)].sum().item()
+            found: dict[str, _Ranked] = {}
+            most = sys.maxsize if own is None else _ROOM // n**3
+            asked, following = 0, min(group.best, most)
+            while asked < following and len(found) < group.best:
+                asked = following
+                listed = self._listed(scores[slice(*cells)], own, n, asked)
+                for score, cool, (rows, heads) in listed:
+                    if score > certain - CERTAIN / 2:
+                        parse = _shown(rows), heads
+                        one = _Ranked(score - certain, cool / group.temperature, *parse)
+                        found.setdefault(str(parse), one)
+                # Some may differ in sub-heads alone, which no parse shows.
+                following = min(2 * asked, most) if len(listed) == asked else asked
+            alone = _Ranked(0.0, 0.0, _shown(first[0]), first[1])
+            every.append([*found.values()][: group.best] or [alone])
+        return every
+
+    def _listed(
+        self, scores: Tensor, arcs: NDArray[np.float64] | None, n: int, k: int
+    ) -> list[tuple[float, float, _Structure]]:
+        """Return the k best structures of a sentence, or division spans, each with its score and
+        what is left of it where arcs have a temperature of their own."""
+        labels, found = self.vocabulary.labels, []
+        if arcs is None:
+            for score, tree in k_best_spans(scores, n, k):
+                rows = [(start, end, labels[label]) for start, end, label in tree]
+                found.append((score, score, from_division_span(rows, n)))
+            return found
+        arcs = np.where(arcs < (self.config.span_weight - 1) * CERTAIN / 2, -np.inf, arcs)
+        for score, tree, heads in k_best_structures(scores, arcs, k):
+            rows = [(start, end, labels[label]) for start, end, label in tree]
+            of_arcs = float(arcs[np.arange(n), heads].sum())
+            cool = score - of_arcs + of_arcs / ARC_TEMPERATURE
+            found.append((score, cool, (rows, heads)))
+        return found
 
     def _constituents(self) -> list[Label]:
         """Return of each label the nonterminals, without marks and sub-heads."""
@@ -172,6 +273,10 @@ class JointParser(NeuralParser):
     def flat(self, words: Words, tags: Words) -> Parse:
         tree = Tree.build(words, tags, [(0, len(words), self.vocabulary.root)])
         return Parse.of(tree, self.dependencies.flat(words, tags))
+
+
+def _shown(spans: Iterable[LabeledSpan]) -> list[tuple[int, int, str]]:
+    return [span for span in expand_chains(spans) if span[2] != SUB_HEAD]
 
 
 def _learnt(example: Parse, config: JointParser.Config) -> tuple[Sequence[LabeledSpan], Parse]:

@@ -176,13 +176,14 @@ class FormTable:
 
 
 def with_chances(found: Prediction, temperature: float) -> Prediction:
-    """Return a prediction in which each of the best parses is as likely as its score says."""
-    if found.probabilities is None or not found.best:
+    """Return a prediction in which each of the best parses is as likely as its score says, if the
+    parser has not said it."""
+    if found.probabilities is None or not found.best or found.best[0][1].probabilities:
         return found
     sure, first = found.probabilities.log_tree, found.best[0][0]
     best = []
     for score, one in found.best:
-        known = Probabilities(min(0.0, sure + (score - first) / temperature))
+        known = Probabilities(min(sure + (score - first) / temperature, 0.0))
         best.append((score, one._replace(probabilities=known)))
     return found._replace(best=best)
 

@@ -14,7 +14,7 @@ from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
 from spmrl_bench.chart.joint_marginals import joint_marginals
-from spmrl_bench.chart.k_best import k_best_heads, k_best_spans
+from spmrl_bench.chart.k_best import k_best_heads, k_best_spans, k_best_structures
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
@@ -165,6 +165,30 @@ def test_the_k_best_labelled_trees_are_those_of_all(n: int, labels: int, k: int)
     assert len({*trees}) == len(trees)
     np.testing.assert_allclose([every[tree] for tree in trees], best, atol=1e-12)
     assert all(tree == sorted(tree, key=lambda row: (row[0], -row[1])) for _, tree in found)
+
+
+@pytest.mark.parametrize(("n", "labels"), [(1, 3), (2, 3), (3, 2), (4, 1), (5, 1)])
+def test_the_k_best_structures_are_those_of_all(n: int, labels: int) -> None:
+    random = np.random.default_rng(n)
+    scores, arcs = random.normal(size=(n * (n + 1) // 2, labels)), random.normal(size=(n, n + 1))
+    every = {
+        frozenset({*zip(nodes, names, strict=True), *heads}): scores[cells, names].sum()
+        + sum(arcs[arc] for arc in heads)
+        for nodes, heads in structures(n)
+        for cells in [[spans(n).index(node) for node in nodes]]
+        for names in product(range(labels), repeat=len(cells))
+    }
+    ordered = sorted(every.values(), reverse=True)
+    for k in (1, 2, 7, 100):
+        found = k_best_structures(torch.from_numpy(scores), arcs, k)
+        np.testing.assert_allclose([score for score, *_ in found], ordered[:k], atol=1e-12)
+        parts = [
+            frozenset({*(((i, j), label - 1) for i, j, label in tree), *enumerate(heads)})
+            for _, tree, heads in found
+        ]
+        assert len({*parts}) == len(parts)
+        np.testing.assert_allclose([every[own] for own in parts], ordered[:k], atol=1e-12)
+        assert all(tree == sorted(tree, key=lambda row: (row[0], -row[1])) for _, tree, _ in found)
 
 
 @pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])

@@ -140,6 +140,13 @@ def test_parts_have_their_share_of_all_parses(parser: Any, monkeypatch: pytest.M
     for (word, head, _), share in (known.relations or {}).items():
         of_arcs[word, head] += share
     assert of_arcs == pytest.approx(known.arcs or {}, abs=1e-4)
+    likely: dict[Parts, float] = {}
+    for parts, weight in parses:
+        likely[parts] = max(weight, likely.get(parts, 0.0))
+    (several,) = parser.parse([SHORT], best=9, scored=True)
+    for _, one in several.best:
+        expected = math.log(likely[parts_of(one)] / total)
+        assert one.probabilities.log_tree == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_parse_is_the_best_that_holds_what_is_given(parser: Any) -> None:
@@ -205,10 +212,6 @@ def test_the_loss_is_how_unlikely_gold_is(share: float) -> None:
 
 
 def test_the_best_parses_come_in_their_order(parser: Any) -> None:
-    if parser.kind == "joint":
-        with pytest.raises(UnsupportedError, match=r"one parse only: .* chart or biaffine or tr"):
-            parser.parse([SHORT], best=2)
-        return
     parses = every(parser)
     total = sum(weight for _, weight in parses)
     part = next(part for part in sorted(min(parses, key=lambda own: own[1])[0]) if part[0] == 1)
@@ -312,6 +315,23 @@ def test_the_heads_of_division_spans_have_none() -> None:
     assert known.arcs is None
     assert known.constituents
     assert not any("<" in name for *_, name in known.constituents)
+
+
+def test_the_best_division_spans_are_other_parses() -> None:
+    parser = enlarge(tiny("joint", structure="division"))
+    (plain,), (parse,) = parser.parse([SHORT]), parser.parse([SHORT], best=8)
+    first = parse.best[0][1]
+    assert (first.tree, first.dependencies) == (plain.tree, plain.dependencies)
+    assert len({parts_of(one) for _, one in parse.best}) == len(parse.best) == 8
+
+
+def test_long_sentences_have_fewer_parses(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = enlarge(tiny("joint"))
+    for room, count in ((27 * 4, 4), (26, 1)):
+        monkeypatch.setattr(joint, "_ROOM", room)
+        (plain,), (parse,) = parser.parse([SHORT]), parser.parse([SHORT], best=8)
+        assert 1 <= len(parse.best) <= count
+        assert parts_of(parse.best[0][1]) == parts_of(plain)
 
 
 def test_an_ensemble_of_one_parser_is_as_sure_as_it_is() -> None:
