@@ -100,3 +100,95 @@ static void fill_joint_chart(
         }
     }
 }
+
+/* Sums over all structures, as joint_marginals.py says, for `weights` [cells] and `arcs` [n, n + 1],
+   which are no logarithms; written are `spans` [cells], `shares` [n, n + 1], and as work space eight
+   charts [cells, n], of which the first is that of closed spans. The sum is returned. */
+CLONES
+static double sum_joint(
+    ptrdiff_t n, const double *restrict weights, const double *restrict arcs,
+    double *restrict charts, double *restrict spans, double *restrict shares)
+{
+    const ptrdiff_t row = n + 1, size = n * row / 2 * n;
+    double *const closed = charts, *const sums = closed + size, *const opened = sums + size;
+    double *const ended = opened + size, *const hung = ended + size;
+    double *const of_opened = hung + size, *const of_ended = of_opened + size;
+    double *const of_hung = of_ended + size;
+    double total = 0;
+    for (ptrdiff_t at = 0; at < 8 * size; at++) charts[at] = 0;
+    for (ptrdiff_t at = 0; at < n * row; at++) shares[at] = 0;
+#define AT(chart, i, j) ((chart) + cell_of(n, i, j) * n)
+    for (ptrdiff_t i = n - 1; i >= 0; i--) {
+        for (ptrdiff_t j = i + 1; j <= n; j++) {
+            const double weight = weights[cell_of(n, i, j)];
+            /* Of two parts or more: first those whose last part was put on to the right. */
+            double *const part = AT(closed, i, j), *const sum = AT(sums, i, j);
+            double *const open = AT(opened, i, j), *const end = AT(ended, i, j);
+            double *const out = AT(hung, i, j);
+            for (ptrdiff_t k = i + 1; k < j; k++) {
+                const double *const right = AT(hung, k, j), *const left = AT(hung, i, k);
+                const double *const before = AT(opened, i, k), *const after = AT(ended, k, j);
+                for (ptrdiff_t w = i; w < k; w++) open[w] += before[w] * right[w];
+                for (ptrdiff_t w = k; w < j; w++) end[w] += left[w] * after[w];
+            }
+            for (ptrdiff_t w = i; w < j; w++) {
+                sum[w] = open[w] + end[w];
+                part[w] = j == i + 1 ? weight + (n > 1) : weight * sum[w];
+                open[w] += part[w];
+                end[w] += open[w];
+            }
+            for (ptrdiff_t d = i; d < j; d++) {
+                const double *const to = arcs + d * row + 1;
+                for (ptrdiff_t g = 0; g < i; g++) out[g] += part[d] * to[g];
+                for (ptrdiff_t g = j; g < n; g++) out[g] += part[d] * to[g];
+            }
+        }
+    }
+    for (ptrdiff_t w = 0; w < n; w++) total += AT(closed, 0, n)[w] * arcs[w * row];
+    for (ptrdiff_t i = 0; i < n; i++) {
+        for (ptrdiff_t j = n; j > i; j--) {
+            const ptrdiff_t cell = cell_of(n, i, j);
+            const double *const part = AT(closed, i, j), *const sum = AT(sums, i, j);
+            double *const right = AT(of_opened, i, j), *const left = AT(of_ended, i, j);
+            const double *const out = AT(of_hung, i, j);
+            spans[cell] = 0;
+            for (ptrdiff_t w = i; w < j; w++) {
+                const double *const to = arcs + w * row + 1;
+                double *const share = shares + w * row + 1;
+                double of_part = right[w] + left[w];
+                if (j - i == n) {
+                    of_part += to[-1] / total;
+                    share[-1] = part[w] * to[-1] / total;
+                }
+                for (ptrdiff_t g = 0; g < i; g++) {
+                    of_part += to[g] * out[g];
+                    share[g] += part[w] * to[g] * out[g];
+                }
+                for (ptrdiff_t g = j; g < n; g++) {
+                    of_part += to[g] * out[g];
+                    share[g] += part[w] * to[g] * out[g];
+                }
+                of_part *= weights[cell];
+                spans[cell] += j == i + 1 ? of_part : of_part * sum[w];
+                right[w] += of_part + left[w];
+                left[w] += of_part;
+            }
+            for (ptrdiff_t k = i + 1; k < j; k++) {
+                const double *const after = AT(ended, k, j), *const before = AT(opened, i, k);
+                const double *const depends = AT(hung, k, j), *const hangs = AT(hung, i, k);
+                double *const of_before = AT(of_opened, i, k), *const of_after = AT(of_ended, k, j);
+                double *const of_right = AT(of_hung, k, j), *const of_left = AT(of_hung, i, k);
+                for (ptrdiff_t w = i; w < k; w++) {
+                    of_before[w] += right[w] * depends[w];
+                    of_right[w] += right[w] * before[w];
+                }
+                for (ptrdiff_t w = k; w < j; w++) {
+                    of_left[w] += left[w] * after[w];
+                    of_after[w] += left[w] * hangs[w];
+                }
+            }
+        }
+    }
+#undef AT
+    return total;
+}

@@ -16,6 +16,10 @@ cdef extern from "_joint.h" nogil:
     void fill_joint_chart(
         Py_ssize_t n, const double *values, const double *arcs, double *chart, double *dependents
     ) noexcept
+    double sum_joint(
+        Py_ssize_t n, const double *weights, const double *arcs, double *charts, double *spans,
+        double *shares,
+    ) noexcept
     cpdef int openmp_threads() noexcept
 
 cdef double NO_SCORE = float("-inf")
@@ -110,3 +114,22 @@ cdef inline void push(
     int32_t[::1] place, Py_ssize_t i, Py_ssize_t j, Py_ssize_t head, bint required
 ) noexcept nogil:
     place[0], place[1], place[2], place[3] = <int32_t>i, <int32_t>j, <int32_t>head, required
+
+
+def sum_up(
+    const double[::1] weights, const double[::1] arcs, const int32_t[::1] lengths,
+    const int64_t[::1] cell_offsets, const int64_t[::1] arc_offsets,
+    double[::1] spans, double[::1] shares, double[::1] totals, const int64_t[::1] order,
+    int threads,
+):
+    """Write the probabilities of spans and arcs of some sentences, and the sums over structures."""
+    cdef Py_ssize_t place, b, longest = lengths[order[0]] if order.shape[0] else 0
+    cdef double[:, ::1] charts = np.empty((threads, 4 * longest * (longest + 1) * longest))
+    for place in prange(
+        order.shape[0], nogil=True, schedule="dynamic", chunksize=1, num_threads=threads
+    ):
+        b = order[place]
+        totals[b] = sum_joint(
+            lengths[b], &weights[cell_offsets[b]], &arcs[arc_offsets[b]], &charts[threadid(), 0],
+            &spans[cell_offsets[b]], &shares[arc_offsets[b]],
+        )

@@ -1,12 +1,9 @@
 """The k best trees of one sentence, each of them once.
 
 **Labelled spans** are put together as :mod:`spmrl_bench.chart.span_marginals` says, in one way for
-each tree, with the k largest sums in place of the sum of all. Of two falling lists the sum of
-number a of one and number b of the other, counted from 0, is among the k largest only where
-(a + 1)(b + 1) <= k, since no sum before both in its list is smaller. All such pairs of all splits
-of the spans of a width are compared at once. This finds what algorithm 3 of Huang & Chiang (2005),
-Better k-best Parsing, finds one by one. **Joint structures** are put together likewise as
-:mod:`spmrl_bench.chart.joint_marginals` says.
+each tree, and **joint structures** as :mod:`spmrl_bench.chart.joint_marginals` says, with the
+largest sum in place of the sum of all. The second best way to build a node, and so on, is looked
+for only where a better tree may have it (Huang & Chiang 2005, Better k-best Parsing, algorithm 3).
 
 **Heads**, projective or not, are found by partition (Lawler 1972, A Procedure for Computing the K
 Best Solutions; Camerini, Fratta & Maffioli 1980 for spanning trees). All trees but the best are
@@ -16,179 +13,232 @@ searched by the same decoder, and the part from which the next tree is taken is 
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterator
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import pad
 
+from spmrl_bench.chart.arrays import cell_index
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 
 #: What an arc scores that may not be in a tree; less than half of it, no tree is told that has it.
 _BARRED = -1e6
 #: Bound on the arcs of all parts of which the best trees are searched at once.
 _AT_ONCE = 1 << 21
+_Scores = NDArray[np.float64]
+#: What is built: its kind, the span [i, j), and a word of joint structures, or 0.
+_Node = tuple[str, int, int, int]
+_Constituents = list[tuple[int, int, int]]
 
 
-class _Lists(NamedTuple):
-    """The best of each span of a width, or of each and a word, ``[..., k]``: their scores, falling,
-    with minus infinity where there are no more, and which of what was compared they are."""
+class _Edge(NamedTuple):
+    """A way to build a node from the best of its parts; the mark is a label or a word."""
 
-    scores: Tensor
-    which: Tensor
-
-    @classmethod
-    def of(cls, compared: Tensor, k: int) -> _Lists:
-        found = pad(compared, (0, max(0, k - compared.shape[-1])), value=-np.inf).topk(k)
-        return cls(found.values, found.indices)
+    score: float
+    parts: tuple[_Node, ...] = ()
+    mark: int = 0
 
 
-def k_best_spans(scores: Tensor, n: int, k: int) -> list[tuple[float, list[tuple[int, int, int]]]]:
+class _Way(NamedTuple):
+    """A way to build a node from parts, of each that of this rank. Of two that score the same, the
+    one that was met before comes first."""
+
+    cost: float
+    number: int
+    edge: _Edge
+    ranks: tuple[int, ...]
+
+
+class _Ways:
+    """The ways to build nodes, best first, as far as they have been asked for; the function gives
+    the best edges of a node."""
+
+    def __init__(self, edges: Callable[[_Node], list[_Edge]]) -> None:
+        self._edges, self._number = edges, count()
+        # Of each node those found, and those from which the next is taken.
+        self._known: dict[_Node, tuple[list[_Way], list[_Way]]] = {}
+        self._followed: dict[_Node, int] = {}  # of those found, how many have led to others
+
+    def trees(self, root: _Node, k: int) -> Iterator[tuple[float, list[tuple[_Node, int]]]]:
+        """Yield the score of each tree, and its nodes with their marks, those to the left first."""
+        for rank in range(k):
+            if not self._find(root, rank):
+                return
+            nodes, waiting = [], [(root, rank)]
+            while waiting:
+                node, place = waiting.pop()
+                self._find(node, place)
+                way = self._known[node][0][place]
+                nodes.append((node, way.edge.mark))
+                waiting += [*zip(way.edge.parts, way.ranks, strict=True)][::-1]
+            yield -self._known[root][0][rank].cost, nodes
+
+    def _find(self, node: _Node, rank: int) -> bool:
+        """Look for so many ways to build a node, and return whether there are."""
+        asked = [(node, rank)]
+        while asked:
+            at, place = asked[-1]
+            if at not in self._known:
+                made = (
+                    _Way(-edge.score, next(self._number), edge, (0,) * len(edge.parts))
+                    for edge in self._edges(at)
+                )
+                self._known[at] = [], [way for way in made if way.cost < np.inf]
+                heapify(self._known[at][1])
+                self._followed[at] = 0
+            found, waiting = self._known[at]
+            if len(found) > self._followed[at] and len(found) <= place:
+                missing = self._follow(at, found[-1])
+                asked += missing
+                self._followed[at] += not missing
+            elif waiting and len(found) <= place:
+                found.append(heappop(waiting))
+            else:
+                asked.pop()
+        return len(self._known[node][0]) > rank
+
+    def _follow(self, node: _Node, way: _Way) -> list[tuple[_Node, int]]:
+        """Let those ways wait which have the next of one part, or return what to find before. So
+        that each comes once, no part is changed before the last that has been."""
+        last = max((place for place, rank in enumerate(way.ranks) if rank), default=0)
+        places = range(last, len(way.ranks))
+        following = [(way.edge.parts[place], way.ranks[place] + 1) for place in places]
+        missing = [each for each in following if not self._is_known(*each)]
+        for place, (part, rank) in zip(places, () if missing else following, strict=False):
+            found = self._known[part][0]
+            if rank < len(found):
+                cost = way.cost - found[rank - 1].cost + found[rank].cost
+                ranks = (*way.ranks[:place], rank, *way.ranks[place + 1 :])
+                own = _Way(cost, next(self._number), way.edge, ranks)
+                heappush(self._known[node][1], own)
+        return missing
+
+    def _is_known(self, node: _Node, rank: int) -> bool:
+        """Return whether a way to build a node has been found, or there is none."""
+        if node not in self._known:
+            return False
+        found, waiting = self._known[node]
+        return rank < len(found) or (not waiting and self._followed[node] == len(found))
+
+
+def _best(scores: _Scores, k: int) -> list[int]:
+    return np.argsort(-scores, kind="stable")[:k].tolist()
+
+
+def k_best_spans(scores: _Scores, n: int, k: int) -> list[tuple[float, _Constituents]]:
     """Return the k best trees of a sentence of ``n`` words, or all, and before each its score.
 
     Args:
-        scores: float64 ``[cells, labels - 1]``; column c scores label c + 1.
+        scores: ``[cells, labels - 1]``; column c scores label c + 1.
 
     Returns:
         Constituents ``(start, end, label)`` in pre-order; the whole sentence is one.
     """
-    pairs = _pairs(k)
-    one, other = torch.from_numpy(pairs)
-    first, last = np.triu_indices(n + 1, 1)
-    # By width: of the labels of a span, of constituents or bare words, of two parts or more, and
-    # of one part or more.
-    labels, closed, sums, opened = ([_Lists(scores[:0], scores[:0])] for _ in range(4))
+    closed, opened = np.full((2, n + 1, n + 1), -np.inf)
+    closed[np.triu_indices(n + 1, 1)] = scores.max(axis=1)
     for width in range(1, n + 1):
-        spans = n + 1 - width
-        own = _Lists.of(scores[torch.from_numpy(last - first == width)], k)
+        i = np.arange(n + 1 - width)
+        j = i + width
+        sums = np.full(len(i), -np.inf if n == 1 else 0.0)
+        if width > 1:
+            split = i[:, None] + np.arange(1, width)
+            sums = (closed[i[:, None], split] + opened[split, j[:, None]]).max(axis=1)
+            closed[i, j] += sums
+        opened[i, j] = np.maximum(closed[i, j], sums)
         if width == 1:
-            bare = own.scores.new_full((spans, 1), -np.inf if n == 1 else 0.0)
-            sums.append(_Lists.of(bare, k))
-            closed.append(_Lists.of(torch.cat((own.scores, bare), dim=1), k))
-            opened.append(closed[1])
-        else:
-            parts = [
-                closed[split].scores[:spans, one] + opened[width - split].scores[split:, other]
-                for split in range(1, width)
-            ]
-            sums.append(_Lists.of(torch.cat(parts, dim=1), k))
-            closed.append(_Lists.of(own.scores[:, one] + sums[width].scores[:, other], k))
-            both = torch.cat((closed[width].scores, sums[width].scores), dim=1)
-            opened.append(_Lists.of(both, k))
-        labels.append(own)
+            closed[i, j] = opened[i, j]
 
-    def tree(rank: int) -> list[tuple[int, int, int]]:
-        found, waiting = [], [(closed, 0, n, rank)]
-        while waiting:
-            kind, start, width, place = waiting.pop()
-            at = int(kind[width].which[start, place])
-            if kind is sums:
-                split, pair = divmod(at, len(one))
-                a, b = pairs[:, pair].tolist()
-                rest = (opened, start + split + 1, width - split - 1, b)
-                waiting += [rest, (closed, start, split + 1, a)]
-            elif kind is opened and width > 1:
-                waiting.append(
-                    (closed, start, width, at) if at < k else (sums, start, width, at - k)
-                )
-            elif width > 1 or at < k:
-                a, b = pairs[:, at].tolist() if width > 1 else (at, 0)
-                found.append((start, start + width, int(labels[width].which[start, a]) + 1))
-                waiting += [(sums, start, width, b)] if width > 1 else []
-        return found
+    def edges(node: _Node) -> list[_Edge]:
+        kind, i, j, _ = node
+        if kind == "label" or j == i + 1:
+            row = scores[cell_index(i, j, n)]
+            bare = [_Edge(0.0)] if kind != "label" and n > 1 else []
+            return bare + [_Edge(float(row[at]), (), at + 1) for at in _best(row, k)]
+        if kind == "closed":
+            return [_Edge(closed[i, j], (("label", i, j, 0), ("sum", i, j, 0)))]
+        sums = closed[i, i + 1 : j] + opened[i + 1 : j, j]
+        whole = [_Edge(closed[i, j], (("closed", i, j, 0),))] if kind == "opened" else []
+        return whole + [
+            _Edge(sums[at], (("closed", i, i + 1 + at, 0), ("opened", i + 1 + at, j, 0)))
+            for at in _best(sums, k)
+        ]
 
-    totals = closed[n].scores[0].tolist()
-    return [(total, tree(rank)) for rank, total in enumerate(totals) if total > -np.inf]
+    trees = _Ways(edges).trees(("closed", 0, n, 0), k)
+    return [(score, _constituents(nodes)) for score, nodes in trees]
+
+
+def _constituents(nodes: list[tuple[_Node, int]]) -> _Constituents:
+    return [(i, j, mark) for (kind, i, j, _), mark in nodes if kind != "hung" and mark]
 
 
 def k_best_structures(
-    scores: Tensor, arcs: NDArray[np.float64], k: int
-) -> list[tuple[float, list[tuple[int, int, int]], list[int]]]:
+    scores: _Scores, arcs: _Scores, k: int
+) -> list[tuple[float, _Constituents, list[int]]]:
     """Return the k best joint structures of a sentence, or all: of each its score, constituents as
     of :func:`k_best_spans`, and the head of each word.
-
-    It takes n^4 k log k steps and n^3 k numbers.
 
     Args:
         scores: as of :func:`k_best_spans`.
         arcs: ``[n, n + 1]`` of each word and head, 0 for the root.
     """
-    n, pairs = len(arcs), _pairs(k)
-    (one, other), table = torch.from_numpy(pairs), torch.from_numpy(arcs)
-    first, last = np.triu_indices(n + 1, 1)
-    words = torch.arange(n)
-    # By width, of spans and head words: whole constituents or bare words; parts of which the last
-    # was put on to the right of the head, or to the left; both; what may have more to its right,
-    # or on both sides; and what depends on a word outside.
-    labels, closed, rights, lefts, sums, opened, ended, hung = (
-        [_Lists(table, table)] for _ in range(8)
-    )
+    n = len(arcs)
+    word = np.arange(n)
+    # By fenceposts and a word: as in the sums, the head word or, of what depends, one outside.
+    closed, opened, ended, hung = np.full((4, n + 1, n + 1, n), -np.inf)
+    labelled = np.zeros((n + 1, n + 1))
+    labelled[np.triu_indices(n + 1, 1)] = scores.max(axis=1)
     for width in range(1, n + 1):
-        start = torch.arange(n + 1 - width)[:, None]
-        own = _Lists.of(scores[torch.from_numpy(last - first == width)], k)
-        labels.append(own)
+        i = np.arange(n + 1 - width)
+        j, split = i + width, i[:, None] + np.arange(1, width)
         if width == 1:
-            alone = own.scores.new_full((n, n, k + 1), -np.inf)
-            alone[words, words] = pad(own.scores, (0, 1), value=-np.inf if n == 1 else 0.0)
-            closed.append(_Lists.of(alone, k))
-            for lists in (rights, lefts, sums, opened, ended):
-                lists.append(closed[1])
+            closed[i, j, word] = np.maximum(labelled[i, j], -np.inf if n == 1 else 0.0)
+            right = left = closed[i, j]
         else:
-            for found, one_part, other_part in ((rights, opened, hung), (lefts, hung, ended)):
-                parts = [
-                    one_part[split].scores[: len(start), :, one]
-                    + other_part[width - split].scores[split:, :, other]
-                    for split in range(1, width)
-                ]
-                found.append(_Lists.of(torch.cat(parts, dim=2), k))
-            right, left = rights[width].scores, lefts[width].scores
-            sums.append(_Lists.of(torch.cat((right, left), dim=2), k))
-            closed.append(_Lists.of(own.scores[:, None, one] + sums[width].scores[:, :, other], k))
-            whole = closed[width].scores
-            opened.append(_Lists.of(torch.cat((whole, right), dim=2), k))
-            ended.append(_Lists.of(torch.cat((whole, right, left), dim=2), k))
-        attached = closed[width].scores[:, None] + table[:, 1:].T[None, :, :, None]
-        attached[(words >= start) & (words < start + width)] = -np.inf
-        hung.append(_Lists.of(attached.flatten(2), k))
+            right = (opened[i[:, None], split] + hung[split, j[:, None]]).max(axis=1)
+            left = (hung[i[:, None], split] + ended[split, j[:, None]]).max(axis=1)
+            closed[i, j] = labelled[i, j, None] + np.maximum(right, left)
+        opened[i, j] = np.maximum(closed[i, j], right)
+        ended[i, j] = np.maximum(opened[i, j], left)
+        attached = (closed[i, j][:, :, None] + arcs[:, 1:]).max(axis=1)
+        hung[i, j] = np.where((word < i[:, None]) | (word >= j[:, None]), attached, -np.inf)
 
-    def structure(root: int, rank: int) -> tuple[list[tuple[int, int, int]], list[int]]:
-        found, heads, waiting = [], [0] * n, [(closed, 0, n, root, rank)]
-        while waiting:
-            kind, start, width, head, place = waiting.pop()
-            at = int(kind[width].which[start, head, place])
-            if kind is hung:
-                word, at = divmod(at, k)
-                heads[word] = head + 1
-                waiting.append((closed, start, width, word, at))
-            elif width == 1:
-                found += [(start, start + 1, int(labels[1].which[start, at]) + 1)] if at < k else []
-            elif kind is closed:
-                a, b = pairs[:, at].tolist()
-                found.append((start, start + width, int(labels[width].which[start, a]) + 1))
-                waiting.append((sums, start, width, head, b))
-            elif kind is rights or kind is lefts:
-                split, (a, b) = at // len(one) + 1, pairs[:, at % len(one)].tolist()
-                one_part, other_part = (opened, hung) if kind is rights else (hung, ended)
-                waiting.append((other_part, start + split, width - split, head, b))
-                waiting.append((one_part, start, split, head, a))
-            else:
-                of = (rights, lefts) if kind is sums else (closed, rights, lefts)
-                waiting.append((of[at // k], start, width, head, at % k))
-        return found, heads
+    def edges(node: _Node) -> list[_Edge]:
+        kind, i, j, head = node
+        if kind == "label" or (kind == "closed" and j == i + 1):
+            row = scores[cell_index(i, j, n)]
+            bare = [_Edge(0.0)] if kind != "label" and n > 1 else []
+            return bare + [_Edge(float(row[at]), (), at + 1) for at in _best(row, k)]
+        if kind == "hung":
+            attached = closed[i, j, i:j] + arcs[i:j, head + 1]
+            return [
+                _Edge(attached[at], (("closed", i, j, i + at),), i + at)
+                for at in _best(attached, k)
+            ]
+        if kind == "closed":
+            return [_Edge(closed[i, j, head], (("label", i, j, 0), ("sum", i, j, head)))]
+        found = [] if kind == "sum" else [_Edge(closed[i, j, head], (("closed", i, j, head),))]
+        split = np.arange((head if kind == "opened" else i) + 1, j)
+        right, left = opened[i, :, head] + hung[:, j, head], hung[i, :, head] + ended[:, j, head]
+        sums = np.where(split > head, right[split], left[split])
+        for at in _best(sums, k):
+            place = int(split[at])
+            kinds = ("opened", "hung") if place > head else ("hung", "ended")
+            parts = (kinds[0], i, place, head), (kinds[1], place, j, head)
+            found.append(_Edge(sums[at], parts))
+        return found
 
-    totals, places = _Lists.of((closed[n].scores[0] + table[:, :1]).flatten(), k)
-    return [
-        (total, *structure(*divmod(place, k)))
-        for total, place in zip(totals.tolist(), places.tolist(), strict=True)
-        if total > -np.inf
-    ]
-
-
-def _pairs(k: int) -> NDArray[np.int64]:
-    return np.array([(a, b) for a in range(k) for b in range(k // (a + 1))]).T
+    found = []
+    # The root is a word to the left of the sentence.
+    for score, nodes in _Ways(edges).trees(("hung", 0, n, -1), k):
+        heads = [0] * n
+        for (kind, _, _, head), dependent in nodes:
+            if kind == "hung":
+                heads[dependent] = head + 1
+        found.append((score, _constituents(nodes), heads))
+    return found
 
 
 def k_best_heads(

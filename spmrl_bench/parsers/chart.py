@@ -347,13 +347,13 @@ class ChartParser(NeuralParser):
         self, blocks: Iterable[Tensor], gains: NDArray[np.float64] | float, group: Group
     ) -> Iterator[list[tuple[float, Prediction]]]:
         """Yield the best parses of each sentence that hold what is given, and their scores."""
-        scores, labels = torch.cat([*blocks]).double().cpu(), self.vocabulary.labels
-        of_cells = torch.from_numpy(np.broadcast_to(gains, len(scores)).astype(np.float64))
+        scores, labels = torch.cat([*blocks]).double().cpu().numpy(), self.vocabulary.labels
+        gained = np.broadcast_to(gains, len(scores))
         offsets = cell_offsets(group.lengths)
         for n, own, tags in zip(group.lengths.tolist(), pairwise(offsets), group.tags, strict=True):
-            gained = of_cells[slice(*own)]
-            certain = gained.sum().item()
-            found = k_best_spans(scores[slice(*own)] + gained[:, None], n, group.best)
+            of_cells = slice(*own)
+            certain = float(gained[of_cells].sum())
+            found = k_best_spans(scores[of_cells] + gained[of_cells, None], n, group.best)
             yield [
                 (score - certain, Prediction([*expand_chains(spans)], tags=tags))
                 for score, tree in found

@@ -9,7 +9,6 @@ are scored for their relations alone. In training the layers are independent.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -23,7 +22,7 @@ from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
-from spmrl_bench.chart.joint_marginals import joint_marginals
+from spmrl_bench.chart.joint_marginals import LONGEST, joint_marginals
 from spmrl_bench.chart.joint_trees import decode_joint
 from spmrl_bench.chart.k_best import k_best_spans, k_best_structures
 from spmrl_bench.chart.span_marginals import span_marginals
@@ -60,8 +59,6 @@ from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, expand_chains
 #: The temperature of arcs by that of spans. Arcs are learnt as choices of single words and spans by
 #: a margin, and parsers of one layer are as often right as they say at about 2.8 and 0.55.
 ARC_TEMPERATURE = 5.0
-#: Numbers in each chart of the k best: of long sentences there are fewer than are asked for.
-_ROOM = 5_000_000
 _Structure = tuple[list[LabeledSpan], list[int]]
 
 
@@ -218,20 +215,19 @@ class JointParser(NeuralParser):
         gains: NDArray[np.float64] | float,
         arcs: NDArray[np.float64] | None = None,
     ) -> list[list[_Ranked]]:
-        """Return the best parses of each sentence that hold what is given, one at least."""
+        """Return the best parses of each sentence that hold what is given, one at least, and one of
+        those with more than 300 words."""
         weight = 1.0 if arcs is None else self.config.span_weight
-        scores = torch.cat([*blocks]).double().cpu()
-        scores = (weight * scores).masked_fill(scores < -MASKED / 2, -np.inf)
-        gained = torch.from_numpy(np.broadcast_to(gains, len(scores)).astype(np.float64))
-        scores += gained[:, None]
+        scores = torch.cat([*blocks]).double().cpu().numpy()
+        gained = np.broadcast_to(gains, len(scores))
+        scores = np.where(scores < -MASKED / 2, -np.inf, weight * scores) + gained[:, None]
         runs = pairwise(cell_offsets(group.lengths)), pairwise(arc_offsets(group.lengths))
         every = []
         for n, cells, words, first in zip(group.lengths.tolist(), *runs, structures, strict=True):
             own = None if arcs is None else arcs[slice(*words)].reshape(n, n + 1)
-            certain = gained[slice(*cells)].sum().item()
+            certain = float(gained[slice(*cells)].sum())
             found: dict[str, _Ranked] = {}
-            most = sys.maxsize if own is None else _ROOM // n**3
-            asked, following = 0, min(group.best, most)
+            asked, following = 0, group.best if own is None or n <= LONGEST else 0
             while asked < following and len(found) < group.best:
                 asked = following
                 listed = self._listed(scores[slice(*cells)], own, n, asked)
@@ -241,13 +237,13 @@ class JointParser(NeuralParser):
                         one = _Ranked(score - certain, cool / group.temperature, *parse)
                         found.setdefault(str(parse), one)
                 # Some may differ in sub-heads alone, which no parse shows.
-                following = min(2 * asked, most) if len(listed) == asked else asked
+                following = 2 * asked if len(listed) == asked else asked
             alone = _Ranked(0.0, 0.0, _shown(first[0]), first[1])
             every.append([*found.values()][: group.best] or [alone])
         return every
 
     def _listed(
-        self, scores: Tensor, arcs: NDArray[np.float64] | None, n: int, k: int
+        self, scores: NDArray[np.float64], arcs: NDArray[np.float64] | None, n: int, k: int
     ) -> list[tuple[float, float, _Structure]]:
         """Return the k best structures of a sentence, or division spans, each with its score and
         what is left of it where arcs have a temperature of their own."""

@@ -7,7 +7,6 @@ from itertools import chain, combinations, pairwise, product
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 
 from spmrl_bench.chart import kernels
@@ -129,7 +128,14 @@ def test_arcs_have_their_share_of_all_trees(projective: bool) -> None:
 
 
 @pytest.mark.parametrize(("n", "count"), [(1, 1), (2, 8), (3, 88), (4, 1184), (5, 17792)])
-def test_joint_structures_have_their_share_of_all(n: int, count: int) -> None:
+@pytest.mark.parametrize("kernel", ["kernel", "twin"])
+def test_joint_structures_have_their_share_of_all(
+    kernel: str, n: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kernel == "twin":
+        monkeypatch.setattr(kernels, "load", lambda name: None)
+    elif kernels.load("_joint") is None:
+        pytest.skip("the kernel is not built")
     every, random = structures(n), np.random.default_rng(n)
     assert len({*every}) == len(every) == count
     cells, arcs = n * (n + 1) // 2, n * (n + 1)
@@ -155,7 +161,7 @@ def test_the_k_best_labelled_trees_are_those_of_all(n: int, labels: int, k: int)
         for cells in map(np.flatnonzero, span_trees(n))
         for names in product(range(labels), repeat=len(cells))
     }
-    found = k_best_spans(torch.from_numpy(scores), n, k)
+    found = k_best_spans(scores, n, k)
     best = sorted(every.values(), reverse=True)[:k]
     np.testing.assert_allclose([score for score, _ in found], best, atol=1e-12)
     trees = [
@@ -180,7 +186,7 @@ def test_the_k_best_structures_are_those_of_all(n: int, labels: int) -> None:
     }
     ordered = sorted(every.values(), reverse=True)
     for k in (1, 2, 7, 100):
-        found = k_best_structures(torch.from_numpy(scores), arcs, k)
+        found = k_best_structures(scores, arcs, k)
         np.testing.assert_allclose([score for score, *_ in found], ordered[:k], atol=1e-12)
         parts = [
             frozenset({*(((i, j), label - 1) for i, j, label in tree), *enumerate(heads)})

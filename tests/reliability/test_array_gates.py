@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.joint_marginals import joint_marginals
 from spmrl_bench.chart.joint_trees import decode_joint
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import decode_spans
@@ -68,6 +69,12 @@ GATES: list[tuple[str, Callable[..., object], Arguments, str]] = [
         decode_joint,
         _values() | _arcs(),
         "_joint: decode",
+    ),
+    (
+        "joint_marginals",
+        lambda values, arcs, lengths: joint_marginals(values, arcs, lengths).arcs.round(9),
+        _values() | _arcs(),
+        "_joint: sum_up",
     ),
 ]
 #: These take no arrays.
