@@ -2,7 +2,7 @@
 # the virtual environment, installs the pinned dependencies and builds the kernels; what only some
 # targets need is installed by the first of these.
 #
-#   make lang=german train eval                 train both variants, score the better one
+#   make lang=german train eval                 train all variants, score the best one
 #   make lang=german seeds=5 jobs=2 train eval  options pass through when given
 #   make lang=german set="train.max_epochs=5" train   settings of the recipe
 #   make track=mini seeds=2 train eval          every language of a track

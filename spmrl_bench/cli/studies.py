@@ -86,9 +86,7 @@ def search(
         "'KEY=int:LOW:HIGH', 'KEY=A|B|C'; may be repeated.",
     ),
     trials: int = Option(20, min=1, help="Trials in all, earlier ones included."),
-    minutes: float | None = Option(
-        None, min=0, help="End each trial before so many minutes are over."
-    ),
+    minutes: options.Minutes = None,
     pruner: Literal["median", "none"] = Option("median", help="What ends trials that fall behind."),
     sampler: Literal["tpe", "random"] = Option("tpe", help="'tpe' learns from earlier trials."),
     seed: options.Seed = None,

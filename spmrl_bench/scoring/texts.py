@@ -177,7 +177,8 @@ def other_root(gold: str, test: str, prm: Parameters) -> str:
     """Return in words how the outer brackets of two texts, which are perhaps cut, differ; empty if
     they are alike, or do not count."""
     one, other = (Counter(_ROOT.findall(text)) for text in (gold, test))
-    for label in sorted(ROOTS - prm.delete_labels):
+    counted = label_rules(prm).label
+    for label in sorted(label for label in ROOTS if counted(label) is not None):
         shares = [2 * roots[label] > roots.total() > 0 for roots in (one, other)]
         if any(shares):
             who = ("only the parses have", "only gold has", "gold and parses have")

@@ -135,6 +135,10 @@ def test_the_same_words_in_another_writing_meet_by_the_option_that_is_named() ->
         assert f"{who} an outer bracket without label" in found.stderr
         dropped = report("--prm", "COLLINS", "--outer", "drop")
         assert (dropped["all"]["f1"], dropped["signature"]["outer"]) == (100, "drop")
+    # Trees of SPMRL may have it: its parameters leave it out.
+    found = score(around, THIRTY, "--prm", "spmrl")
+    assert "outer bracket" not in found.stderr
+    assert found.stdout.count("100.00") > 1
     slash, space = (THIRTY[0].replace("cat", word) for word in ("c/t", "c\\x20t"))
     found = score([slash, space, *THIRTY], [slash.replace("/", "\\/"), *THIRTY[:1], *THIRTY])
     assert "1 (sentence 1): words are escaped otherwise: --escapes ptb" in found.stderr
