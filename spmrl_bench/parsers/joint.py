@@ -227,17 +227,18 @@ class JointParser(NeuralParser):
             own = None if arcs is None else arcs[slice(*words)].reshape(n, n + 1)
             certain = float(gained[slice(*cells)].sum())
             found: dict[str, _Ranked] = {}
-            asked, following = 0, group.best if own is None or n <= LONGEST else 0
-            while asked < following and len(found) < group.best:
-                asked = following
+            asked = group.best
+            while own is None or n <= LONGEST:
                 listed = self._listed(scores[slice(*cells)], own, n, asked)
                 for score, cool, (rows, heads) in listed:
                     if score > certain - CERTAIN / 2:
                         parse = _shown(rows), heads
                         one = _Ranked(score - certain, cool / group.temperature, *parse)
                         found.setdefault(str(parse), one)
-                # Some may differ in sub-heads alone, which no parse shows.
-                following = 2 * asked if len(listed) == asked else asked
+                # Some may differ in sub-heads alone, which no parse shows: then more are listed.
+                if len(found) >= group.best or len(listed) < asked:
+                    break
+                asked *= 2
             alone = _Ranked(0.0, 0.0, _shown(first[0]), first[1])
             every.append([*found.values()][: group.best] or [alone])
         return every
