@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
 from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
 from spmrl_bench.experiments.recipe import Inputs, SettingsLayer
@@ -69,10 +69,8 @@ def layer_numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[
     return tuple(range(taken) if end == "first" else range(count - taken, count))
 
 
-class AttentionLimits(BaseModel):
+class AttentionLimits(BaseModel, extra="forbid", frozen=True):
     """What is taken from the attention of a trained parser before it is scored."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     content: Layers = "all"  # layers in which the product of contents counts
     position: Layers = "all"  # likewise of positions
@@ -112,10 +110,8 @@ class StudyRow(Shared):
     source: Text | None = None  # of the figure, if not that of the study
 
 
-class Study(BaseModel):
+class Study(BaseModel, extra="forbid", frozen=True):
     """A study: systems that are scored alike, and their published figures."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Text  # of its file
     title: Text

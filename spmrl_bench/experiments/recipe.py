@@ -19,7 +19,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SerializeAsAny,
     ValidationError,
@@ -112,10 +111,8 @@ Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))
 TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
 
 
-class SettingsLayer(BaseModel):
+class SettingsLayer(BaseModel, extra="forbid"):
     """Settings that one layer gives; what it leaves out comes from the layers below."""
-
-    model_config = ConfigDict(extra="forbid")
 
     model: Annotated[dict[str, Any], _check(_model_checked)] = {}
     """Settings of the parser, in a table for each part, or by the short names of settings."""
@@ -151,10 +148,8 @@ Variants = dict[
 ]
 
 
-class BaseRecipe(BaseModel):
+class BaseRecipe(BaseModel, extra="forbid"):
     """``base.toml``: what all languages share."""
-
-    model_config = ConfigDict(extra="forbid")
 
     variants: Variants
     """The model variants by name; dev selects among them."""
@@ -202,12 +197,10 @@ class LanguageRecipe(SettingsLayer):
         return language
 
 
-class RunConfig(BaseModel):
+class RunConfig(
+    BaseModel, extra="forbid", frozen=True, validate_by_name=True, serialize_by_alias=True
+):
     """All settings of one run, resolved."""
-
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_by_name=True, serialize_by_alias=True
-    )
 
     recipe: str
     """Name of the recipe."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from spmrl_bench.errors import RecordError
 from spmrl_bench.storage.files import read_regular, write_bytes
@@ -25,13 +25,11 @@ MOST_BYTES = 2**28  # of a file; the counts of a million sentences are a quarter
 _MOST_PROBLEMS = 20  # listed for one document
 
 
-class Part(BaseModel):
+# An infinite number inside what may be anything is refused, not written as none.
+class Part(
+    BaseModel, extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
+):
     """Base of a document and its parts: no unknown key, no NaN, no change once it is made."""
-
-    # An infinite number inside what may be anything is refused, not written as none.
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="constants"
-    )
 
 
 class StoredModel(Part):

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.documents import file_bytes, files_of, problems
@@ -21,10 +21,8 @@ from spmrl_bench.storage.paths import data_dirs
 Text = Annotated[str, Field(min_length=1)]
 
 
-class PublishedFigure(BaseModel):
+class PublishedFigure(BaseModel, extra="forbid", frozen=True, str_strip_whitespace=True):
     """One published number; the fields are the columns of a file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
     system: Text  # its name in tables, such as K&K18
     paper: Text  # authors, year and venue of the paper that the system is from

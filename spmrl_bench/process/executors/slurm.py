@@ -22,15 +22,7 @@ from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PositiveInt,
-    StrictFloat,
-    StrictInt,
-    field_validator,
-)  # fmt: skip
+from pydantic import BaseModel, Field, PositiveInt, StrictFloat, StrictInt, field_validator
 
 from spmrl_bench.errors import SpmrlError, TrainingError, remedy
 from spmrl_bench.process.executors.local import perform
@@ -56,10 +48,8 @@ _ENDS = {
 }
 
 
-class SlurmSettings(BaseModel):
+class SlurmSettings(BaseModel, extra="forbid", frozen=True):
     """What each run asks of SLURM (docs/runs.md)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     partition: str | None = None
     account: str | None = None
