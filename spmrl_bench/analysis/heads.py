@@ -167,9 +167,9 @@ class HeadContributions:
     def row(self, category: str) -> int:
         """Where a category is in the arrays; a SpmrlError if it was never predicted nor missed."""
         if category not in self.categories:
-            found = unknown_name("category", category, self.categories)
             raise SpmrlError(
-                f"{found} These are the labels of the spans that were predicted or missed"
+                unknown_name("category", category, self.categories)
+                + " These are the labels of the spans that were predicted or missed"
             )
         return self.categories.index(category)
 
@@ -237,23 +237,18 @@ def table_rows(
     4.5 ("44.9 % of the noun phrases get their top contribution from head 35") and 4.6: to what
     percentage of the missed spans one of the heads contributes the most that are first in spans."""
     rows: list[tuple[str, ...]] = []
+    form, factor = ("+.3f", 1) if found.measure == "lead" else (".2f", 100)
     for k in [found.row(name) for name in categories] or range(len(found.categories)):
         spans, missed = int(found.spans[k]), int(found.missed[k])
         means, firsts = found.means[k], found.firsts[k]
         highest = np.argsort(-means, kind="stable")[:top].tolist() if spans else []
         frequent = [head for head in np.argsort(-firsts, kind="stable")[:top] if firsts[head]]
         same = found.missed_firsts[k][frequent].sum()
-        shown = (
-            f"{head}: {means[head]:+.3f}"
-            if found.measure == "lead"
-            else f"{head}: {100 * means[head]:.2f}"
-            for head in highest
-        )
         rows.append(
             (
                 found.categories[k],
                 f"{spans:,}",
-                "  ".join(shown),
+                "  ".join(f"{head}: {factor * means[head]:{form}}" for head in highest),
                 "  ".join(f"{head}: {100 * firsts[head] / spans:.1f}" for head in frequent),
                 f"{missed:,}",
                 f"{100 * same / missed:.1f}" if missed and frequent else "",

@@ -361,34 +361,29 @@ def run_study(
     """
     runs = work.distinct(runs_dir)
     train_all(runs, device=device, jobs=jobs, on=on)
-    states = [(run.config, ended(run.folder)) for run in runs]
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile
-    # The runs of a row are in the order of its seeds, since each row has the same seeds.
-    results: list[list[SplitResult]] = [[] for _ in work.runs]
-    for run in runs:
-        config, weights = run.config, best_weights(run.folder)
-        for each, found in zip(work.runs, results, strict=True):
-            if config not in each.configs:
-                continue
-            key = _key(work, weights, each)
-            if key not in scores:
-                prepare_process(device)
-                parser: Any = load_parser(run.folder, device)
-                if each.parsing:
-                    parser.config = parser.config.model_copy(update=dict(each.parsing))
-                with parser.limited(each.limits):
-                    scores[key] = score_split(parser, work.treebank, SPLIT, config)
-                write_score(key, scores[key], scores_dir)
-            found.append(scores[key])
-    return [
-        StudyResult(
-            **vars(each),
-            metric=work.study.metric,
-            results=tuple(found),
-            ended=tuple(state for config, state in states if config in each.configs),
-        )
-        for each, found in zip(work.runs, results, strict=True)
-    ]
+
+    def scored(each: StudyRun, run: Run) -> SplitResult:
+        key = _key(work, best_weights(run.folder), each)
+        if key not in scores:
+            prepare_process(device)
+            parser: Any = load_parser(run.folder, device)
+            if each.parsing:
+                parser.config = parser.config.model_copy(update=dict(each.parsing))
+            with parser.limited(each.limits):
+                scores[key] = score_split(parser, work.treebank, SPLIT, run.config)
+            write_score(key, scores[key], scores_dir)
+        return scores[key]
+
+    found = []
+    for each in work.runs:
+        # They are in the order of its seeds, since each row has the same seeds.
+        own = [run for run in runs if run.config in each.configs]
+        states = tuple(ended(run.folder) for run in own)
+        results = tuple(scored(each, run) for run in own)
+        metric = work.study.metric
+        found.append(StudyResult(**vars(each), metric=metric, results=results, ended=states))
+    return found
 
 
 def _key(work: StudyPlan, weights: str, run: StudyRun) -> ScoreKey:

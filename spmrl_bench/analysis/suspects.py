@@ -28,7 +28,6 @@ from spmrl_bench.errors import SpmrlError, UnsupportedError
 from spmrl_bench.leaderboard.writing import html_templates
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.treebanks.reading import SentencePlace
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.draw import boxes, head_text
 from spmrl_bench.trees.parse import LEAST, Layer, Parse
 from spmrl_bench.trees.tree import collapsed_spans
@@ -76,8 +75,7 @@ class Disagreement(NamedTuple):
 
     @property
     def suspicion(self) -> float:
-        largest = max(one.odds for one in self.differences)
-        return largest / (1 + len(self.differences) / CONFUSING)
+        return max(one.odds for one in self.differences) / (1 + len(self.differences) / CONFUSING)
 
 
 def disagreements(
@@ -89,8 +87,7 @@ def disagreements(
     ones that which comes first. With ``layer`` only its differences count. Errors are those of
     :meth:`~spmrl_bench.parsers.base.Parser.parse`.
     """
-    tags = [one.tags for one in gold]
-    parses = parser.parse([one.words for one in gold], tags, scored=True)
+    parses = parser.parse([one.words for one in gold], [one.tags for one in gold], scored=True)
     found = []
     for number, (right, parse) in enumerate(zip(gold, parses, strict=True), start=1):
         known = parse.probabilities
@@ -259,9 +256,8 @@ def disagreement_item(found: Disagreement) -> Item:
 
 
 def _decision(label: str, one: Difference, parse: Parse) -> str:
-    tree: DependencyTree | None = parse.dependencies
-    if one.layer == "dependencies" and tree is not None:
-        return f"{label} {head_text(tree, one.start)}"
+    if one.layer == "dependencies" and parse.dependencies is not None:
+        return f"{label} {head_text(parse.dependencies, one.start)}"
     return label or "no constituent"
 
 

@@ -120,8 +120,7 @@ def suspicion(
     alike, ``differing`` in one other way), and of how long an n-gram with its shared context."""
     # A half more or less keeps one against two apart from ten against twenty.
     odds = np.log2((differing + 0.5) / (np.maximum(same, 1) - 0.5))
-    found: NDArray[np.float64] = odds + np.log2(length)
-    return found
+    return odds + np.log2(length)
 
 
 class _Corpus(NamedTuple):
@@ -275,5 +274,4 @@ def _around(context: Numbers, nearest: Numbers, step: int, last: Numbers) -> Num
 def _alike(tokens: Numbers, rows: Numbers) -> Numbers:
     """How many of the first tokens of some rows those of each row share, ``[rows, places]``."""
     equal = (tokens[rows, None] == tokens[None]) & (tokens[rows, None] >= 0)
-    found: Numbers = np.minimum.accumulate(equal, axis=2).sum(axis=2)
-    return found
+    return np.minimum.accumulate(equal, axis=2).sum(axis=2)
