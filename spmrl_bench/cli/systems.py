@@ -23,8 +23,7 @@ def listing() -> None:
     Example:
         spmrl-bench systems list
     """
-    from spmrl_bench.systems.description import load_system, system_paths
-    from spmrl_bench.systems.install import is_installed, version_of
+    from spmrl_bench.systems.description import is_installed, load_system, system_paths, version_of
 
     systems, wrong = options.loaded_all(load_system, system_paths())
     rows = []
@@ -50,8 +49,7 @@ def install(
     Example:
         spmrl-bench systems install udpipe
     """
-    from spmrl_bench.systems.description import load_system
-    from spmrl_bench.systems.install import install as install_system
+    from spmrl_bench.systems.description import install_system, load_system
 
     install_system(load_system(name), python, options.say_line)
 

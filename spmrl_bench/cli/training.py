@@ -52,8 +52,7 @@ class Selection:
         """The runs, and of each recipe without treebank the places that were looked in."""
         from spmrl_bench.experiments.plan import make_runs, plan_board, plan_track
         from spmrl_bench.experiments.recipe import recipe_of
-        from spmrl_bench.systems.description import load_system, system_paths
-        from spmrl_bench.systems.install import is_installed, version_of
+        from spmrl_bench.systems import description
         from spmrl_bench.systems.run import system_runs
 
         lang, system = self.lang, self.system or []
@@ -75,13 +74,15 @@ class Selection:
         own: dict[str, Any] = {"variants": self.variant if ours else [], "settings": given}
         if lang is None and not system:
             return plan_track(str(self.track), languages=names, **own, **common)
-        others = [load_system(name) for name in system if name != "all"]
+        others = [description.load_system(name) for name in system if name != "all"]
         if "all" in system:
-            known, wrong = options.loaded_all(load_system, system_paths())
+            paths = description.system_paths()
+            known, wrong = options.loaded_all(description.load_system, paths)
             options.name_left_out([*map(str, wrong)], strict=False)
-            others += [one for one in known.values() if one.train and is_installed(one)]
+            trained = (one for one in known.values() if one.train)
+            others += filter(description.is_installed, trained)
         for one in others:
-            version_of(one)  # raises where it is not installed
+            description.version_of(one)  # raises where it is not installed
         theirs = {} if ours else options.parse_settings(self.settings)
         makers = [
             (one.layer, partial(system_runs, system=one, minutes=self.minutes, settings=theirs))

@@ -69,7 +69,6 @@ def check_model(values: Mapping[str, Any]) -> None:
             if not isinstance(value, Mapping)
             for place in places_of(key, tables)
         }
-
         wrong = {".".join(map(str, mistake["loc"][:2])) for mistake in error.errors()}
         # What one part refuses may be right for another, which the parser may have.
         if all(

@@ -13,7 +13,6 @@ import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,7 +35,7 @@ from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.training import best_weights
-from spmrl_bench.training.report import messages
+from spmrl_bench.training.report import say
 from spmrl_bench.training.schedule import Progress, largest
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -183,10 +182,9 @@ def evaluate_all(
         except SpmrlError as error:
             errors.append(error)
     if units:
-        log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
         at_once = min(jobs, len(asked))
-        executor = executor_for(on, at_once, device=device, shared=results_dir, log=log)
-        for outcome in run_units(units, executor, log=log):
+        executor = executor_for(on, at_once, device=device, shared=results_dir, log=say)
+        for outcome in run_units(units, executor, log=say):
             if isinstance(outcome.error, SpmrlError):
                 errors.append(outcome.error)
             elif outcome.error is not None:  # a defect of the program

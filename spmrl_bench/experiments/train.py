@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 from contextlib import ExitStack, suppress
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -24,15 +23,8 @@ from spmrl_bench.errors import (
     TrainingError,
     TreeError,
 )
+from spmrl_bench.experiments import run_folder
 from spmrl_bench.experiments.evaluation import check_lengths, evaluate_parser, gold_parses, rules_of
-from spmrl_bench.experiments.run_folder import (
-    SettingsMismatchError,
-    check_settings,
-    recording_failure,
-    run_lock,
-    unwritable,
-    write_settings,
-)
 from spmrl_bench.experiments.score import AnyRun, shared
 from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
@@ -43,7 +35,7 @@ from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import BEST, LAST, best_weights
-from spmrl_bench.training.report import LOG, Report, last_line, messages
+from spmrl_bench.training.report import LOG, Report, last_line, messages, say
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution, places_of
 from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
@@ -72,37 +64,36 @@ def train_all(
     if on.is_local:
         # Finished runs count: one that continues has as many threads as before.
         at_once = min(jobs or usual_jobs(runs, choose_device(device)), len(runs))
-    log = partial(messages().print, markup=False, highlight=False, soft_wrap=True)
     if fresh:
         with ExitStack() as locks:  # none of them is another process's
             for run in runs:
-                locks.enter_context(run_lock(run.folder))
+                locks.enter_context(run_folder.run_lock(run.folder))
             for run in runs:
                 try:
                     remove_folder(run.folder)
                 except OSError as error:
-                    raise unwritable(run.folder, error) from None
+                    raise run_folder.unwritable(run.folder, error) from None
     left: list[AnyRun] = []
     errors: list[Exception] = []
     for run in runs:
         try:
             done = run.trained()
-        except SettingsMismatchError:
+        except run_folder.SettingsMismatchError:
             raise
         except CheckpointError as error:
             errors.append(error)
             if len(runs) > 1:
-                log(f"{run.title}: FAILED, {str(error).splitlines()[0]}")
+                say(f"{run.title}: FAILED, {str(error).splitlines()[0]}")
             continue
         if done is None:
             left.append(run)
         else:
-            log(f"{run.title}: already trained, {done}")
-            with suppress(RunOwnedError, CheckpointError), run_lock(run.folder):
+            say(f"{run.title}: already trained, {done}")
+            with suppress(RunOwnedError, CheckpointError), run_folder.run_lock(run.folder):
                 pass  # what dead processes have left there is removed
     tried = len(left) + len(errors)
     if jobs is None and at_once > 1 and left:
-        log(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
+        say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     notes = {run.note: run for run in reversed(left)}  # each is said by the first run
     # One after the other, they are trained in the order that the user knows.
     in_turn = on.is_local and at_once == 1
@@ -119,12 +110,12 @@ def train_all(
 
     def on_end(outcome: Outcome) -> None:
         if outcome.status == "done" and not on.is_local and (folder := outcome.unit.folder):
-            log(last_line(folder / LOG) or f"{outcome.unit.title}: done")
+            say(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
         place = runs[0].folder.parents[1]
-        executor = executor_for(on, at_once, device=device, shared=place, log=log)
-        outcomes = run_units(units, executor, log=log, on_end=on_end)
+        executor = executor_for(on, at_once, device=device, shared=place, log=say)
+        outcomes = run_units(units, executor, log=say, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)
 
@@ -166,12 +157,12 @@ def train_run(
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
     with (
-        run_lock(run.folder),
-        recording_failure(run.folder),
+        run_folder.run_lock(run.folder),
+        run_folder.recording_failure(run.folder),
         Report(run.folder, run.title, criterion.title, console or messages()) as report,
     ):
         where = prepare_process(device, training=True)
-        check_settings(run.folder, config, other_minutes=True)
+        run_folder.check_settings(run.folder, config, other_minutes=True)
         every = bank.examples("train", kind.layers)
         numbers = chosen_sentences(run, len(every))
         examples = [every[number] for number in numbers]
@@ -197,7 +188,7 @@ def train_run(
             made, places = substitution(number, random)
             return parser.placed(next(iter(parser.index([made]))), places)
 
-        write_settings(run.folder, config)
+        run_folder.write_settings(run.folder, config)
         trainer = Trainer(
             parser,
             config.train,
@@ -214,7 +205,7 @@ def train_run(
         if saved is not None:
             report.say(f"{report.title}: continuing after {saved.steps} steps")
         done = trainer.fit()
-        write_settings(run.folder, config)  # the folder may have been removed meanwhile
+        run_folder.write_settings(run.folder, config)  # the folder may have been removed meanwhile
         best_weights(run.folder)
         if prune is None and kind.parser_class.exact:
             best_parser = kind.parser_class.load(run.folder / BEST).to(where)

@@ -106,9 +106,6 @@ def _flat(content: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, str]]
             yield f"{at}{key}", shown
 
 
-# ---- Which record somebody means ----
-
-
 def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None) -> Record:
     """The record of a run; why files that could be one cannot be read is added to ``errors``.
 

@@ -127,8 +127,7 @@ class RunGroup(list[Run]):
 
 
 def by_age(records: Iterable[Record]) -> list[StoredRecord]:
-    stored = map(StoredRecord, records)
-    return sorted(stored, key=lambda one: one.record.finished)
+    return sorted(map(StoredRecord, records), key=lambda one: one.record.finished)
 
 
 def grouped(stored: Sequence[StoredRecord]) -> dict[tuple[str, str], list[RunGroup]]:

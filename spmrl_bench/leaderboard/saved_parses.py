@@ -113,10 +113,10 @@ class SavedParses:
 
 def _text(layer: Layer, parses: Sequence[Parse]) -> str:
     if layer == "constituents":
-        trees = [parse.tree for parse in parses if parse.tree is not None]
         return "".join(
             f"{'(())' if len(tree) > 1 and not tree.labels else write_brackets(tree)}\n"
-            for tree in trees
+            for parse in parses
+            if (tree := parse.tree) is not None
         )
     return "".join(
         conll_lines(

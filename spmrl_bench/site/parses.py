@@ -64,9 +64,6 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
     return None
 
 
-# ---- Side by side ----
-
-
 class Comparison(NamedTuple):
     """On how many sentences the first makes fewer errors, more, or as many; and where most."""
 

@@ -47,13 +47,13 @@ class Ranking:
         return "a" if shares and self.p else ""
 
 
-def ranking(group: Group, view: View) -> Ranking | None:
-    """The order of the entries of a group; None where none has the figure."""
+def ranking(group: Group, view: View) -> Ranking:
+    """The order of the entries of a group by a figure that some of them have."""
     scores = {entry: found.mean for entry in group.entries if (found := entry.headline(view))}
     ordered = sorted(scores, key=lambda entry: -scores[entry])
     compared = {entry: entry.compare(ordered[0], view) for entry in ordered[1:]}
     p = {entry: found.p for entry, found in compared.items() if found}
-    return Ranking(ordered, p) if ordered else None
+    return Ranking(ordered, p)
 
 
 def by_length(sums: Sums) -> dict[str, tuple[int, float | None]]:
@@ -70,9 +70,6 @@ def by_length(sums: Sums) -> dict[str, tuple[int, float | None]]:
                 above, below = sums.ratio.numerator[chosen], sums.ratio.denominator[chosen]
                 found[name] = int(chosen.sum()), Ratio(name, above, below).value
     return found
-
-
-# ---- Treebanks and their places ----
 
 
 class Place(NamedTuple):
@@ -113,12 +110,8 @@ class TreebankResults:
 
     @cached_property
     def rankings(self) -> Mapping[tuple[Group, View], Ranking]:
-        return {
-            (group, view): found
-            for group in self.groups
-            for view in group.views
-            if (found := ranking(group, view))
-        }
+        views = [(group, view) for group in self.groups for view in group.views]
+        return {each: ranking(*each) for each in views}
 
     @cached_property
     def places(self) -> Sequence[Place]:

@@ -4,17 +4,25 @@ The folder is ``RUNS/treebank/system-size-seedN``, with the minutes where there 
 ``run.json`` says with what it was trained, ``train.log`` has what its command printed, ``model/``
 what it left, and ``trained.json``, written last, what it took. A system sees the training and the
 dev split; test is closed until it is scored. What it answers stays in the folder.
+
+A command and all that it starts in its session end with it: when its seconds are over, and when
+this process is asked to end. They are asked first and ended by force :data:`GRACE` seconds later.
+Where this process dies of a sudden, the operating system (Linux) ends the command itself.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from rich.console import Console
@@ -30,23 +38,43 @@ from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
-from spmrl_bench.process.console import plain
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
-from spmrl_bench.systems.command import ResourceUsage, run
-from spmrl_bench.systems.description import Frozen, SystemDescription, Value, system_paths
+from spmrl_bench.systems import watcher
+from spmrl_bench.systems.description import (
+    Frozen,
+    SystemDescription,
+    Value,
+    environment_of,
+    system_paths,
+    version_of,
+)
 from spmrl_bench.systems.enter import KIND, score_answers, write_counted
-from spmrl_bench.systems.install import environment_of, version_of
 from spmrl_bench.systems.predictions import file_text
-from spmrl_bench.training.report import messages
+from spmrl_bench.training.report import say
 from spmrl_bench.trees.parse import Parse
 
 _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
 #: What the commands that train and parse print.
 _LOG, _PARSE_LOG = "train.log", "parse.log"
+#: Seconds between asking a command to end and ending it.
+GRACE = 20.0
+#: Variables by which libraries of linear algebra learn how many threads they may use.
+_THREADS = tuple(
+    f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "RAYON")
+)
+#: Variables that would have a system import our libraries in the place of its own.
+_OURS = ("PYTHONPATH", "PYTHONHOME")
+
+
+class ResourceUsage(NamedTuple):
+    seconds: float
+    processor_seconds: float  # for each thread
+    peak_memory_bytes: int  # of its largest process
+    out_of_time: bool
 
 
 class SystemSettings(Frozen):
@@ -112,7 +140,7 @@ class SystemRun(AnyRun):
             "seconds": int(seconds or 0),
         }
         filled = [argument.format_map(values) for argument in command]
-        return run(filled, self.folder / log, threads=threads, seconds=seconds)
+        return run_command(filled, self.folder / log, threads=threads, seconds=seconds)
 
     # Training ---------------------------------------------------------------------------------
 
@@ -136,7 +164,7 @@ class SystemRun(AnyRun):
             if self.state() is not None:
                 return
             about = f"{note}; " if note else ""
-            _say(console, f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}")
+            say(f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}", console)
             run_folder.write_settings(folder, self.config)
             if not train.continues:
                 remove_folder(folder / _MODEL)
@@ -172,7 +200,7 @@ class SystemRun(AnyRun):
             )
             self._note(state)
             remove_orphans(folder)
-        _say(console, f"{self.title}: trained {state}")
+        say(f"{self.title}: trained {state}", console)
 
     def _note(self, state: Trained) -> None:
         write_text(self.folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
@@ -228,7 +256,7 @@ class SystemRun(AnyRun):
                 busy = self._parse(sentences, split, device) - idle
                 speeds[split] = sum(map(len, sentences)) / busy if busy > 0 else None
             record = self._scored(scoring, device, speeds=speeds)
-        _say(console, f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}")
+        say(f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}", console)
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
         """Let the system parse; the seconds that it took."""
@@ -398,5 +426,38 @@ def system_runs(
     return runs
 
 
-def _say(console: Console | None, text: str) -> None:
-    (console or messages()).print(plain(text), markup=False, highlight=False, soft_wrap=True)
+def run_command(
+    command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
+) -> ResourceUsage:
+    """Run a command to its end, or until its seconds of the processor are over, of each thread; its
+    output is at the end of a log.
+
+    A TrainingError, with the last lines of the log, where it cannot be started or fails.
+    """
+    if shutil.which(command[0]) is None:
+        raise TrainingError(f"{command[0]}: cannot be run: no such program")
+    inherited = {key: value for key, value in os.environ.items() if key not in _OURS}
+    output = {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
+    limits = map(str, (seconds or 0, threads, GRACE))
+    with subprocess.Popen(
+        [sys.executable, "-I", watcher.__file__, str(log), *limits, *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C of a terminal is not for it
+        preexec_fn=watcher.end_with_parent,
+        env=inherited | dict.fromkeys(_THREADS, str(threads)) | output,
+        text=True,
+    ) as watching:
+        try:
+            said = watching.communicate()[0]
+        except BaseException:  # this process is asked to end
+            watching.terminate()
+            raise
+    status, took, busy, memory, ended = map(float, said.split())
+    if status and not ended:
+        how = "was ended by signal" if status < 0 else "ended with status"
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
+        end = "\n".join(f"  {line[:300]}" for line in lines)
+        how = f"{how} {abs(status):.0f}; its log, {log}, ends"
+        raise TrainingError(f"{' '.join(command)}\n{how}\n{end}")
+    return ResourceUsage(took, busy, int(memory), bool(ended))

@@ -48,6 +48,11 @@ def messages() -> Console:
     return Console(stderr=True, force_terminal=None if sys.stderr.isatty() else False)
 
 
+def say(text: str, console: Console | None = None) -> None:
+    """Print a line, to standard error where no console is given."""
+    (console or messages()).print(plain(text), markup=False, highlight=False, soft_wrap=True)
+
+
 class Report:
     """Event log and progress display of one run; use as a context manager."""
 
@@ -95,7 +100,7 @@ class Report:
 
     def say(self, text: str) -> None:
         """Print a line, above the live line where there is one, and write it into the log."""
-        self.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
+        say(text, self.console)
         self._log(text)
 
     def _log(self, *texts: str) -> None:

@@ -42,8 +42,6 @@ from spmrl_bench.trees.tree import Tree, readonly_int32
 _DIGEST_SIZE = 32
 _CODE = ("readers", "trees", "treebanks")
 
-_Arrays = dict[str, NDArray[Any]]
-
 _log = logging.getLogger(__name__)
 
 
@@ -86,9 +84,6 @@ def _code_digest() -> str:
     return digest({"version": spmrl_bench.__version__, "files": content})
 
 
-# ---- Columns ----
-
-
 def to_bytes(data: SplitData) -> bytes:
     """Return the data of a split, but for its places, as bytes; all have the same layers."""
     sentences = data.sentences
@@ -98,7 +93,7 @@ def to_bytes(data: SplitData) -> bytes:
         found = [known.setdefault(text, len(known)) for text in chain.from_iterable(texts)]
         return np.array(found, dtype=np.int32)
 
-    arrays: _Arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "words": numbers(sentence.words for sentence in sentences),
         "tags": numbers(sentence.tags for sentence in sentences),
         "token_ends": _ends(map(len, sentences)),
@@ -121,13 +116,10 @@ def to_bytes(data: SplitData) -> bytes:
     return save(arrays)
 
 
+@no_collection()
 def from_bytes(data: bytes) -> SplitData:
     """Return what :func:`to_bytes` was given."""
-    with no_collection():
-        return _from_arrays(load(data))
-
-
-def _from_arrays(arrays: _Arrays) -> SplitData:
+    arrays = load(data)
     text = arrays["strings"].tobytes()
     strings = [text[part].decode() for part in _slices(arrays["string_ends"])]
     tokens = _slices(arrays["token_ends"])

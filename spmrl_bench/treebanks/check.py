@@ -351,7 +351,6 @@ class TreebankStatistics:
         self.chains.update(map(" over ".join, chains))
 
     def add_all(self, sentences: Iterable[Parse], layer: Layer) -> None:
-        """Count one layer of all sentences."""
         for found in (sentence.layer(layer) for sentence in sentences):
             if found is not None:
                 self.add(found)

@@ -366,7 +366,8 @@ def _named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
     names = {path: _CAMEL.sub(" ", path[len(around) :]).lower() for path in paths}
     told = _told(names, _STRONG)
     if {split for split, _ in told.values()} != set(SPLITS):
-        others = {path: name for path, name in names.items() if not _STRONG.keys() & _tokens(name)}
+        words = _STRONG.keys()
+        others = {path: name for path, name in names.items() if not words & _TOKEN.findall(name)}
         told |= _told(others, _WEAK)
     splits_of: dict[str, set[SplitName]] = defaultdict(set)
     for split, alike in told.values():
@@ -395,7 +396,8 @@ def _told(
     for path, name in names.items():
         parts = name.split("/")
         for depth in range(len(parts), 0, -1):
-            found = {meanings[token] for token in _tokens(parts[depth - 1]) & meanings.keys()}
+            words = meanings.keys() & _TOKEN.findall(parts[depth - 1])
+            found = {meanings[word] for word in words}
             if len(found) == 1:
                 alike = _TOKEN.sub(
                     lambda match: "" if match[0] in meanings else match[0], "/".join(parts[:depth])
@@ -403,10 +405,6 @@ def _told(
                 told[path] = found.pop(), re.sub("[0-9]+", "#", alike)
                 break
     return told
-
-
-def _tokens(name: str) -> set[str]:
-    return set(_TOKEN.findall(name))
 
 
 def _without(paths: Iterable[str], taken: Iterable[Collection[str]]) -> list[str]:
@@ -417,7 +415,6 @@ def _without(paths: Iterable[str], taken: Iterable[Collection[str]]) -> list[str
 def _matching(
     paths: Sequence[str], split: SplitName, wanted: Sequence[str], folder: Path
 ) -> set[str]:
-    """The files that the user means."""
     forms: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         name = PurePosixPath(path)

@@ -20,18 +20,8 @@ from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.paths import HOME_VARIABLE, check_name, data_dir, home, list_folder
 from spmrl_bench.storage.toml import toml_text, validated
+from spmrl_bench.treebanks import check
 from spmrl_bench.treebanks.catalogue import manifest_names, read_manifest, treebanks_root
-from spmrl_bench.treebanks.check import (
-    SAMPLE,
-    Shared,
-    TreebankStatistics,
-    find_overlaps,
-    inventories,
-    leaf_problem,
-    read_and_count,
-    shared_note,
-    statistics_table,
-)
 from spmrl_bench.treebanks.guess import Division, Source, divide, guess_sources, guess_transforms
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import find_files, some
@@ -68,9 +58,9 @@ class NewTreebank:
     others: Mapping[str, str]
     division: Division
     ranges: dict[SplitName, tuple[int, int]]
-    statistics: dict[str, TreebankStatistics] = field(default_factory=dict)
+    statistics: dict[str, check.TreebankStatistics] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    shared: list[Shared] = field(default_factory=list)
+    shared: list[check.Shared] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     manifest: str = ""
@@ -100,8 +90,8 @@ class NewTreebank:
         lines.append(f"passed over: {some(passed_over, most=_SHOWN) or 'nothing'}")
         reasons = [f"  {name}: {why}" for name, why in self.others.items() if why]
         lines += [*reasons[:_SHOWN], ""]
-        lines += [statistics_table(self.statistics), "", *inventories(self.statistics)]
-        return "\n".join(lines + shared_note(self.shared))
+        lines += [check.statistics_table(self.statistics), "", *check.inventories(self.statistics)]
+        return "\n".join(lines + check.shared_note(self.shared))
 
 
 def inspect_folder(
@@ -141,7 +131,7 @@ def inspect_folder(
     layers: dict[SplitName, FirstLayer] = {}
     sentences: dict[str, Sequence[Parse]] = {}
     for split in SPLITS:
-        layers[split], found.statistics[split] = read_and_count(files, split, found.errors)
+        layers[split], found.statistics[split] = check.read_and_count(files, split, found.errors)
         data = split_data(layers[split])
         if not data.sentences:
             because = f": {found.errors[0]}" if found.errors else ""
@@ -149,7 +139,7 @@ def inspect_folder(
         content["splits"][split] |= {key: number for key, number in data.counts.items() if number}
         sentences[split] = data.sentences
     found.errors = list(dict.fromkeys(found.errors))  # splits may share files
-    found.shared, found.overlaps = find_overlaps(files, sentences)
+    found.shared, found.overlaps = check.find_overlaps(files, sentences)
     if found.overlaps and allow_shared:
         content["shared"] = "allowed"
         found.overlaps = []
@@ -248,10 +238,10 @@ def _settings(found: NewTreebank) -> dict[str, Any]:
         **source.options,
     }
     if source.form.yields != "dependencies":
-        sample = _read(folder, source, source.paths[:5], SAMPLE)
+        sample = _read(folder, source, source.paths[:5], check.SAMPLE)
         trees = [tree for tree in sample if not isinstance(tree, ReadError)]
         content["transforms"] = guess_transforms(source.form, trees, markup=source.markup)
-        if odd := leaf_problem(trees):
+        if odd := check.leaf_problem(trees):
             raise TreebankError(f"{folder}: {odd}")
         content["prm"] = "COLLINS" if found.language == "english" else "spmrl"
     names = (f"{folder.name}/{path}".lower() for path in source.paths)

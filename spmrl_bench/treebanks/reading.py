@@ -222,9 +222,6 @@ def _reader_of(source: SourceFormat, paths: Sequence[Path]) -> tuple[Format, dic
     return source.form, options
 
 
-# ---- Which sentences of the files are in the split ----
-
-
 def _in_range(files: TreebankFiles, split: SplitName, total: int) -> Sequence[int]:
     """Numbers of the sentences, from 0, that the manifest's range leaves of so many."""
     chosen = files.manifest.splits[split]
@@ -262,9 +259,6 @@ def _column(
             path=path,
         )
     return dict(zip(numbers, values, strict=True))
-
-
-# ---- The second layer ----
 
 
 def _match_by_count(

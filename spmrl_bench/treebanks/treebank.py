@@ -59,7 +59,7 @@ class Treebank:
     selected variant. The digest of the test files (:meth:`fingerprint_of`) is no sentence.
 
     Attributes:
-        manifest, name, track, language: as declared.
+        manifest, name, track, language, rules: as declared.
         layers: the layers of annotation that are here, constituents first.
     """
 
@@ -68,6 +68,7 @@ class Treebank:
         self.name = self.manifest.name
         self.track = self.manifest.track
         self.language = self.manifest.language
+        self.rules = self.manifest.rules
         self.layers = status.layers
         self._files = files
         self._layer_missing = status.layer_missing
@@ -140,11 +141,6 @@ class Treebank:
                 "training or in a comparison on dev; only the evaluation opens it "
                 "(Treebank.with_test)"
             )
-
-    @property
-    def rules(self) -> dict[str, dict[str, str]]:
-        """The rules by which each layer is scored, by the name of its metric."""
-        return self.manifest.rules
 
     @property
     def fingerprint(self) -> str:

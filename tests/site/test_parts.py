@@ -55,7 +55,6 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
     assert [*marks.values()] == ["a"] * 3
     assert ranked.rival(ranked.ordered[0]) is ranked.ordered[1]
     assert (alone.mark(alone.ordered[0]), alone.rival(alone.ordered[0])) == ("", None)
-    assert ranking(group, ("attachment", "test")) is None
 
 
 def test_errors_are_counted_for_each_run() -> None:

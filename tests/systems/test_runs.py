@@ -37,7 +37,7 @@ from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.leaderboard.tables import HeadToHead, ours_and_others, ours_and_others_table
 from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.storage.paths import data_dir
-from spmrl_bench.systems import command as commands
+from spmrl_bench.systems import run as module
 from spmrl_bench.systems.description import SystemDescription, load_system, system_paths
 from spmrl_bench.systems.enter import enter
 from spmrl_bench.systems.run import SystemRun, system_runs
@@ -433,7 +433,7 @@ def test_libraries_threads_output_and_cost(log: Path, monkeypatch: pytest.Monkey
         "found = importlib.util.find_spec('planted_library')\n"
         "print(found, os.environ['OMP_NUM_THREADS'], 'ä')"
     )
-    usage = commands.run([sys.executable, "-c", code], log, threads=3)
+    usage = module.run_command([sys.executable, "-c", code], log, threads=3)
     assert log.read_text(encoding="utf-8") == "None 3 ä\n"
     assert 2**25 < usage.peak_memory_bytes < 2**28
     assert not usage.out_of_time
@@ -442,10 +442,10 @@ def test_libraries_threads_output_and_cost(log: Path, monkeypatch: pytest.Monkey
 def test_it_ends_when_its_time_is_over_by_force_if_need_be(
     log: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "GRACE", 0.2)
+    monkeypatch.setattr(module, "GRACE", 0.2)
     deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     Path("sleeper.py").write_text(deaf + SLEEPER)
-    usage = commands.run([sys.executable, "sleeper.py"], log, threads=1, seconds=1)
+    usage = module.run_command([sys.executable, "sleeper.py"], log, threads=1, seconds=1)
     assert usage.out_of_time
     assert 3 <= usage.seconds < PATIENCE  # it only waits
     assert is_dead(*process_in(Path("pid")))
@@ -453,7 +453,7 @@ def test_it_ends_when_its_time_is_over_by_force_if_need_be(
 
 def test_what_counts_is_the_time_of_the_processor_for_each_thread(log: Path) -> None:
     code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'while True: pass'])"
-    usage = commands.run([sys.executable, "-c", code], log, threads=2, seconds=0.4)
+    usage = module.run_command([sys.executable, "-c", code], log, threads=2, seconds=0.4)
     assert usage.out_of_time
     assert 0.1 < usage.processor_seconds < 1.2
     assert usage.seconds >= 0.8  # one of its two threads works
@@ -461,8 +461,8 @@ def test_what_counts_is_the_time_of_the_processor_for_each_thread(log: Path) -> 
 
 def test_it_ends_with_the_program(log: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from spmrl_bench.systems.command import run\n"
-        "run([sys.executable, 'sleeper.py'], Path('log'), threads=1)\n"
+        "import sys; from pathlib import Path; from spmrl_bench.systems.run import run_command\n"
+        "run_command([sys.executable, 'sleeper.py'], Path('log'), threads=1)\n"
     )
     program = subprocess.Popen([sys.executable, "-c", code], env=environment())
     process = process_in(Path("pid"))
@@ -473,9 +473,11 @@ def test_it_ends_with_the_program(log: Path) -> None:
 
 def test_one_that_is_killed_or_is_not_there(log: Path) -> None:
     with pytest.raises(TrainingError, match="no-such-program: cannot be run: no such program"):
-        commands.run(["no-such-program"], log, threads=1)
+        module.run_command(["no-such-program"], log, threads=1)
     with pytest.raises(TrainingError, match="was ended by signal 9"):
-        commands.run([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], log, threads=1)
+        module.run_command(
+            [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], log, threads=1
+        )
 
 
 @pytest.mark.parametrize("name", sorted(system_paths()))

@@ -16,16 +16,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
+from spmrl_bench.process import pools
 from spmrl_bench.process.executors.units import Outcome, Unit, status_of
-from spmrl_bench.process.pools import (
-    available_threads,
-    cards,
-    how_ended,
-    interrupts_blocked,
-    kill,
-    saved,
-    worker_pool,
-)
 from spmrl_bench.process.signals import STOPPING, interrupt, on_signals
 
 
@@ -67,8 +59,8 @@ class LocalExecutor:
     def __init__(self, jobs: int, device: str = "auto") -> None:
         self.capacity = jobs
         self._device = device
-        self._cards = cards()
-        self._threads = max(1, available_threads() // jobs)
+        self._cards = pools.cards()
+        self._threads = max(1, pools.available_threads() // jobs)
         self._jobs: dict[Job, int] = {}  # with a number that no other has at the same time
 
     def start(self, unit: Unit) -> str:
@@ -92,7 +84,7 @@ class LocalExecutor:
 
     def close(self) -> None:
         for job in self._jobs:
-            kill(job.process)
+            pools.kill(job.process)
         for job in self._jobs:
             job.pool.shutdown()
         self._jobs.clear()
@@ -103,8 +95,8 @@ class Job:
 
     def __init__(self, unit: Unit, device: str, threads: int) -> None:
         self.unit = unit
-        with interrupts_blocked():
-            self.pool = worker_pool(1, threads)
+        with pools.interrupts_blocked():
+            self.pool = pools.worker_pool(1, threads)
             before = set(active_children())
             self.future = self.pool.submit(perform, unit, device, threads)
             (self.process,) = set(active_children()) - before
@@ -114,7 +106,8 @@ class Job:
         error = self.future.exception()
         self.pool.shutdown()
         if isinstance(error, TerminatedWorkerError):
-            return Outcome(self.unit, "lost", TrainingError(f"its process {how_ended(error)}"))
+            problem = TrainingError(f"its process {pools.how_ended(error)}")
+            return Outcome(self.unit, "lost", problem)
         if error is None or isinstance(error, Exception):
             return Outcome(self.unit, status_of(error), error)
         return Outcome(self.unit, "stopped", TrainingError("its process was told to stop"))
@@ -133,4 +126,4 @@ def perform(unit: Unit, device: str, threads: int) -> None:
         unit.function(*unit.arguments, device=device, console=console)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be sent
-        saved.set()
+        pools.saved.set()

@@ -109,7 +109,7 @@ class Played:
 def test_cards_take_turns_and_one_that_is_free_again_gets_the_next_unit(
     device: str, cards: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "cards", lambda: cards)
+    monkeypatch.setattr(local.pools, "cards", lambda: cards)
     monkeypatch.setattr(local, "Job", Played)
     executor, unit = LocalExecutor(3, device), Unit("a", note, ())
     places = [executor.start(unit) for _ in range(3)]
