@@ -19,14 +19,7 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
-from spmrl_bench.storage.toml import (
-    describe_mistake,
-    merged,
-    moved,
-    optional_fields,
-    parsed_toml,
-    strict_model,
-)
+from spmrl_bench.storage import toml
 from spmrl_bench.training.train_config import TrainConfig
 
 if TYPE_CHECKING:
@@ -46,14 +39,13 @@ def _model_layer() -> type[BaseModel]:
     check is that of the first; a run's own model checks the value again."""
     fields: dict[str, Any] = {}
     for kind in trained_kinds().values():
-        fields = optional_fields(kind.parser_class.Config) | fields
+        fields = toml.optional_fields(kind.parser_class.Config) | fields
     for name, part in all_parts().items():
         use = {"use": (bool | None, None)} if name in OPTIONAL else {}
-        table = strict_model(f"Some{part.__name__}", optional_fields(part) | use)
+        table = toml.strict_model(f"Some{part.__name__}", toml.optional_fields(part) | use)
         fields[name] = (table | None, None)
     del fields["inputs"]
-    model: type[BaseModel] = strict_model("ModelLayer", fields | {"encoder": (str | None, None)})
-    return model
+    return toml.strict_model("ModelLayer", fields | {"encoder": (str | None, None)})
 
 
 def check_model(values: Mapping[str, Any]) -> None:
@@ -81,7 +73,7 @@ def check_model(values: Mapping[str, Any]) -> None:
             place = ".".join(map(str, at[:2]))
             return (typed[place], *at[2:]) if place in typed else at
 
-        raise moved(error, model, as_typed, FLAT.keys() - {"lexical"}) from None
+        raise toml.moved(error, model, as_typed, FLAT.keys() - {"lexical"}) from None
 
 
 def read_overrides(
@@ -100,7 +92,7 @@ def read_overrides(
         if key in ("model.lexical", "model.inputs"):
             raise RecipeError(f"setting '{key}': the variant decides it; choose a --variant")
         try:
-            value = parsed_toml(f"value = {text}", finite=False)["value"]
+            value = toml.parsed_toml(f"value = {text}", finite=False)["value"]
         except tomllib.TOMLDecodeError:
             value = text
         except ValueError as error:
@@ -114,7 +106,7 @@ def read_overrides(
             check_model(value)
             model.append(value)
         except ValidationError as error:
-            told = (describe_mistake(BaseModel, mistake) for mistake in error.errors())
+            told = (toml.describe_mistake(BaseModel, mistake) for mistake in error.errors())
             mistakes += [f"model.{mistake}" for mistake in told]
     return model, train, mistakes
 
@@ -142,8 +134,8 @@ class MergedSettings(NamedTuple):
         for name, part in parts(config).items():
             defaults[name] = {**defaults_of(part), **({"use": False} if name in OPTIONAL else {})}
         of_parser = leaves(run.model.model_dump(mode="json"))
-        before = dotted(merged(defaults, self.before["model"]))
-        now = dotted(merged(defaults, self.now["model"])) | of_parser
+        before = dotted(toml.merged(defaults, self.before["model"]))
+        now = dotted(toml.merged(defaults, self.now["model"])) | of_parser
         changed = {key for key in self.given["model"] if now.get(key) != before.get(key)}
         found: dict[str, Any] = {}
         for short, places in FLAT.items():
@@ -179,7 +171,7 @@ def merge_settings(
             found = in_tables(layer.model, tables)
             if number < len(shared):
                 found = {key: value for key, value in found.items() if key in known}
-            before = merged(before, found)
+            before = toml.merged(before, found)
             train |= layer.train.model_dump(mode="json", exclude_unset=True)
     if "inputs" in config.model_fields:
         before["inputs"] = inputs
@@ -187,7 +179,7 @@ def merge_settings(
     given = [in_tables(layer, tables) for layer in layers]
     return MergedSettings(
         {"model": before, "train": train},
-        {"model": reduce(merged, given, before), "train": train | given_train},
+        {"model": reduce(toml.merged, given, before), "train": train | given_train},
         {"model": {key for layer in given for key in dotted(layer)}, "train": {*given_train}},
         mistakes,
     )

@@ -24,13 +24,7 @@ from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.training import best_weights
 from spmrl_bench.training.schedule import OUT_OF_TIME, out_of_time
-from spmrl_bench.treebanks.catalogue import (
-    TreebankStatus,
-    load_manifest,
-    none_present_message,
-    treebank_status,
-    treebanks_root,
-)
+from spmrl_bench.treebanks import catalogue
 from spmrl_bench.treebanks.manifest import Track
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.parse import Layer
@@ -170,18 +164,19 @@ def choose_treebank(
                 f"treebank {name} is of track {bank.track}, not '{track}': name one of the two only"
             )
         return bank, f"using {name}, as asked"
-    statuses = [treebank_status(load_manifest(bank)) for bank in recipe.language.treebanks]
+    manifests = map(catalogue.load_manifest, recipe.language.treebanks)
+    statuses = list(map(catalogue.treebank_status, manifests))
     if track is not None:
         tracks = {status.manifest.track for status in statuses}
         if track not in tracks:
             raise RecipeError(f"recipe {recipe.name}: {unknown_name('track', track, tracks)}")
         statuses = [status for status in statuses if status.manifest.track == track]
-    elif treebanks_root() is not None:
+    elif catalogue.treebanks_root() is not None:
         # Whoever has a directory of treebanks means one of these.
         statuses = [one for one in statuses if one.manifest.track != "mini"] or statuses
     present = [status for status in statuses if status.present]
     if not present and len(statuses) > 1:
-        raise TreebankError(none_present_message(f"recipe {recipe.name}", statuses))
+        raise TreebankError(catalogue.none_present_message(f"recipe {recipe.name}", statuses))
     # If none has the layers, the first one is said to lack them; an absent one, how to get it.
     able = [one for one in present if set(wanted) <= set(one.layers)] or present or statuses
     lacking = f"without {' or '.join(sorted(wanted))}"
@@ -194,14 +189,15 @@ def choose_treebank(
 
 def _recipes(
     track: str, languages: Sequence[str] | None
-) -> Iterator[tuple[str, Recipe, list[TreebankStatus]]]:
+) -> Iterator[tuple[str, Recipe, list[catalogue.TreebankStatus]]]:
     """The recipes that are named, or all, with their treebanks of a track."""
     if track not in get_args(Track):
         raise RecipeError(unknown_name("track", track, get_args(Track)))
     for name in dict.fromkeys(languages or list_recipes()):
         recipe = load_recipe(name)
-        banks = map(load_manifest, recipe.language.treebanks)
-        yield name, recipe, [treebank_status(bank) for bank in banks if bank.track == track]
+        banks = map(catalogue.load_manifest, recipe.language.treebanks)
+        statuses = [catalogue.treebank_status(bank) for bank in banks if bank.track == track]
+        yield name, recipe, statuses
 
 
 def plan_track(

@@ -26,16 +26,7 @@ from pydantic import BaseModel
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, SpmrlError, remedy, unknown_name
 from spmrl_bench.experiments.recipe import RunConfig
-from spmrl_bench.storage.files import (
-    last_complete_version,
-    read_bounded,
-    read_folder,
-    read_regular,
-    remove_orphans,
-    write_folder,
-    write_new,
-    write_text,
-)
+from spmrl_bench.storage import files
 from spmrl_bench.storage.json import parse_json, read_json
 from spmrl_bench.storage.living import this_machine
 from spmrl_bench.storage.locks import SILENCE, LockedError, Owner, holder, lock_of, locked
@@ -83,13 +74,13 @@ def run_lock(folder: Path) -> Iterator[None]:
     with ExitStack() as held:
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
-            remove_orphans(lock.parent)
+            files.remove_orphans(lock.parent)
             held.enter_context(locked(lock))
         except LockedError as error:
             raise RunOwnedError(_owner_text(error.owner, folder)) from None
         except OSError as error:
             raise unwritable(folder, error) from None
-        remove_orphans(folder)
+        files.remove_orphans(folder)
         yield
 
 
@@ -154,14 +145,14 @@ def recording_failure(folder: Path, log: str = LOG) -> Iterator[None]:
         now, host = datetime.datetime.now(datetime.UTC), this_machine().partition(" ")[0]
         note = Failed(time=now, host=host, message=text, traceback=trace or None)
         with suppress(OSError):  # the user is told by the error itself
-            write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
+            files.write_text(folder / FAILED, note.model_dump_json(indent=1) + "\n")
         raise
 
 
 def write_settings(folder: Path, settings: BaseModel) -> None:
     """Note the settings of a run, ours or that of a parser of somebody else, in its folder."""
     try:
-        write_text(folder / SETTINGS, settings.model_dump_json(indent=1) + "\n")
+        files.write_text(folder / SETTINGS, settings.model_dump_json(indent=1) + "\n")
     except OSError as error:
         raise unwritable(folder, error) from None
 
@@ -171,7 +162,7 @@ def read_config(path: Path) -> RunConfig:
     from spmrl_bench.parsers.legacy import nested
 
     try:
-        noted: Any = parse_json(read_regular(path))
+        noted: Any = parse_json(files.read_regular(path))
         noted["model"] = nested(noted["model"])  # earlier versions wrote them side by side
     except FileNotFoundError:
         raise _untrained(path.parent) from None
@@ -268,9 +259,9 @@ def find_runs(place: Path) -> list[Path]:
     if not place.is_dir():
         raise SpmrlError(f"{place}: no such folder; expected a run or a folder of runs")
     found = []
-    for folder, folders, files in os.walk(place):
+    for folder, folders, names in os.walk(place):
         folders[:] = [name for name in folders if name[0] != "."]
-        if not {SETTINGS, FAILED}.isdisjoint(files):
+        if not {SETTINGS, FAILED}.isdisjoint(names):
             found.append(Path(folder))
             folders.clear()
     return sorted(found)
@@ -354,7 +345,7 @@ def log_of(folder: Path) -> str:
     path = next((folder / name for name in (LOG, "train.log") if (folder / name).exists()), None)
     if path is None:
         raise CheckpointError(f"{folder}: has no log: nothing was said there")
-    return read_bounded(path, CheckpointError).decode(errors="replace")
+    return files.read_bounded(path, CheckpointError).decode(errors="replace")
 
 
 class Cleaned(NamedTuple):
@@ -375,10 +366,10 @@ def clean_runs(place: Path, *, dry_run: bool = False) -> Iterator[Cleaned]:
         try:
             with run_lock(folder):
                 if not (kept := _why_kept(folder)):
-                    freed = read_folder(last, _size)
+                    freed = files.read_folder(last, _size)
                 if freed and not dry_run:
-                    state = read_folder(last, lambda at: (at / PROGRESS).read_bytes())
-                    write_folder(last, lambda new: write_new(new / PROGRESS, state))  # noqa: B023
+                    state = files.read_folder(last, lambda at: (at / PROGRESS).read_bytes())
+                    files.write_folder(last, lambda new: files.write_new(new / PROGRESS, state))  # noqa: B023
         except (RunOwnedError, CheckpointError) as error:
             kept = str(error)
         except OSError as error:
@@ -396,12 +387,12 @@ def _why_kept(folder: Path) -> str:
         return "training has not ended"
     if state.stopped_by == OUT_OF_TIME:
         return "its time was over; with more --minutes it goes on"
-    best = last_complete_version(folder / BEST)
+    best = files.last_complete_version(folder / BEST)
     whole = best is not None and (best / "parser.json").is_file()
     return "" if whole else f"it has no whole parser in {BEST}/"
 
 
 def _size(last: Path) -> int:
     """The bytes of all files but that of the state."""
-    files = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
-    return sum(path.stat().st_size for path in files)
+    found = (path for path in last.rglob("*") if path.is_file() and path != last / PROGRESS)
+    return sum(path.stat().st_size for path in found)

@@ -18,16 +18,10 @@ import numpy as np
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.conll import UNSPECIFIED
 from spmrl_bench.storage.files import open_unpacked
+from spmrl_bench.treebanks import reading
 from spmrl_bench.treebanks.catalogue import Root, treebank_status
 from spmrl_bench.treebanks.manifest import SPLITS, Manifest, SplitName
 from spmrl_bench.treebanks.patterns import some
-from spmrl_bench.treebanks.reading import (
-    FirstLayer,
-    count_mistakes,
-    read_first_layer,
-    read_layer,
-    split_data,
-)
 from spmrl_bench.treebanks.split_files import ALLOW_SHARED, TreebankFiles, same_places
 from spmrl_bench.trees.dependencies import DependencyTree, depths
 from spmrl_bench.trees.graph import Graph
@@ -133,7 +127,7 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
     for split in SPLITS:
         found = _check_split(result, files, split)
         if found is not None:
-            sentences[split] = split_data(found).sentences
+            sentences[split] = reading.split_data(found).sentences
             if len(manifest.layers) > 1:
                 _check_layer(result, files, split, found)
     if manifest.layers[0] == "dependencies":
@@ -145,21 +139,23 @@ def validate(manifest: Manifest, root: Root = None) -> Validation:
 
 def read_and_count(
     files: TreebankFiles, split: SplitName, broken: list[str]
-) -> tuple[FirstLayer, TreebankStatistics]:
+) -> tuple[reading.FirstLayer, TreebankStatistics]:
     """Return what is in the files of a split, and the figures of its first layer.
 
     The error of each sentence that breaks the format is added to ``broken``; raises as
     :func:`~spmrl_bench.treebanks.reading.read_first_layer`.
     """
     statistics = TreebankStatistics()
-    found = read_first_layer(
+    found = reading.read_first_layer(
         files, split, on_error=lambda error: broken.append(str(error)), watch=statistics.add_raw
     )
-    statistics.add_all(split_data(found).sentences, files.manifest.layers[0])
+    statistics.add_all(reading.split_data(found).sentences, files.manifest.layers[0])
     return found, statistics
 
 
-def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> FirstLayer | None:
+def _check_split(
+    result: Validation, files: TreebankFiles, split: SplitName
+) -> reading.FirstLayer | None:
     """What was read of a split, whose mistakes go into the result; None if nothing could be."""
     manifest = files.manifest
     declared = manifest.splits[split]
@@ -170,7 +166,7 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
     except SpmrlError as error:
         result.problems += [*broken, str(error)]
         return None
-    data = split_data(found)
+    data = reading.split_data(found)
     if manifest.on_error == "fail":
         result.problems += broken
         data = replace(data, skipped=())
@@ -195,7 +191,7 @@ def _check_split(result: Validation, files: TreebankFiles, split: SplitName) -> 
     trees = [one.tree for one in data.sentences[:SAMPLE] if one.tree is not None]
     if manifest.tags != "none" and (odd := leaf_problem(trees)):
         result.problems.append(f"{split}: {odd}")
-    if wrong := count_mistakes(data, split, declared):
+    if wrong := reading.count_mistakes(data, split, declared):
         result.problems += [f"{split}: {mistake}" for mistake in wrong]
         result.deviating[split] = "\n".join(
             f"splits.{split}.{key} = {number}"
@@ -228,7 +224,7 @@ def leaf_problem(trees: Sequence[Tree | Graph]) -> str:
 
 
 def _check_layer(
-    result: Validation, files: TreebankFiles, split: SplitName, found: FirstLayer
+    result: Validation, files: TreebankFiles, split: SplitName, found: reading.FirstLayer
 ) -> None:
     result.aligned = result.aligned or 0
     if missing := files.of(split, "dependencies").missing:
@@ -238,7 +234,7 @@ def _check_layer(
         return
     try:
         result.problems += _changed(files, split, "dependencies")
-        data = read_layer(files, split, found)
+        data = reading.read_layer(files, split, found)
     except SpmrlError as error:
         result.problems.append(str(error))
         return

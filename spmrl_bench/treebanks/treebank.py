@@ -17,24 +17,10 @@ from typing import Any, Self
 from spmrl_bench.errors import TreebankError, unknown_name
 from spmrl_bench.readers.formats import FORMATS
 from spmrl_bench.storage.digests import digest
+from spmrl_bench.treebanks import catalogue, reading
 from spmrl_bench.treebanks.cache import cached
-from spmrl_bench.treebanks.catalogue import (
-    TreebankStatus,
-    load_manifest,
-    missing_message,
-    treebank_status,
-)
 from spmrl_bench.treebanks.manifest import SPLITS, SourceFormat, SplitName
 from spmrl_bench.treebanks.patterns import some
-from spmrl_bench.treebanks.reading import (
-    FirstLayer,
-    SentencePlace,
-    SplitData,
-    count_mistakes,
-    read_first_layer,
-    read_layer,
-    split_data,
-)
 from spmrl_bench.treebanks.split_files import TreebankFiles, dependency_layer, same_places
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 from spmrl_bench.trees.transforms import transform_named, word_transforms
@@ -63,7 +49,7 @@ class Treebank:
         layers: the layers of annotation that are here, constituents first.
     """
 
-    def __init__(self, status: TreebankStatus, files: TreebankFiles) -> None:
+    def __init__(self, status: catalogue.TreebankStatus, files: TreebankFiles) -> None:
         self.manifest = status.manifest
         self.name = self.manifest.name
         self.track = self.manifest.track
@@ -72,8 +58,8 @@ class Treebank:
         self.layers = status.layers
         self._files = files
         self._layer_missing = status.layer_missing
-        self._data: dict[tuple[str, Layer], SplitData] = {}
-        self._first: dict[str, FirstLayer] = {}
+        self._data: dict[tuple[str, Layer], reading.SplitData] = {}
+        self._first: dict[str, reading.FirstLayer] = {}
         self._fingerprints: dict[Layer, str] = {}
         self._test_closed = False
 
@@ -121,7 +107,7 @@ class Treebank:
         sentences = self.data(name, "constituents").sentences
         return [sentence.tree for sentence in sentences if sentence.tree is not None]
 
-    def data(self, split: str, layer: Layer | None = None) -> SplitData:
+    def data(self, split: str, layer: Layer | None = None) -> reading.SplitData:
         """Return all that reading a layer of a split gave, by default the first layer.
 
         Raises as :meth:`examples` does.
@@ -129,10 +115,10 @@ class Treebank:
         self._check_open(split)
         return self._load(split, layer or self.layers[0])
 
-    def places(self, split: str) -> Sequence[SentencePlace]:
+    def places(self, split: str) -> Sequence[reading.SentencePlace]:
         """Return where each sentence of a split stands in the files, which are read for it."""
         self._check_open(split)
-        return split_data(self._first_layer(_split_name(split))).places
+        return reading.split_data(self._first_layer(_split_name(split))).places
 
     def _check_open(self, split: str) -> None:
         if self._test_closed and split == "test":
@@ -209,7 +195,7 @@ class Treebank:
             )
         raise TreebankError(f"treebank {self.name} has {self.layers[0]} only, no {layer}")
 
-    def _load(self, split: str, layer: Layer) -> SplitData:
+    def _load(self, split: str, layer: Layer) -> reading.SplitData:
         """The data of a layer of a split, read once and compared with the declared numbers."""
         name = _split_name(split)
         self._require(layer)
@@ -221,14 +207,16 @@ class Treebank:
             own = self._settings(layer) | {"content": self._division(name, layer)}
             keys = {"trees": key, "layer": own}
 
-            def beside() -> SplitData:
+            def beside() -> reading.SplitData:
                 with self._files.held(name, "dependencies"):
-                    return read_layer(self._files, name, self._first_layer(name))
+                    return reading.read_layer(self._files, name, self._first_layer(name))
 
             data = cached(f"{self.name}-{name}-{layer}", keys, beside)
         else:
-            data = cached(f"{self.name}-{name}", key, lambda: split_data(self._first_layer(name)))
-            if wrong := count_mistakes(data, name, self.manifest.splits[name]):
+            data = cached(
+                f"{self.name}-{name}", key, lambda: reading.split_data(self._first_layer(name))
+            )
+            if wrong := reading.count_mistakes(data, name, self.manifest.splits[name]):
                 note = f" ({data.dropped} without words left out)" if data.dropped else ""
                 raise TreebankError(
                     f"{self.name}, split {name} in {self._files.folder}: {'; '.join(wrong)}{note}. "
@@ -245,11 +233,11 @@ class Treebank:
         self._data[name, layer] = data
         return data
 
-    def _first_layer(self, split: SplitName) -> FirstLayer:
+    def _first_layer(self, split: SplitName) -> reading.FirstLayer:
         """What is in the files of a split, kept until those of another one are read."""
         if split not in self._first:
             with self._files.held(split, self.layers[0]):
-                self._first = {split: read_first_layer(self._files, split)}
+                self._first = {split: reading.read_first_layer(self._files, split)}
         return self._first[split]
 
 
@@ -265,9 +253,9 @@ def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Tree
         TreebankError: the name is unknown, the manifest has mistakes, files are missing, or two
             splits have the same sentences.
     """
-    status = treebank_status(load_manifest(name), root)
+    status = catalogue.treebank_status(catalogue.load_manifest(name), root)
     if not status.present or status.files is None:
-        raise TreebankError(missing_message(status, root))
+        raise TreebankError(catalogue.missing_message(status, root))
     if mistakes := same_places(status.files):
         raise TreebankError("\n".join(f"treebank {name}: {mistake}" for mistake in mistakes))
     return Treebank(status, status.files)

@@ -116,7 +116,7 @@ def test_every_mistake_of_every_field(
         raise AssertionError("work was begun")
 
     monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_first_layer", untouched)
+    monkeypatch.setattr("spmrl_bench.treebanks.reading.read_first_layer", untouched)
     model, document, file, error = SCHEMAS[name]
     held = tally("R22", f"mistakes in a {name}")
     counts: Counter[str] = Counter()

@@ -125,7 +125,7 @@ def test_layers_of_different_length_are_refused(
     """None of the sentences is left out in silence, whatever a layer was read as."""
     first = bank.data("train", "dependencies")
     shorter = replace(first, sentences=first.sentences[:-1])
-    monkeypatch.setattr("spmrl_bench.treebanks.treebank.read_layer", lambda *_: shorter)
+    monkeypatch.setattr("spmrl_bench.treebanks.reading.read_layer", lambda *_: shorter)
     monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
     with pytest.raises(TreebankError, match=r"split train: .* 3 constituents, 2 dependencies"):
         open_treebank("tiny", root).examples("train")
@@ -136,7 +136,7 @@ def test_the_second_layer_is_read_once(
 ) -> None:
     first = bank.examples("dev")
     with monkeypatch.context() as patch:
-        patch.setattr("spmrl_bench.treebanks.treebank.read_layer", None)
+        patch.setattr("spmrl_bench.treebanks.reading.read_layer", None)
         assert open_treebank("tiny", root).examples("dev") == first
         write(root, "a", "b", "*", "c", "e", "b")
         with pytest.raises(TypeError):

@@ -578,7 +578,7 @@ def test_a_treebank_is_opened_from_the_cache_until_a_file_changes(
         raise AssertionError("read again")
 
     with monkeypatch.context() as patch:
-        patch.setattr("spmrl_bench.treebanks.treebank.read_first_layer", no_reading)
+        patch.setattr("spmrl_bench.treebanks.reading.read_first_layer", no_reading)
         assert open_treebank("tiny", root).split("dev") == first
         (root / "tiny_data" / "d_08.mrg").write_text("(S (N z))")
         with pytest.raises(AssertionError, match="read again"):
