@@ -190,8 +190,7 @@ def load_study(name: str) -> Study:
     path = Path(name) if name.endswith(".toml") else _study_paths().get(name)
     if path is None:
         raise RecipeError(unknown_name("study", name, study_names()))
-    content = read_toml(path, RecipeError)
-    return validated(Study, {"name": path.stem, **content}, path, RecipeError)
+    return validated(Study, {"name": path.stem, **read_toml(path, RecipeError)}, path, RecipeError)
 
 
 def _study_paths() -> dict[str, Path]:

@@ -122,8 +122,7 @@ def package_run(
         package = _description(name, licence, record, manifest) | {
             "files": {path: file.model_dump() for path, file in files.items()}
         }
-        text = json.dumps(package, ensure_ascii=False, indent=1)
-        write_new(new / PACKAGE, f"{text}\n".encode())
+        write_new(new / PACKAGE, f"{json.dumps(package, ensure_ascii=False, indent=1)}\n".encode())
         parser = load_parser(new, "cpu")
         weights = record.training.parameters if record.training is not None else None
         write_new(new / CARD, write_card(package, parser, weights).encode())

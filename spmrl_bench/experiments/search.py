@@ -168,8 +168,7 @@ class SearchPlan:
 
     def recipe(self, run: Any) -> dict[str, Any]:
         """What a record of a run has as its recipe, and its treebank."""
-        recipe: dict[str, Any] = run.config.model_dump(mode="json")
-        return recipe
+        return run.config.model_dump(mode="json")
 
     def divided(self, run: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Settings as in JSON, those of the parser by dotted key, without what is searched."""
@@ -199,8 +198,7 @@ class SearchPlan:
             given[key] = notation(searched).replace("|", ":").split(":")
         first = self.first.config
         parts = (settings_folder(given), self.sampler, self.pruner, f"seed{first.seed}")
-        name = "-".join((SEARCHES + first.size, self.name, *parts))
-        return runs_dir / first.treebank / name
+        return runs_dir / first.treebank / "-".join((SEARCHES + first.size, self.name, *parts))
 
     @property
     def name(self) -> str:

@@ -259,11 +259,10 @@ def resolved_settings(recipe: Mapping[str, Any]) -> Resolved:
 
 def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> bool:
     """Whether a record is of runs with these settings and weights: other runs may end alike."""
-    names = ("variant", "size", "seed")
     return (
         record.members == list(weights)
         and record.treebank.name == recipe.get("treebank")
-        and all(record.recipe.get(name) == recipe.get(name) for name in names)
+        and all(record.recipe.get(key) == recipe.get(key) for key in ("variant", "size", "seed"))
         and resolved_settings(record.recipe) == resolved_settings(recipe)
     )
 

@@ -191,8 +191,8 @@ def table_differences(group: Group, groups: Iterable[Group]) -> Iterator[str]:
         if (other.track, other.treebank) == (group.track, group.treebank) and other is not group:
             differing = counting_differences(group.runs.counted, other.runs.counted)
             listed = (f"{key} is {here} here, {there} there" for key, here, there in differing)
-            other_table = f"table {other.number} of {other.treebank}"
-            yield f"Does not compare with {other_table}: {'; '.join(listed)}."
+            which = f"table {other.number} of {other.treebank}"
+            yield f"Does not compare with {which}: {'; '.join(listed)}."
 
 
 def _of_treebank(name: str, published: Iterable[PublishedFigure]) -> Iterator[str]:

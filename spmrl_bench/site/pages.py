@@ -238,8 +238,7 @@ def _charts(bank: TreebankResults, group: Group, kept: Kept) -> Iterator[Chart]:
     """Scores by length and by label, of test or else of dev, for each metric."""
     table = f", table {group.number}" if group.several else ""
     for view in {view[0]: view for view in reversed(group.views)}.values():
-        ranked = bank.rankings[group, view]
-        parsers = [entry for entry in ranked.ordered if not entry.baseline]
+        parsers = [entry for entry in bank.rankings[group, view].ordered if not entry.baseline]
         lengths = {one: by_length(sums) for one in parsers if (sums := one.sums(view))}
         labels = {one: kept[one, view].labels for one in parsers if (one, view) in kept}
         for about, parts in (("length of the sentence", lengths), ("label", labels)):

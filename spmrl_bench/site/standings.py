@@ -116,10 +116,9 @@ class TreebankResults:
     @cached_property
     def places(self) -> Sequence[Place]:
         pairs = [(group, entry) for group in self.groups for entry in group.entries]
-        names = slugs(entry.text for _, entry in pairs)
         return [
             Place(self, *pair, f"compare/{self.slug}/{name}.html")
-            for pair, name in zip(pairs, names, strict=True)
+            for pair, name in zip(pairs, slugs(entry.text for _, entry in pairs), strict=True)
         ]
 
 
@@ -130,10 +129,9 @@ def treebanks_of(results: Results) -> list[TreebankResults]:
         groups.setdefault((group.track, group.treebank), []).append(group)
     order = {"open": 0, "mini": 2}
     keys = sorted(groups, key=lambda key: (order.get(key[0], 1), key))
-    names = slugs(name for _, name in keys)
     return [
         TreebankResults(*key, slug, groups[key], _manifest(*key))
-        for key, slug in zip(keys, names, strict=True)
+        for key, slug in zip(keys, slugs(name for _, name in keys), strict=True)
     ]
 
 

@@ -77,7 +77,8 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
     Its figures follow from its counts, or it cannot be read (RecordError). The counts are those of
     the parses in the folder of results that it lies in, by the treebank as it is here.
     """
-    record, known = read_document(Record, path), load_results([results]).stored
+    record, every = read_document(Record, path), load_results([results]).stored
+    known = [one for one in every if one.path.name != path.name]
     name, system, found = record.treebank.name, record.system, list[str]()
     if system is not None:
         said = {"version": system.version, "training data": system.training_data}
@@ -86,7 +87,7 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
         if not (system.oath or system.training):
             found.append("nobody swears that test was not used: enter it with --oath")
     for one in known:
-        if one.path.name != path.name and _outputs(one.record) & _outputs(record):
+        if _outputs(one.record) & _outputs(record):
             found.append(f"has parses of {one.path}, {one.record.variant}")
     saved = SavedParses.of_record(path.absolute().parents[1], record)
     bank = open_treebank(name).with_test()
@@ -100,11 +101,10 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
             continue
         gold = gold_parses(bank, split, list(result.metrics))
         if not saved.are_of(split, result, rules_of(bank, list(result.metrics)), gold):
-            path = saved.path(split, gold[0].layers[0])
-            found.append(f"{path}: absent, or not the parses that were scored")
-    new = StoredRecord(record, path, results, shipped=False)
-    stored = [*(one for one in known if one.path.name != path.name), new]
-    return [own for own in groups_of(stored) if any(r.record is record for r in own.runs)], found
+            place = saved.path(split, gold[0].layers[0])
+            found.append(f"{place}: absent, or not the parses that were scored")
+    groups = groups_of([*known, StoredRecord(record, path, results, shipped=False)])
+    return [own for own in groups if any(run.record is record for run in own.runs)], found
 
 
 def _outputs(record: Record) -> set[str]:

@@ -159,8 +159,7 @@ def _bracket_answers(text: str, path: Path, sentences: int, repair: bool) -> lis
         lines.pop()
     if len(lines) == sentences:
         return [_of_line(number, line, repair) for number, line in enumerate(lines, start=1)]
-    trees = read_brackets(text, path=path, margin=False)
-    return [_Answer(0, Parse.of(tree)) for tree in trees]
+    return [_Answer(0, Parse.of(tree)) for tree in read_brackets(text, path=path, margin=False)]
 
 
 def _of_line(number: int, line: str, repair: bool) -> _Answer:

@@ -352,8 +352,7 @@ class SystemSearch(SearchPlan):
     @property
     def options(self) -> Sequence[str]:
         limit = self.first.config.minutes
-        known = self.name in system_paths()
-        name = self.name if known else str(self.first.system.path)
+        name = self.name if self.name in system_paths() else str(self.first.system.path)
         return "--system", name, *(() if limit is None else ("--minutes", f"{limit:g}"))
 
     def recipe(self, run: SystemRun) -> dict[str, Any]:

@@ -98,8 +98,7 @@ class Validation:
             layers = {"": self.statistics}
         lines = []
         for title, one in layers.items():
-            table = statistics_table(one)
-            lines += [f"{self.name}{title}\n\n{table}\n", *inventories(one), ""]
+            lines += [f"{self.name}{title}\n\n{statistics_table(one)}\n", *inventories(one), ""]
         return "\n".join(lines + [f"{line}\n" for line in shared_note(self.shared)])
 
     def own_manifest(self) -> str:

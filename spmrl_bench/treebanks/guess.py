@@ -190,8 +190,7 @@ def _begin(path: Path, encoding: str | None) -> str:
     encoding = encoding or _marked(data)
     if b"\0" in data and encoding is None:
         return ""  # an archive or an image
-    text = data.decode(encoding or "utf-8", errors="replace")
-    return text.removeprefix("\ufeff")[:_BEGINNING]
+    return data.decode(encoding or "utf-8", errors="replace").removeprefix("\ufeff")[:_BEGINNING]
 
 
 def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:

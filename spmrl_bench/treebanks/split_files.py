@@ -92,11 +92,10 @@ class TreebankFiles:
 
     def changed(self, split: SplitName, layer: Layer) -> list[str]:
         """Return the files, by path under the folder, that are not the recorded ones."""
-        recorded = self.manifest.sha256
         return [
             name
             for name, digest in self._hashed(split, layer)
-            if recorded.get(name.removesuffix(".gz"), digest) != digest
+            if self.manifest.sha256.get(name.removesuffix(".gz"), digest) != digest
         ]
 
     def _hashed(self, split: SplitName, layer: Layer) -> list[tuple[str, str]]:
