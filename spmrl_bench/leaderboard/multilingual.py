@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from spmrl_bench.leaderboard import writing
 from spmrl_bench.leaderboard.board import (
     LEVEL,
     Column,
@@ -30,15 +31,6 @@ from spmrl_bench.leaderboard.board import (
 )
 from spmrl_bench.leaderboard.frame import Key
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.writing import (
-    Document,
-    Note,
-    Table,
-    to_csv,
-    to_latex,
-    to_markdown,
-    write_file,
-)
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 
@@ -269,15 +261,19 @@ def write_track(
 ) -> str:
     """Write the table of a track in all formats, and return it as Markdown."""
     document = track_document(groups, track, published)
-    texts = {"md": to_markdown(document), "csv": to_csv(document), "tex": to_latex(document)}
+    texts = {
+        "md": writing.to_markdown(document),
+        "csv": writing.to_csv(document),
+        "tex": writing.to_latex(document),
+    }
     for suffix, text in texts.items():
-        write_file(results_dir / f"multilingual-{track}.{suffix}", text.encode())
+        writing.write_file(results_dir / f"multilingual-{track}.{suffix}", text.encode())
     return texts["md"]
 
 
 def track_document(
     groups: Iterable[Group], track: str, published: Sequence[PublishedFigure]
-) -> Document:
+) -> writing.Document:
     order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
     setups, left_out = setups_of(groups, track, order)
     titles = dict.fromkeys(setup.criterion.title for setup in setups)
@@ -288,10 +284,10 @@ def track_document(
     )
     tables = [_setup_table(track, setup) for setup in setups]
     title = f"Scores by language, {track_title(track)}"
-    return Document(title, intro, (*tables, *_published_tables(setups, published)))
+    return writing.Document(title, intro, (*tables, *_published_tables(setups, published)))
 
 
-def _setup_table(track: str, setup: Setup) -> Table:
+def _setup_table(track: str, setup: Setup) -> writing.Table:
     titles = [column.title for column in setup.columns]
     dev = len(setup.variants)
     cells = []
@@ -312,7 +308,7 @@ def _setup_table(track: str, setup: Setup) -> Table:
         texts = [_mean(rows, one) for one in setup.columns]
         cells.append(["average", what, "", *texts[:dev], "", "", *texts[dev:]])
     strong = {(n, 3 + setup.variants.index(row.selected)) for n, row in enumerate(setup.rows)}
-    return Table(
+    return writing.Table(
         title=f"Model size {setup.name}: {track_title(track)}",
         headings=["language", "treebank", "seeds", *titles[:dev], "p", "selected", *titles[dev:]],
         rows=cells,
@@ -327,7 +323,7 @@ def _mean(rows: Iterable[TreebankRow], column: Column, mark: str = "") -> str:
     return mean_text(average([(row.group.language, row.scores(column)) for row in rows]), mark=mark)
 
 
-def _setup_notes(setup: Setup) -> Iterator[Note]:
+def _setup_notes(setup: Setup) -> Iterator[writing.Note]:
     if any(len(one.runs) > 1 for row in setup.rows for one in row.entries.values()):
         yield "±: standard deviation over the seeds."
     if tested := sum(row.p is not None for row in setup.rows):
@@ -356,7 +352,7 @@ _OTHER_TREEBANK = (
 
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
-) -> Iterator[Table]:
+) -> Iterator[writing.Table]:
     """Above our scores of the same treebank; those of other treebanks stand by themselves."""
     metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
     columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}
@@ -376,7 +372,7 @@ def _published_tables(
 
 def _published_table(
     title: str, figures: Sequence[PublishedFigure], column: Column, setups: Sequence[Setup]
-) -> Table:
+) -> writing.Table:
     banks = {one.language: one.treebank for one in figures if one.variant}
     figures = [one for one in figures if banks.get(one.language) == one.treebank]
     selected = "selected on dev" if column.split == "test" else ""
@@ -408,7 +404,7 @@ def _published_table(
         if any(means):
             means += [None if label in mixed else average(by_language)] * (len(banks) > 1)
             cells.append([label, *map(mean_text, means)])
-    return Table(
+    return writing.Table(
         title=title,
         headings=["system", *banks, "average"][: len(cells[0])],
         rows=cells,

@@ -214,9 +214,6 @@ def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFi
     return list(found.values())
 
 
-# ---- CSV ----
-
-
 def results_frame(
     groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
 ) -> pd.DataFrame:
@@ -278,9 +275,6 @@ def _row(
 
 def results_csv(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> str:
     return csv_text(results_frame(groups, published))
-
-
-# ---- Who is ahead ----
 
 
 class HeadToHead(NamedTuple):

@@ -53,9 +53,6 @@ def page(template: str, address: str, **content: Any) -> tuple[str, bytes]:
     return address, text.encode("utf-8", "replace")
 
 
-# ---- The first page ----
-
-
 def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
     """The boards of all tracks, open ones first, and the picture of the first for other pages."""
     sections = []
@@ -140,9 +137,6 @@ def _treebanks(banks: Iterable[TreebankResults]) -> Table:
     return Table("treebanks", "Treebanks", heads, rows)
 
 
-# ---- Figures of entries ----
-
-
 def _system(entry: Entry) -> Cell:
     tag = "" if entry.origin == "own" else entry.origin
     return Cell(entry.name, system_address(entry), tag=tag)
@@ -176,9 +170,6 @@ def _runs(entry: Entry) -> str:
 def _records_of(place: Place) -> list[Entry]:
     """An entry for each record that a page is made of."""
     return [] if place.entry.baseline else place.entry.members or [place.entry]
-
-
-# ---- Treebanks ----
 
 
 def treebank_pages(bank: TreebankResults) -> Files:
@@ -280,9 +271,6 @@ def _contest(place: Place, view: View, kept: Kept) -> dict[str, Any] | None:
     }
 
 
-# ---- Records ----
-
-
 def run_pages(bank: TreebankResults) -> Files:
     """The page of each record that is shown, and the record itself."""
     for place in bank.places:
@@ -342,9 +330,6 @@ def _searches(record: Record) -> Iterator[Table]:
         yield Table(f"search-{place}", caption, heads, rows, [note])
 
 
-# ---- Systems, published figures ----
-
-
 def system_pages(banks: Iterable[TreebankResults]) -> Files:
     """The page of a variant, a system of others or a baseline, with its scores everywhere."""
     for places in _systems(banks):
@@ -383,9 +368,6 @@ def published_page(figures: Sequence[PublishedFigure]) -> Files:
     heads = ["treebank", "language", "system", "year", "variant", "setting", "source", *titles]
     table = Table("figures", "Published by others", heads, rows)
     yield page("published", "published.html", table=table, sources=sources)
-
-
-# ---- The folder ----
 
 
 def site_files(results: Results) -> Files:
