@@ -143,7 +143,6 @@ def draw_actions(found: DerivationTrace, *, layers: Sequence[int], model: str) -
 
 
 def _draw_states(axes: Any, found: DerivationTrace) -> None:
-    """The stack, and the arcs."""
     count, n = found.removed.shape
     rows = np.arange(count)
     # Lines between cells lead the eye. As grids of the axes they would take seconds.
@@ -163,9 +162,7 @@ def _draw_states(axes: Any, found: DerivationTrace) -> None:
     circle = {"marker": "o", "markersize": 3.2, "markeredgecolor": ORANGE, "markeredgewidth": 0.7}
     for words, colour in ((found.second, "white"), (found.top, ORANGE)):
         chosen = words > 0
-        axes.plot(
-            words[chosen] - 1, rows[chosen], linestyle="none", markerfacecolor=colour, **circle
-        )
+        axes.plot(words[chosen] - 1, rows[chosen], linestyle="none", mfc=colour, **circle)
 
 
 def _norm() -> Any:

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,12 +38,10 @@ from numpy.typing import NDArray
 
 from spmrl_bench.analysis.drawing import Figure, load_matplotlib, plain
 from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.views import HeadOutputs, Span, lead_parts, leads
 from spmrl_bench.trees.head_driven import constituent
 from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, collapsed_spans
-
-if TYPE_CHECKING:
-    from spmrl_bench.parsers.base import Parser
 
 Measure = Literal["norm", "released", "lead"]
 Rows = NDArray[np.float64]

@@ -323,7 +323,6 @@ class StudyResult(StudyRun):
 
     @property
     def score(self) -> SeedMean:
-        """Mean and deviation of the figure over the seeds."""
         return estimate(self.scores)
 
     def score_within(self, minutes: float) -> SeedMean | None:
@@ -387,7 +386,6 @@ def run_study(
 
 
 def _key(work: StudyPlan, weights: str, run: StudyRun) -> ScoreKey:
-    """What the score of a run with these weights follows from."""
     bank, names = work.treebank, work.study.metric.metrics
     layers = dict.fromkeys(layer for name in names for layer in metric_named(name).layers)
     counting = [metric_named(name).counting(rules) for name, rules in rules_of(bank, names).items()]

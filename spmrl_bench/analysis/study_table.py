@@ -56,7 +56,6 @@ class Findings:
 
     @property
     def several(self) -> bool:
-        """Whether there are several seeds."""
         return len(self.rows[0].scores) > 1
 
     @cached_property

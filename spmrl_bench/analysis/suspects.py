@@ -25,7 +25,7 @@ from tabulate import tabulate
 
 from spmrl_bench.analysis.variation import Place, Suspicion
 from spmrl_bench.errors import SpmrlError, UnsupportedError
-from spmrl_bench.leaderboard.writing import html_templates
+from spmrl_bench.leaderboard.writing import templates
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.draw import boxes, head_text
@@ -187,8 +187,8 @@ class SuspectList:
 
     def page(self) -> str:
         """HTML that needs nothing but itself; what is from files is escaped."""
-        forms = html_templates(Path(__file__).parent)
-        return forms.get_template("suspects.html.jinja").render(listed=self)
+        form = templates(Path(__file__).parent).get_template("suspects.html.jinja")
+        return form.render(listed=self)
 
     def table(self) -> str:
         """Comma-separated values, a row for each suspicious place."""

@@ -16,8 +16,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from spmrl_bench import __version__
 from spmrl_bench.errors import PackageError, SpmrlError, remedy
 from spmrl_bench.experiments.evaluation import encoders_of
@@ -25,6 +23,7 @@ from spmrl_bench.experiments.recipe import LANGUAGES
 from spmrl_bench.experiments.run_folder import read_config
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.leaderboard.record import Record
+from spmrl_bench.leaderboard.writing import templates
 from spmrl_bench.nn.inputs.pretrained import encoder_paths, read_encoder_description
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.kinds import kind_named
@@ -248,10 +247,7 @@ def licence_identifier(text: str) -> str | None:
 def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> str:
     """The card of a package, whose description is given: Markdown, with what the hub reads of it in
     front, as YAML."""
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    forms = jinja2.Environment(
-        loader=loader, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
+    forms = templates(Path(__file__).parent, escape=False)
     forms.filters["json"] = partial(json.dumps, ensure_ascii=False)
     forms.filters["cents"] = lambda value: "" if value is None else f"{value:.2f}"
     forms.filters["line"] = lambda text: " ".join(text.split())

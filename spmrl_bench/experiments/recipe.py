@@ -412,13 +412,10 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
         raise RecipeError(f"{path}: no such recipe file")
     beside = path.with_name("base.toml")
     base_path = beside if beside.is_file() else data_dir("recipes") / "base.toml"
-    base, language = (
-        validated(model, table, at, RecipeError, context={"light": light})
-        for model, at, table in (
-            (BaseRecipe, base_path, read_toml(base_path, RecipeError)),
-            (LanguageRecipe, path, content or read_toml(path, RecipeError)),
-        )
-    )
+    shared, own = read_toml(base_path, RecipeError), content or read_toml(path, RecipeError)
+    context = {"light": light}
+    base = validated(BaseRecipe, shared, base_path, RecipeError, context=context)
+    language = validated(LanguageRecipe, own, path, RecipeError, context=context)
     return Recipe(name=name if content else path.stem, path=path, base=base, language=language)
 
 

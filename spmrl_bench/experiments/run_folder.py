@@ -99,7 +99,6 @@ def _owner_text(owner: Owner, folder: Path) -> str:
 
 
 def unwritable(folder: Path, error: OSError) -> CheckpointError:
-    """The error of a run folder that cannot be written."""
     return CheckpointError(
         f"{folder}: the run folder cannot be written: {error.strerror}. {remedy(error)}, or "
         "choose another --runs folder"

@@ -20,14 +20,7 @@ from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.documents import load_documents
-from spmrl_bench.leaderboard.frame import (
-    Key,
-    Run,
-    RunGroup,
-    StoredRecord,
-    grouped,
-    installed_metrics,
-)
+from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, StoredRecord, grouped, known_metrics
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
     SPLITS,
@@ -282,14 +275,14 @@ class Entry:
     def _results(self, split: str) -> list[SplitResult]:
         """The scores of all its runs, or none."""
         results = [run.record.result(split) for run in self.runs]
-        found = [result for result in results if result and installed_metrics(result)]
+        found = [result for result in results if result and known_metrics(result)]
         return found if len(found) == len(results) else []
 
     @property
     def test_sentences(self) -> int | None:
         """Those that were scored on test."""
         results = self._results("test")
-        scored = (one.sentences - one.metrics[installed_metrics(one)[0]].skipped for one in results)
+        scored = (one.sentences - one.metrics[known_metrics(one)[0]].skipped for one in results)
         return next(scored, None)
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
@@ -299,7 +292,7 @@ class Entry:
         """
         found: dict[str, dict[str, dict[str, None]]] = {}
         for result in self._results("test") or self._results("dev"):
-            for name in installed_metrics(result):
+            for name in known_metrics(result):
                 if metrics is None or name in metrics:
                     joined = found.setdefault(name, {})
                     for key, value in signature_parts(result.metrics[name].signature).items():
@@ -421,7 +414,7 @@ def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
 def metrics_of(runs: Iterable[Run]) -> list[str]:
     records = [run.record for run in runs]
     results = (result for record in records for result in record.results)
-    found = dict.fromkeys(name for result in results for name in installed_metrics(result))
+    found = dict.fromkeys(name for result in results for name in known_metrics(result))
     return in_order(found, {record.select for record in records})
 
 

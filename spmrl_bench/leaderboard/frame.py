@@ -16,13 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spmrl_bench.leaderboard.record import (
-    OF_GOLD_TAGS,
-    SPLITS,
-    Record,
-    SplitResult,
-    signature_parts,
-)
+from spmrl_bench.leaderboard.record import GOLD_TAGS, SPLITS, Record, SplitResult, signature_parts
 from spmrl_bench.leaderboard.searches import SEARCHES, Search, read_search
 from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.kinds import KINDS, kind_named
@@ -164,7 +158,7 @@ def _runs(stored: Sequence[StoredRecord]) -> Iterator[Run]:
         yield Run(one, number, precision, *known[text], given=settings_text(one.record.settings))
 
 
-def installed_metrics(result: SplitResult) -> list[str]:
+def known_metrics(result: SplitResult) -> list[str]:
     return [name for name in METRICS.names() if name in result.metrics]
 
 
@@ -173,7 +167,7 @@ def _counted(record: Record) -> Counted:
     for split in SPLITS:
         if (result := record.result(split)) is None:
             continue
-        for name in installed_metrics(result):
+        for name in known_metrics(result):
             fingerprint = record.treebank.fingerprint(metric_named(name).layers)
             key = score_key(result.metrics[name].signature_long, fingerprint)
             # Beyond dev, the splits of two records can differ in this only.
@@ -356,7 +350,7 @@ def _keys(record: Record) -> Iterator[Key]:
         if result := record.result(split):
             for figure in ("tag_accuracy", "tokens_per_second"):
                 yield split, "", figure
-            for metric in installed_metrics(result):
+            for metric in known_metrics(result):
                 for figure in {**result.metrics[metric].figures, **metric_named(metric).figures}:
-                    if figure != OF_GOLD_TAGS:
+                    if figure != GOLD_TAGS:
                         yield split, metric, figure

@@ -163,9 +163,6 @@ def _languages(rows: Iterable[TreebankRow]) -> list[str]:
     return list(dict.fromkeys(row.group.language for row in rows))
 
 
-# ---- Setups from the entries of each treebank ----
-
-
 def setups_of(
     groups: Iterable[Group], track: str, order: Sequence[str] = ()
 ) -> tuple[list[Setup], list[str]]:
@@ -240,9 +237,6 @@ def _setup(
     )
 
 
-# ---- The tables ----
-
-
 def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
     """Tracks with records of the user in two languages, or whose table is there already."""
     found: dict[str, set[str]] = {}
@@ -261,11 +255,8 @@ def write_track(
 ) -> str:
     """Write the table of a track in all formats, and return it as Markdown."""
     document = track_document(groups, track, published)
-    texts = {
-        "md": writing.to_markdown(document),
-        "csv": writing.to_csv(document),
-        "tex": writing.to_latex(document),
-    }
+    forms = {"md": writing.to_markdown, "csv": writing.to_csv, "tex": writing.to_latex}
+    texts = {suffix: form(document) for suffix, form in forms.items()}
     for suffix, text in texts.items():
         writing.write_file(results_dir / f"multilingual-{track}.{suffix}", text.encode())
     return texts["md"]
@@ -293,9 +284,7 @@ def _setup_table(track: str, setup: Setup) -> writing.Table:
     cells = []
     for row in setup.rows:
         best = row.selected if row.significant else None
-        texts = [
-            _mean([row], one, mark="*" if one.variant == best else "") for one in setup.columns
-        ]
+        texts = [_mean([row], one, mark="*" * (one.variant == best)) for one in setup.columns]
         about = [row.group.language, row.group.treebank, ", ".join(map(str, row.seeds))]
         p = "" if row.p is None else f"{row.p:.4f}"
         selected = row.selected if len(row.entries) > 1 else ""
@@ -342,8 +331,6 @@ def _setup_notes(setup: Setup) -> Iterator[writing.Note]:
     entries = {row.group.treebank: row.entries[row.selected] for row in setup.rows}
     yield [f"{name}: `{one.signature(metrics)}`" for name, one in entries.items()]
 
-
-# ---- Published figures ----
 
 _OTHER_TREEBANK = (
     "These figures are of another treebank than the scores above, so they do not compare with them."

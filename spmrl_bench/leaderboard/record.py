@@ -42,7 +42,7 @@ _IN_WHEEL = packaged(f"results/{SHIPPED}/runs")
 SPLITS = ("dev", "test")
 
 #: A figure that says nothing: the treebank's tags stand in all parses that are scored.
-OF_GOLD_TAGS = "tagging_accuracy"
+GOLD_TAGS = "tagging_accuracy"
 _MATCHES = {"brackets": ("brackets", "labelled", "unlabelled"), "attachment": ("attachment",)}
 _OF_CLOCKS = datetime.timedelta(days=1)  # by which one may be ahead of another
 
@@ -62,9 +62,7 @@ def signature_parts(signature: str) -> dict[str, str]:
 
 
 Column = Annotated[
-    list[int],
-    AfterValidator(_compact),
-    PlainSerializer(list, return_type=list[int]),
+    list[int], AfterValidator(_compact), PlainSerializer(list, return_type=list[int])
 ]
 
 
@@ -79,7 +77,6 @@ class TreebankInfo(Part):
     fingerprints: dict[str, str] = Field(
         description="By layer of annotation: SHA-256 of files, division and named transforms."
     )
-
     manifest: str = Field(
         default="",
         description="Whose manifest, `shipped` or `own`, and the SHA-256 of all that it declares.",

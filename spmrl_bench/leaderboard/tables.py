@@ -214,9 +214,7 @@ def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFi
     return list(found.values())
 
 
-def results_frame(
-    groups: Sequence[Group], published: Iterable[PublishedFigure] = ()
-) -> pd.DataFrame:
+def results_frame(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> pd.DataFrame:
     """One row per run, mean and baseline; only those of one ``treebank`` and ``group`` compare."""
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
@@ -305,11 +303,8 @@ def ours_and_others(
         best: dict[bool, tuple[float, Entry, float]] = {}  # of systems, of others
         for entry in group.entries:
             dev, test = (entry.headline((metric, split)) for split in SPLITS)
-            if (
-                dev is None
-                or test is None
-                or not (entry.is_system or entry.form in ("run", "mean"))
-            ):
+            competes = entry.is_system or entry.form in ("run", "mean")
+            if dev is None or test is None or not competes:
                 continue
             if minutes is not None and _budget(entry) != minutes:
                 left_out[f"{entry.text} on {group.treebank}"] = None

@@ -151,13 +151,14 @@ def _latex_note(note: str) -> str:
     return "".join(parts)
 
 
-def html_templates(folder: Path) -> jinja2.Environment:
-    """The templates of a folder, which escape what they are given and miss nothing of it."""
+def templates(folder: Path, *, escape: bool = True) -> jinja2.Environment:
+    """The templates of a folder, which miss nothing of what they are given and, for HTML, escape
+    it."""
     import jinja2
 
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(folder),
-        autoescape=True,
+        autoescape=escape,
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,

@@ -54,8 +54,6 @@ class Table:
         A column is numeric if a number stands in it.
         """
         rows = [list(map(cell, row)) for row in (self.columns, *self.rows)]
-        columns = [
-            column for column in zip(*rows, strict=True) if any(one.text for one in column[1:])
-        ]
+        columns = [own for own in zip(*rows, strict=True) if any(one.text for one in own[1:])]
         heads = [head._replace(numeric=any(one.numeric for one in rest)) for head, *rest in columns]
         return [heads, *map(list, list(zip(*columns, strict=True))[1:])]

@@ -17,21 +17,15 @@ from spmrl_bench.leaderboard import tables as board_tables
 from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
-from spmrl_bench.leaderboard.record import OF_GOLD_TAGS, SPLITS, Record, signature_parts
+from spmrl_bench.leaderboard.record import GOLD_TAGS, SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
-from spmrl_bench.leaderboard.writing import html_templates
+from spmrl_bench.leaderboard.writing import templates
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.cells import Cell, Table, Value, cell
 from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
 from spmrl_bench.site.reproduce import commands, environment, settings
-from spmrl_bench.site.standings import (
-    Place,
-    TreebankResults,
-    by_length,
-    system_address,
-    treebanks_of,
-)
+from spmrl_bench.site.standings import Place, TreebankResults, address_of, by_length, treebanks_of
 from spmrl_bench.storage.files import write_folder
 
 Files = Iterator[tuple[str, bytes]]
@@ -42,7 +36,7 @@ _MOST_ROWS = 14  # of a picture
 #: Says that a folder is a site, and may be replaced.
 MARKER = "site.json"
 _CONTENT = b'{"made_by": "spmrl-bench site"}\n'
-_TEMPLATES = html_templates(Path(__file__).parent)
+_TEMPLATES = templates(Path(__file__).parent)
 _TEMPLATES.globals["version"] = __version__
 
 
@@ -139,7 +133,7 @@ def _treebanks(banks: Iterable[TreebankResults]) -> Table:
 
 def _system(entry: Entry) -> Cell:
     tag = "" if entry.origin == "own" else entry.origin
-    return Cell(entry.name, system_address(entry), tag=tag)
+    return Cell(entry.name, address_of(entry), tag=tag)
 
 
 def _score(place: Place, view: View, *, deviation: bool = False) -> Cell:
@@ -305,7 +299,7 @@ def _by_split(name: str, record: Record) -> Table:
     rows = [
         (metric.title(figure), *(one.figure(name, figure) for one in splits.values()))
         for figure in metric.figures
-        if figure != OF_GOLD_TAGS
+        if figure != GOLD_TAGS
     ]
     return Table(f"scores-{name}", f"Scores, {name}", ["figure", *splits], rows, fixed=True)
 
@@ -351,7 +345,7 @@ def system_pages(banks: Iterable[TreebankResults]) -> Files:
         details = {"size": first.record.size, "origin": first.origin}
         if system := first.record.system:
             details |= system.model_dump(exclude={"training", "outputs", "tested"})
-        yield page("system", system_address(first), entry=first, details=details, table=table)
+        yield page("system", address_of(first), entry=first, details=details, table=table)
 
 
 def published_page(figures: Sequence[PublishedFigure]) -> Files:

@@ -44,9 +44,8 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
     for one in (run.stored for run in entry.runs):
         try:
             rules: Any = metric.rules(options)
-            gold, parses = SavedParses.of_record(one.results, one.record).read(
-                view[1], metric.layers[0]
-            )
+            saved = SavedParses.of_record(one.results, one.record)
+            gold, parses = saved.read(view[1], metric.layers[0])
             counts = metric.count(gold, parses, rules)
             result = one.record.result(view[1])
             if not result or counts.to_columns() != result.counts(view[0]).to_columns():

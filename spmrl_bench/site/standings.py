@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from spmrl_bench.leaderboard.board import LEVEL, Entry, Group, Results, Sums, Vi
 from spmrl_bench.scoring.bracket_metric import SENTENCE_LENGTHS, length_names
 from spmrl_bench.scoring.significance import Ratio
 from spmrl_bench.storage.paths import path_fault
-from spmrl_bench.treebanks.catalogue import is_known, load_manifest
+from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.manifest import Manifest
 
 _LONGEST, _DIGITS = 60, 8  # of the names of files, and of the hash in them
@@ -136,11 +137,10 @@ def treebanks_of(results: Results) -> list[TreebankResults]:
 
 
 def _manifest(track: str, name: str) -> Manifest | None:
-    try:
-        manifest = load_manifest(name) if is_known(name) else None
-    except SpmrlError:
-        return None
-    return manifest if manifest and manifest.track == track else None
+    with suppress(SpmrlError):
+        if (manifest := load_manifest(name)).track == track:
+            return manifest
+    return None
 
 
 def slugs(texts: Iterable[str]) -> list[str]:
@@ -163,6 +163,6 @@ def slug(text: str) -> str:
     return f"{kept or 'unnamed'}-{digest}"
 
 
-def system_address(entry: Entry) -> str:
+def address_of(entry: Entry) -> str:
     """Of the page of what is called so on every treebank."""
     return f"systems/{slug(entry.text)}.html"

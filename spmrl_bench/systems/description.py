@@ -134,11 +134,9 @@ class SystemDescription(Frozen):
             known = {*COMMON, *own, *self.settings}
             fields = map(Formatter().parse, self._command(section))
             try:
-                for name in {name for _, name, _, _ in chain.from_iterable(fields)} - {
-                    None,
-                    *known,
-                }:
-                    raise ValueError(unknown_name("placeholder", str(name), known))
+                names = {name for _, name, _, _ in chain.from_iterable(fields)}
+                if others := names - {None, *known}:
+                    raise ValueError(unknown_name("placeholder", min(map(str, others)), known))
             except ValueError as error:
                 raise ValueError(f"{section}.command: {error}; write {{{{ for a brace") from None
         return self

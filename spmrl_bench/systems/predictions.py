@@ -117,9 +117,8 @@ def read_predictions(
     text = read_text(path, encoding)
     layer: Layer = "dependencies" if looks_like_conll(text) else "constituents"
     if gold and layer not in gold[0].layers:
-        raise ScoreError(
-            f"{path}: has {layer}, but the treebank has {' and '.join(gold[0].layers)}"
-        )
+        known = " and ".join(gold[0].layers)
+        raise ScoreError(f"{path}: has {layer}, but the treebank has {known}")
     if layer == "dependencies":
         answers = _dependency_answers(text, path)
     else:
@@ -130,9 +129,7 @@ def read_predictions(
             "in the same order, an answer that failed as a line '(())'"
         )
     names = [name for name in transforms if not transform_named(name).word]
-    checked = [
-        _align(answer, sentence, names) for answer, sentence in zip(answers, gold, strict=True)
-    ]
+    checked = [_align(answer, right, names) for answer, right in zip(answers, gold, strict=True)]
     invalid = [(k, answer) for k, answer in enumerate(checked, start=1) if answer.parse is None]
     if invalid and policy == "refuse":
         listed = (

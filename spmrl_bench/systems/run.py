@@ -356,11 +356,7 @@ class SystemSearch(SearchPlan):
         return "--system", name, *(() if limit is None else ("--minutes", f"{limit:g}"))
 
     def recipe(self, run: SystemRun) -> dict[str, Any]:
-        return {
-            **run.recipe(),
-            "treebank": run.config.treebank,
-            "fingerprint": run.config.fingerprint,
-        }
+        return run.recipe() | run.config.model_dump(include={"treebank", "fingerprint"})
 
     def divided(self, run: SystemRun) -> tuple[dict[str, Any], dict[str, Any]]:
         found = self.recipe(run)

@@ -148,7 +148,6 @@ def _places(wanted: str | None = None) -> dict[str, tuple[Path, str | None]]:
 
 
 def _read_checksums(path: Path) -> dict[str, str]:
-    """SHA-256 by path, as ``sha256sum`` writes it."""
     found = {}
     text = read_bounded(path, TreebankError).decode(errors="replace")
     for number, line in enumerate(text.splitlines(), start=1):

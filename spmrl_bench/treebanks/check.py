@@ -249,9 +249,6 @@ def _changed(files: TreebankFiles, split: SplitName, layer: Layer) -> list[str]:
     ]
 
 
-# ---- Sentences that two splits have ----
-
-
 def find_overlaps(
     files: TreebankFiles, splits: Mapping[str, Sequence[Parse]]
 ) -> tuple[list[Shared], list[str]]:
@@ -288,9 +285,6 @@ def shared_note(shared: list[Shared]) -> list[str]:
         f"sentences of more than {SHORT} words in two splits: {counts} "
         f"(the first: {split} {number} is {other} {there})"
     ]
-
-
-# ---- Figures ----
 
 
 @dataclass

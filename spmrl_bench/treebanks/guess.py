@@ -279,9 +279,7 @@ def _options(
     return options
 
 
-def guess_transforms(
-    form: Format, trees: Sequence[Tree | Graph], *, markup: bool = False
-) -> list[str]:
+def guess_transforms(form: Format, trees: Sequence[Tree | Graph], *, markup: bool) -> list[str]:
     """Return the transforms that make such trees (or graphs) of a format ready to be trained on,
     between which there may be ``markup``."""
     tags = {tag for tree in trees for tag in tree.tags}

@@ -202,7 +202,6 @@ class SourceFormat(StrictModel):
 
     @property
     def form(self) -> Format:
-        """The format itself."""
         return FORMATS.get(self.format)
 
     @property
@@ -440,14 +439,12 @@ class Manifest(SourceFormat):
 
     @field_validator("attachment")
     @classmethod
-    def _is_of_dependencies(
-        cls, rules: Attachment | None, info: ValidationInfo
-    ) -> Attachment | None:
+    def _is_of_dependencies(cls, own: Attachment | None, info: ValidationInfo) -> Attachment | None:
         form = _format_of(info)
         trees = form is not None and form.yields != "dependencies"
-        if rules is not None and trees and not info.data.get("dependencies", True):
+        if own is not None and trees and not info.data.get("dependencies", True):
             raise ValueError("has no dependencies to score: leave it out")
-        return rules
+        return own
 
     @property
     def layers(self) -> tuple[Layer, ...]:

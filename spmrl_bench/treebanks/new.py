@@ -68,7 +68,6 @@ class NewTreebank:
 
     @property
     def longest(self) -> int:
-        """The number of words of the longest sentence."""
         return max(one.longest[0] for one in self.statistics.values())
 
     def files(self, split: SplitName) -> tuple[str, ...]:
@@ -197,13 +196,11 @@ def _refuse_taken(name: str) -> None:
         raise TreebankError(f"there is a treebank '{name}' already: choose another name (--name)")
 
 
-def _read(
-    folder: Path, source: Source, paths: Sequence[str], limit: int | None = None
-) -> list[Any]:
+def _read(folder: Path, source: Source, paths: Sequence[str], most: int | None = None) -> list[Any]:
     """What the reader yields of some files, errors included."""
     found: list[Any] = []
     for path in paths:
-        found += list(islice(source.read(folder / path, found.append), limit))
+        found += list(islice(source.read(folder / path, found.append), most))
     return found
 
 

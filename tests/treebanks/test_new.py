@@ -213,9 +213,13 @@ def test_no_format_fits(tmp_path: Path) -> None:
 def test_transforms_follow_from_the_trees() -> None:
     brackets = guess_format("(S (NP (N a)) (VP (V b)))")
     plain = parse_brackets("( (S (NP (N a)) (VP (V b))))")
-    assert guess_transforms(brackets, [plain]) == ["strip-root"]
+    assert guess_transforms(brackets, [plain], markup=False) == ["strip-root"]
     rich = parse_brackets("( (S (NP-SBJ (-NONE- *)) (VP (V b))))")
-    assert guess_transforms(brackets, [rich]) == ["drop-traces", "strip-functions", "strip-root"]
+    assert guess_transforms(brackets, [rich], markup=False) == [
+        "drop-traces",
+        "strip-functions",
+        "strip-root",
+    ]
 
 
 # What is written -------------------------------------------------------------------------------
