@@ -142,8 +142,6 @@ class SystemRun(AnyRun):
         filled = [argument.format_map(values) for argument in command]
         return run_command(filled, self.folder / log, threads=threads, seconds=seconds)
 
-    # Training ---------------------------------------------------------------------------------
-
     def state(self) -> Trained | None:
         noted = run_folder.read_noted(SystemSettings, self.folder / run_folder.SETTINGS)
         if noted not in (None, self.config):
@@ -204,8 +202,6 @@ class SystemRun(AnyRun):
 
     def _note(self, state: Trained) -> None:
         write_text(self.folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
-
-    # Scoring ----------------------------------------------------------------------------------
 
     def dev_score(self) -> float:
         if self.state() is None and self.system.train is not None:

@@ -91,9 +91,6 @@ class Division:
     how: str
 
 
-# ---- Formats ----
-
-
 def guess_sources(
     folder: Path, *, format_name: str | None = None, encoding: str | None = None
 ) -> tuple[Source, Source | None, dict[str, str]]:
@@ -207,9 +204,6 @@ def _nearest(paths: Sequence[Path], forms: Sequence[Format]) -> str:
     return said
 
 
-# ---- Encoding, options, transforms ----
-
-
 def _marked(data: bytes) -> str | None:
     """The encoding that the first bytes of a file name or, by their zeros, are in, if not UTF-8."""
     named = next((name for mark, name in _MARKS if data.startswith(mark)), None)
@@ -302,9 +296,6 @@ def guess_transforms(form: Format, trees: Sequence[Tree | Graph], *, markup: boo
         "strip-root": not graphs,
     }
     return [name for name, is_wanted in wanted.items() if is_wanted]
-
-
-# ---- Splits ----
 
 
 def divide(
