@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.experiments import evaluation, plan, score, train
+from spmrl_bench.experiments import evaluation, plan, run_folder, score, train
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.parsers.saved import TEMPERATURE
-from spmrl_bench.treebanks import cache, treebank
+from spmrl_bench.treebanks import cache, reading
 from spmrl_bench.trees.escapes import write_brackets
 from tests.experiments.conftest import FIRST, RESULTS, RUNS, evaluate
 from tests.experiments.conftest import train as train_first
@@ -24,9 +24,9 @@ from tests.laboratory import Laboratory, build_laboratory, make_trees
 TRAIN_STEPS: dict[str, tuple[Any, str]] = {
     "recipe read": (plan, "choose_treebank"),
     "run planned": (plan.Run, "trained"),
-    "a split read": (treebank, "read_first_layer"),
+    "a split read": (reading, "read_first_layer"),
     "a split kept": (cache, "write_bytes"),
-    "sentences read": (train, "write_settings"),
+    "sentences read": (run_folder, "write_settings"),
     "dev scored": (train, "evaluate_parser"),
 }
 EVAL_STEPS: dict[str, tuple[Any, str]] = {
@@ -34,7 +34,7 @@ EVAL_STEPS: dict[str, tuple[Any, str]] = {
     "run planned": (plan.Run, "dev_score"),
     "weights hashed": (score, "load_parser"),
     "weights loaded": (score, "score_split"),
-    "a split read": (treebank, "read_first_layer"),
+    "a split read": (reading, "read_first_layer"),
     "a split parsed": (evaluation, "evaluate_parser"),
     "scored": (score, "write_document"),
 }
