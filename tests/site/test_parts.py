@@ -45,10 +45,7 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
     qualities = {"best": 0.9, "close": 0.895, "far": 0.5}
     runs = [run_record("polish-mini", name, 1, own) for name, own in qualities.items()]
     runs.append(system_record("polish-mini", "near", 0.89))
-    (group,), (single,) = (
-        groups_of(list(map(StoredRecord, runs))),
-        groups_of([StoredRecord(runs[0])]),
-    )
+    (group,), (single,) = groups_of([*map(StoredRecord, runs)]), groups_of([StoredRecord(runs[0])])
     ranked, alone = ranking(group, VIEW), ranking(single, VIEW)
     marks = {entry.name: ranked.mark(entry) for entry in ranked.ordered}
     assert marks.pop("far") == ""

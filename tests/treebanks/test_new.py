@@ -215,11 +215,8 @@ def test_transforms_follow_from_the_trees() -> None:
     plain = parse_brackets("( (S (NP (N a)) (VP (V b))))")
     assert guess_transforms(brackets, [plain], markup=False) == ["strip-root"]
     rich = parse_brackets("( (S (NP-SBJ (-NONE- *)) (VP (V b))))")
-    assert guess_transforms(brackets, [rich], markup=False) == [
-        "drop-traces",
-        "strip-functions",
-        "strip-root",
-    ]
+    expected = ["drop-traces", "strip-functions", "strip-root"]
+    assert guess_transforms(brackets, [rich], markup=False) == expected
 
 
 # What is written -------------------------------------------------------------------------------
