@@ -40,9 +40,9 @@ class Treebank:
     :mod:`spmrl_bench.treebanks.cache`).
 
     Nothing may be chosen by what the test split holds. So whatever trains, compares on dev or
-    selects (all that is given a :class:`~spmrl_bench.experiments.plan.Plan`) has a treebank whose
-    test split is closed: asking for its sentences is an error. ``eval`` opens it to score the
-    selected variant. The digest of the test files (:meth:`fingerprint_of`) is no sentence.
+    selects (:class:`~spmrl_bench.experiments.score.AnyRun`) has a treebank whose test split is
+    closed: asking for its sentences is an error. ``eval`` opens it to score the selected variant.
+    The digest of the test files (:meth:`fingerprint_of`) is no sentence.
 
     Attributes:
         manifest, name, track, language, rules: as declared.
