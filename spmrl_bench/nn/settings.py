@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 Positive = Annotated[int, Field(ge=1)]
 #: Of layers; the widest that anybody has published have a quarter of it.
@@ -16,10 +16,8 @@ Layers = Annotated[int, Field(ge=0, le=1000)]
 Precision = Literal["float32", "bf16"]
 
 
-class Settings(BaseModel):
+class Settings(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """Settings of one part, frozen; a misspelt key is noticed."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def files(self) -> dict[str, str]:
         """Files or folders of others, or hub names, that the settings name, by key."""

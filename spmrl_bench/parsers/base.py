@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from spmrl_bench.errors import CheckpointError, SpmrlError, UnsupportedError
 from spmrl_bench.nn.settings import Precision, Settings
@@ -147,8 +147,6 @@ class Parser(ABC):
     exact: ClassVar[bool] = False
     """Whether a chart finds the best of all parses: then parts of one may be given, and a
     temperature makes of the scores of all what agrees with how often the best is right."""
-    ranks: ClassVar[bool] = False
-    """Whether it finds the k best parses."""
     Config: ClassVar[type[ParserConfig]] = ParserConfig
     citations: ClassVar[tuple[str, ...]] = ()
     """Of the papers that it follows."""
@@ -215,7 +213,7 @@ class Parser(ABC):
         session = self.session_for(scored, best, max_tokens)
         if given is None:
             return session.parse(sentences, tags)
-        self.check_able("exact")
+        self.check_exact()
         return session.parse(sentences, tags, given)
 
     @abstractmethod
@@ -227,22 +225,20 @@ class Parser(ABC):
 
     # What some kinds can do -----------------------------------------------------------
 
-    def check_able(self, what: Literal["exact", "ranks"]) -> None:
-        """Raise an UnsupportedError if its kind holds nothing given, or finds one parse only."""
+    def check_exact(self) -> None:
+        """Raise an UnsupportedError if its kind holds nothing that is given."""
         from spmrl_bench.parsers.kinds import KINDS
 
-        able = [name for name in KINDS.names() if getattr(KINDS.get(name).parser_class, what)]
-        if self.kind not in able:
-            lacks = "holds nothing that is given" if what == "exact" else "finds one parse only"
+        if not self.exact:
+            able = [name for name in KINDS.names() if KINDS.get(name).parser_class.exact]
             raise UnsupportedError(
-                f"a parser of kind {self.kind} {lacks}: choose one of kind {' or '.join(able)}"
+                f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "
+                f"{' or '.join(able)}"
             )
 
     def session_for(self, scored: bool, best: int, max_tokens: int = MAX_TOKENS) -> Session:
         """Return what parses with probabilities, or finds so many of the best parses, or both;
         raise an UnsupportedError if the kind cannot do it."""
-        if best > 1:
-            self.check_able("ranks")
         if scored or best > 1:
             return self.detailed_session(max_tokens, scored=scored, best=best)
         return self.session(max_tokens)
@@ -279,7 +275,7 @@ class Parser(ABC):
         """Return what parses as :meth:`session`, with the :class:`~spmrl_bench.trees.parse.\
 Probabilities` of each parse, or so many of the best; raise an UnsupportedError if the kind does not
         tell them."""
-        raise self._refuse("detailed_session", "probabilities")
+        raise self._refuse("detailed_session", "probabilities or other parses")
 
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
         """Return the actions that parse a sentence, and what was looked at before each; raise an

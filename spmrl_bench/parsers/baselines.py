@@ -57,7 +57,7 @@ class Baseline(Parser):
         **_: Any,
     ) -> Iterator[Parse]:
         if given is not None:
-            self.check_able("exact")
+            self.check_exact()
         for words, own in with_tags(sentences, tags):
             found = self.predict(words, own) if words else Prediction()
             yield found.parse(words, own)

@@ -198,7 +198,7 @@ class BiaffineParser(NeuralParser):
     """
 
     kind = "biaffine"
-    exact = ranks = True
+    exact = True
     citations = (
         "Dozat & Manning (2017). Deep Biaffine Attention for Neural Dependency Parsing. ICLR.",
     )

@@ -264,7 +264,7 @@ class ChartParser(NeuralParser):
     """Finds the constituents with the highest sum of label scores."""
 
     kind = "chart"
-    exact = ranks = True
+    exact = True
     citations = (
         "Kitaev & Klein (2018). Constituency Parsing with a Self-Attentive Encoder. ACL. "
         "https://aclanthology.org/P18-1249/",

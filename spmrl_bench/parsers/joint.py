@@ -85,7 +85,7 @@ class JointParser(NeuralParser):
     """Scores of labelled spans and of dependencies, read off as one structure."""
 
     kind = "joint"
-    exact = ranks = True
+    exact = True
     citations = (
         "Zhou & Zhao (2019). Head-Driven Phrase Structure Grammar Parsing on Penn Treebank. ACL. "
         "https://aclanthology.org/P19-1230/",

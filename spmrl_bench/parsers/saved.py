@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
@@ -112,9 +112,7 @@ def load_saved(
     return parser
 
 
-class _Temperature(BaseModel):
-    model_config = ConfigDict(allow_inf_nan=False, extra="ignore")
-
+class _Temperature(BaseModel, allow_inf_nan=False, extra="ignore"):
     temperature: Annotated[float, Field(gt=0)]
     content: str  # a digest of it
 

@@ -44,7 +44,6 @@ class TransitionParser(NeuralParser):
     """Encoder, decoder with stack attention and transition system."""
 
     kind = "transition"
-    ranks = True
     citations = (
         "Zhang, Liu, Li, Zhou & Chen (2017). Stack-based Multi-layer Attention for "
         "Transition-based Dependency Parsing. EMNLP. https://aclanthology.org/D17-1175/",

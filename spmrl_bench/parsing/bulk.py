@@ -112,7 +112,7 @@ class Worker:
         known = [sentence.tags for sentence in fitting if sentence.tags is not None]
         given = [sentence.given for sentence in fitting]
         if any(given):
-            self._parser.check_able("exact")
+            self._parser.check_exact()
         words = [sentence.words for sentence in fitting]
         parses = self._session.parse(words, known or None, *([given] if any(given) else []))
         for sentence, problem in answered:

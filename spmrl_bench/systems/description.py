@@ -24,7 +24,7 @@ from string import Formatter
 from subprocess import CalledProcessError
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, model_validator
 
 from spmrl_bench.errors import RecipeError, SpmrlError, remedy, unknown_name
 from spmrl_bench.experiments.recipe import Size
@@ -51,8 +51,7 @@ _ALONE = "--no-deps "
 Command = Annotated[list[str], Field(min_length=1)]
 
 
-class Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Frozen(BaseModel, extra="forbid", frozen=True): ...
 
 
 class TrainCommand(Frozen):

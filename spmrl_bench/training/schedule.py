@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, Field, ValidationError, model_validator
 
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.storage.digests import digest
@@ -32,10 +32,8 @@ OUT_OF_TIME = "max_minutes"
 PRUNED = "pruner"
 
 
-class Progress(BaseModel):
+class Progress(BaseModel, allow_inf_nan=False):
     """All that training must remember besides weights and optimiser moments."""
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     epoch: Count = 0  # in work, from 0
     next_batch: Count = 0  # the first of the epoch that is not done

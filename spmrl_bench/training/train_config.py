@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 Count = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(gt=0)]
 Decay = Annotated[float, Field(ge=0, lt=1)]
 
 
-class TrainConfig(BaseModel):
+class TrainConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
     """How one parser is trained (recipes state every setting without a default)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     learning_rate: Amount
     """Learning rate after the warm-up."""

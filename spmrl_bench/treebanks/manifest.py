@@ -16,7 +16,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     NonNegativeInt,
     PositiveInt,
@@ -84,8 +83,7 @@ Patterns = Annotated[list[Pattern], Field(min_length=1)]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class StrictModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+class StrictModel(BaseModel, extra="forbid", frozen=True, strict=True): ...
 
 
 class SplitTable(StrictModel):

