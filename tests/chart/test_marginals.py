@@ -13,6 +13,7 @@ from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
 from spmrl_bench.chart.joint_marginals import joint_marginals
+from spmrl_bench.chart.joint_trees import decode_joint
 from spmrl_bench.chart.k_best import k_best_heads, k_best_spans, k_best_structures
 from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
@@ -260,6 +261,11 @@ def test_what_has_no_probability_is_no_number() -> None:
     assert span_marginals([], []).probabilities.size == 0
     assert arc_marginals([], [], projective=True)[1].size == 0
     far = np.zeros(2 * 301 * 302)
+    # Too far apart for products, of which only logarithms have the sum.
+    scores, apart = np.split(np.random.default_rng(1).normal(size=165) * 1e4, [55])
+    joint = joint_marginals(scores, apart, [10])
+    assert joint.log_partition[0] == pytest.approx(decode_joint(scores, apart, [10]).scores[0])
+    np.testing.assert_allclose(joint.arcs.reshape(10, 11).sum(axis=1), 1, atol=1e-9)
     joint = joint_marginals(
         np.concatenate((far[: 301 * 151], [0.5])), far[: 301 * 302 + 2], [301, 1]
     )
