@@ -41,6 +41,7 @@ from tests.readers.test_bracket_formats import (
 )
 from tests.readers.test_conll import CONLL, DP
 from tests.readers.test_graph_formats import ALPINO, NEGRA, TIGER
+from tests.reliability.tally import Tally
 from tests.trees.graphs import gaps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,10 +118,11 @@ def test_layouts(form: TextFormat) -> None:
 
 
 @each(TEXT)
-def test_malformed_text(form: TextFormat, tmp_path: Path) -> None:
-    wrong = []
+def test_malformed_text(form: TextFormat, tmp_path: Path, tally: Tally) -> None:
+    held, wrong = tally("R11", "malformed"), []
     path = tmp_path / "f"
     for text, place, word in form.malformed:
+        held.add()
         path.write_bytes(text.encode())
         try:
             found = f"no error: {list(form.read(path))}"
@@ -157,10 +159,13 @@ def test_one_sentence_in_many_ways(form: SentenceFormat, tmp_path: Path) -> None
 
 
 @each(SENTENCES)
-def test_malformed_sentences(form: SentenceFormat) -> None:
+def test_malformed_sentences(form: SentenceFormat, tally: Tally) -> None:
     """One is left out, and reported once; the next one is read."""
+    heads = form in (CONLL, DP)
+    held = tally(*(("R13", "dependency files with a mistake") if heads else ("R11", "malformed")))
     wrong = []
     for name, (bad, line, problem) in form.malformed.items():
+        held.add()
         line += (form.head + form.good).count("\n")
         place = f"{line}: sentence {form.bad_name}: "
         files = [(form.file(form.good, bad, form.good), [1, 3])]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from io import FileIO
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -471,13 +472,22 @@ def test_what_does_not_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(read_tiger(tmp_path, f"<x>{long}</x>\n")) == []  # text is no sentence, and not kept
 
 
+SPELT = "<corpus><s id='1'><graph root='1'><t id='1' pos='N' word='"
+
+
 def test_no_xml() -> None:
     declared = "<?xml version='1.0' encoding='{}'?><corpus/>"
+    entities = "<!ENTITY a 'aaaaaaaaaa'>"
+    for name, inner in pairwise("abcdefghij"):
+        entities += f"<!ENTITY {inner} '{f'&{name};' * 10}'>"
+    outside = "<!ENTITY a SYSTEM 'file:///etc/passwd'>"
     for text, problem in (
         *((text, r"1:\d+: .*not well-formed XML") for text in ("", "no xml", "<corpus><s id='1'>")),
         (declared.format("klingon"), r"1: declares an encoding: .*encoding"),
         (TIGER.file("<graph/>"), r"5: found <graph> outside <s>"),
         (declared.format("utf-7"), r"1: declares an encoding: .*encoding"),
+        (f"<!DOCTYPE c [{entities}]>{SPELT}&j;'/>", r"1:\d+: .*: limit on input amplification"),
+        (f"<!DOCTYPE c [{outside}]>{SPELT}&a;'/>", r"1:\d+: .*: reference to external entity"),
     ):
         (error,) = read_all(TIGER.read, text)[1]
         assert re.match(problem, error)

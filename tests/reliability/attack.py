@@ -30,13 +30,15 @@ from spmrl_bench.storage.living import this_machine
 from spmrl_bench.storage.paths import data_dir
 from tests.builders import ROOT, make_record
 from tests.laboratory import build_laboratory
+from tests.readers.test_bracket_formats import BRACKETS
+from tests.readers.test_conll import CONLL
 from tests.reliability import test_broken_records as records
 from tests.reliability.extreme_files import EXTREMES
 from tests.reliability.hostile import CASES, Stage, set_stage
 from tests.reliability.hostile_models import HARMS, save_models
-from tests.reliability.malformed_files import MALFORMED, PRM
 from tests.reliability.test_hostile_treebanks import listing
 from tests.reliability.test_mistakes import spoilt
+from tests.scoring.test_prm import MISTAKES
 from tests.treebanks.serving import serving
 
 #: Of the processor and of memory, beyond what an honest file takes.
@@ -155,14 +157,15 @@ def tries(models: Path, victim: int) -> Iterator[Try]:
         yield Try("records", how, partial(_record, how))
     for number, data in enumerate(random.Random(5).sample(records.tried_parts(), 50)):
         yield Try("records", f"a part replaced, {number}", partial(_record, data))
-    for form in ("brackets", "conll"):
-        for name, text in MALFORMED[form].items():
-            yield Try("treebank files", name, partial(_scored, form, text.encode))
+    for text, *_ in BRACKETS.malformed:
+        yield Try("treebank files", repr(text), partial(_scored, "brackets", text.encode))
+    for name, (text, *_) in CONLL.malformed.items():
+        yield Try("treebank files", name, partial(_scored, "conll", text.encode))
     for extreme in EXTREMES:
         if extreme.form in ("brackets", "conll"):
             yield Try("treebank files", extreme.name, partial(_scored, extreme.form, extreme.make))
-    for name, text in PRM.items():
-        yield Try("treebank files", f"parameters: {name}", partial(_parameters, text))
+    for text, _ in MISTAKES:
+        yield Try("treebank files", f"parameters: {text[:30]}", partial(_parameters, text))
     for file in ("a_1.mrg", "d_08.mrg", "t.mrg"):
         yield Try("treebank files", f"{file} is a link", partial(_link, file))
     for what in ("recipes", "treebanks", "systems"):

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spmrl_bench.errors import ReadError, ScoreError
+from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.formats import FORMATS
-from spmrl_bench.scoring.prm import load_prm
-from tests.conftest import PATIENCE
+from tests.builders import cli_process
 from tests.readers.test_fuzz import check_whole
 from tests.reliability.extreme_files import EXTREMES, LARGE, OPTIONS, Extreme
-from tests.reliability.malformed_files import CONLL, DP, MALFORMED, PRM
 from tests.reliability.tally import Tally
 
 SECONDS = 4.0  # of the processor, which others may use too; what is quadratic takes minutes
@@ -64,44 +59,6 @@ def test_extremes(extreme: Extreme, tmp_path: Path, tally: Tally) -> None:
             check_whole(sentence)
 
 
-def test_there_are_many_files_with_a_mistake() -> None:
-    assert sum(map(len, MALFORMED.values())) + len(PRM) >= 150
-    assert len(CONLL) + len(DP) >= 30
-    assert len(EXTREMES) > 300
-
-
-@pytest.mark.parametrize(
-    ("form", "name"), [(form, name) for form, texts in MALFORMED.items() for name in texts]
-)
-def test_malformed(form: str, name: str, tmp_path: Path, tally: Tally) -> None:
-    heads = form in ("conll", "dp")
-    held = tally(*(("R13", "dependency files with a mistake") if heads else ("R11", "malformed")))
-    path = tmp_path / "file"
-    path.write_text(MALFORMED[form][name], encoding="utf-8", newline="")
-    held.add()
-    begun = time.process_time()
-    _, errors = read(form, path)
-    assert time.process_time() - begun < SECONDS
-    assert errors, "it was read"
-    check_errors(errors, path)
-    with pytest.raises(ReadError) as caught:
-        list(FORMATS.get(form).read(path, **OPTIONS.get(form, {})))
-    assert str(caught.value) == str(errors[0])
-
-
-@pytest.mark.parametrize("name", PRM)
-def test_malformed_parameters(name: str, tmp_path: Path, tally: Tally) -> None:
-    held = tally("R11", "malformed")
-    path = tmp_path / "file.prm"
-    path.write_text(PRM[name], encoding="utf-8")
-    held.add()
-    with pytest.raises(ScoreError) as caught:
-        load_prm(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}:")
-    assert len(message) < LONGEST + len(str(path))
-
-
 @pytest.mark.campaign
 @pytest.mark.parametrize("extreme", LARGE, ids=lambda one: f"{one.form}: {one.name}")
 def test_lines_of_100_megabytes(extreme: Extreme, tmp_path: Path, tally: Tally) -> None:
@@ -120,14 +77,7 @@ def test_lines_of_100_megabytes(extreme: Extreme, tmp_path: Path, tally: Tally) 
         "print((peak_memory_bytes() - before) // 1024)\n"
     )
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = subprocess.run(
-        [sys.executable, "-P", "-c", code, extreme.form, str(path)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    result = cli_process(extreme.form, path, code=code)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert result.returncode == 0, result.stderr[-2000:]
     assert after.ru_utime - before.ru_utime < LARGE_SECONDS

@@ -9,6 +9,7 @@ import pytest
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import Parameters, Program, load_prm
 from spmrl_bench.scoring.evalb import label_rules
+from tests.reliability.tally import Tally
 
 
 def write(folder: Path, text: str, name: str = "own.prm") -> Path:
@@ -50,24 +51,35 @@ def test_absent_file_is_named() -> None:
             load_prm(path)
 
 
-def test_a_line_that_makes_no_sense_is_an_error(tmp_path: Path) -> None:
-    for lines, problem in [
-        ("DELETE_LABELS TOP", r"own\.prm:2: unknown key 'DELETE_LABELS'.*DELETE_LABEL\b"),
-        ("  # indented", r"own\.prm:2: unknown key '#'"),
-        ("DELETE_LABEL", r"own\.prm:2: DELETE_LABEL takes one value, found 0"),
-        ("DELETE_LABEL TOP S1", r"own\.prm:2: DELETE_LABEL takes one value, found 2"),
-        ("EQ_LABEL ADVP", r"own\.prm:2: EQ_LABEL takes two values, found 1"),
-        ("EQ_WORD a b c", r"own\.prm:2: EQ_WORD takes two values, found 3"),
-        ("CUTOFF_LEN forty", r"own\.prm:2: CUTOFF_LEN takes one number, found 'forty'"),
-        ("MAX_ERROR -1", r"own\.prm:2: MAX_ERROR takes one number"),
-        ("LABELED 2", r"own\.prm:2: LABELED must be 0 or 1"),
-        ("CUTOFF_LEN 40\nCUTOFF_LEN 70", r"own\.prm:3: CUTOFF_LEN was set in line 2 already"),
-        ("#PROGRAM EVALB_SPMRL", r"own\.prm:2: declares EVALB_SPMRL, but an earlier line EVALB"),
-        ("#PROGRAM evalc", r"own\.prm:2: unknown program 'evalc'"),
-        ("EQ_LABEL A B\nEQ_LABEL B C", r"own\.prm: EQ_LABEL makes B equal to A and to C"),
-    ]:
-        with pytest.raises(ScoreError, match=problem):
+#: Lines behind the first, and what is said of them.
+MISTAKES = [
+    ("DELETE_LABELS TOP", r":2: unknown key 'DELETE_LABELS'.*DELETE_LABEL\b"),
+    ("delete_label TOP", ":2: unknown key 'delete_label'"),
+    ("  # indented", ":2: unknown key '#'"),
+    ("DELETE\0LABEL TOP", ":2: unknown key"),
+    ("A" * (1 << 20), ":2: unknown key 'AAA"),
+    ("DELETE_LABEL", ":2: DELETE_LABEL takes one value, found 0"),
+    ("DELETE_LABEL TOP S1", ":2: DELETE_LABEL takes one value, found 2"),
+    ("EQ_LABEL ADVP", ":2: EQ_LABEL takes two values, found 1"),
+    ("EQ_WORD a b c", ":2: EQ_WORD takes two values, found 3"),
+    *((f"CUTOFF_LEN {number}", ":2: CUTOFF_LEN takes one number, found")
+      for number in ("", "1 2", "forty", "-1", "1.5", "\u0664\u0660", "9" * 5000)),
+    ("LABELED 2", ":2: LABELED must be 0 or 1"),
+    ("CUTOFF_LEN 40\nCUTOFF_LEN 70", ":3: CUTOFF_LEN was set in line 2 already"),
+    ("#PROGRAM EVALB_SPMRL", ":2: declares EVALB_SPMRL, but an earlier line EVALB"),
+    ("#PROGRAM evalc", ":2: unknown program 'evalc'"),
+    ("#PROGRAM", ":2: unknown program ''"),
+    ("EQ_LABEL A B\nEQ_LABEL B C", ": EQ_LABEL makes B equal to A and to C"),
+]  # fmt: skip
+
+
+def test_a_line_that_makes_no_sense_is_an_error(tmp_path: Path, tally: Tally) -> None:
+    held = tally("R11", "malformed")
+    for lines, problem in MISTAKES:
+        held.add()
+        with pytest.raises(ScoreError, match=rf"own\.prm{problem}") as caught:
             load_prm(write(tmp_path, f"#PROGRAM EVALB\n{lines}\n"))
+        assert len(str(caught.value)) < 1500
 
 
 def test_a_line_that_the_c_programs_ignore_is_named(tmp_path: Path) -> None:
