@@ -220,12 +220,16 @@ def cli_process(
     *arguments: object, code: str = MAIN, **options: Any
 ) -> subprocess.CompletedProcess[str]:
     """Run a command, or other code with its arguments, in a process of its own."""
+    return process(sys.executable, "-c", code, *arguments, **options)
+
+
+def process(*command: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program, and keep what it writes."""
     given: dict[str, Any] = {
         "env": environment(), "text": True, "encoding": "utf-8", "timeout": PATIENCE,
         "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
     }  # fmt: skip
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, check=False, **given | options)
+    return subprocess.run([*map(str, command)], check=False, **given | options)
 
 
 # ---- Records -----------------------------------------------------------------------------

@@ -19,8 +19,8 @@ import pytest
 from spmrl_bench import __version__
 from spmrl_bench.experiments.packaging import SOFTWARE
 from spmrl_bench.storage.paths import DataKind
+from tests.builders import ROOT, process
 
-ROOT = Path(__file__).resolve().parents[1]
 KEPT_OUT = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "*.so")
 
 
@@ -122,12 +122,7 @@ def test_wheel_carries_the_data_and_works_outside_a_checkout(tmp_path: Path) -> 
     (site / "libraries.pth").write_text("\n".join(libraries) + "\n", encoding="utf-8")
     code = "from spmrl_bench import cli; print(cli.__file__); cli.main()"
     for command in ("recipes list", "treebanks list", "results table"):
-        result = subprocess.run(
-            [str(tmp_path / "venv" / "bin" / "python"), "-Ic", code, *command.split()],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert str(site) in result.stdout
+        program = tmp_path / "venv" / "bin" / "python"
+        result = process(program, "-Ic", code, *command.split(), cwd=tmp_path)
+        assert str(site) in result.stdout, result.stderr
         assert "german-mini" in result.stdout

@@ -6,7 +6,6 @@ Threads change nothing but the time: not results, not errors, not whether a proc
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,10 +25,9 @@ from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.chart.joint_trees import decode_joint
 from spmrl_bench.chart.kernels import WORTH_A_TEAM, threads_for
 from spmrl_bench.chart.span_trees import SpanTrees
-from tests.builders import environment
+from tests.builders import environment, process
 from tests.chart import batches
 from tests.chart.batches import of_sentence, part
-from tests.conftest import PATIENCE
 from tests.twins import THREADS, assert_same_bits, built, check_fallback, needs, running_on
 
 Scores = tuple[Any, ...]
@@ -319,12 +317,5 @@ def test_torch_and_the_kernel_share_a_process(steps: tuple[str, ...], tmp_path: 
     first case load the kernel after torch's team was forked."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, str(script), *steps],
-        env=environment(OMP_NUM_THREADS="2"),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = process(sys.executable, script, *steps, env=environment(OMP_NUM_THREADS="2"))
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import re
 import shlex
-import subprocess
 import tomllib
 from collections.abc import Sequence
 from functools import cache
@@ -22,7 +21,7 @@ from spmrl_bench.experiments.reference import run_settings
 from spmrl_bench.experiments.search import probes, read_space
 from spmrl_bench.scoring import load_prm
 from spmrl_bench.treebanks.catalogue import is_known
-from tests.conftest import PATIENCE
+from tests.builders import process
 from tests.documents.blocks import ROOT, Command
 
 #: Names such as NAME and RUN_A, in whose place users have theirs.
@@ -89,14 +88,8 @@ def check(command: Command, made: Sequence[str] = ()) -> None:
 
 def make(*arguments: str) -> tuple[int, list[list[str]], str]:
     """Status of make, the arguments of each call of ``spmrl-bench`` it would do, and its errors."""
-    done = subprocess.run(
-        ["make", "--no-print-directory", "-n", "VENV=unmade", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    command = ("make", "--no-print-directory", "-n", "VENV=unmade")
+    done = process(*command, *arguments, cwd=ROOT)
     program = "'unmade/bin/spmrl-bench' "
     lines = [one for one in done.stdout.splitlines() if one.startswith(program)]
     calls = [shlex.split(line)[1:] for line in lines]

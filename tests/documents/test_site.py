@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -36,7 +34,7 @@ from spmrl_bench.treebanks.manifest import (
     SplitTable,
 )
 from spmrl_bench.trees.transforms import TRANSFORMS
-from tests.conftest import PATIENCE
+from tests.builders import environment, process
 from tests.documents.blocks import ROOT
 
 
@@ -127,15 +125,8 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="MkDocs is not installed (pip install -e '.[docs]')")
     pytest.importorskip("material", reason="the theme of the site is not installed")
     pytest.importorskip("mkdocstrings", reason="mkdocstrings is not installed")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    command = (sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path / "site")
+    done = process(*command, cwd=ROOT, env=environment(NO_MKDOCS_2_WARNING="1"))
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
     pages = sorted((tmp_path / "site").rglob("*.html"))

@@ -7,7 +7,6 @@ import json
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -39,11 +38,9 @@ from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
-from tests.builders import tiny
-from tests.conftest import PATIENCE
+from tests.builders import ROOT, cli_process, environment, tiny
 from tests.reliability.kinds import KINDS
 
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 8
 TEXT = "the dog barks . the cat sees a dog ."
 SETTINGS = {"d_arc": 8, "d_relation": 8, "biaffine_dropout": 0.0, "max_positions": LIMIT + 2}
@@ -393,15 +390,8 @@ def test_all_of_it_comes_back_in_another_process(joint: Path, tmp_path: Path) ->
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: of-this-test\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[spacy_factories]\n{point[0]} = {point[1]}\n")
 
-    found = subprocess.run(
-        [sys.executable, "-c", FRESH, str(tmp_path), json.dumps(texts)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), str(ROOT)])},
-        cwd=tmp_path,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        check=False,
-    )
+    places = environment(PYTHONPATH=os.pathsep.join([str(tmp_path / "site"), str(ROOT)]))
+    found = cli_process(tmp_path, json.dumps(texts), code=FRESH, env=places, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
     expected = [
         [

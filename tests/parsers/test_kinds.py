@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from spmrl_bench.parsers.kinds import KINDS, baselines_for, kind_named
 from spmrl_bench.parsing.models import load_parser
 from spmrl_bench.registry import Registry
 from spmrl_bench.trees.parse import Parse
-from tests.builders import chained, config, enlarge, learn, of_layers, tiny, words_of
+from tests.builders import chained, cli_process, config, enlarge, learn, of_layers, tiny, words_of
 from tests.parsers.test_transition_parser import crossing
 
 SENTENCES = [["the", "dog", "sees", "zebras", "."], [], ["dogs"], ["?", "!"]]
@@ -111,7 +109,8 @@ def test_kinds_and_variants_are_known_without_torch() -> None:
         "print([*trained_kinds()])\n"
         "assert 'torch' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = cli_process(code=code)
+    assert done.returncode == 0, done.stderr
     assert ast.literal_eval(done.stdout) == ["chart", "biaffine", "joint", "transition"]
 
 

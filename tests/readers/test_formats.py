@@ -22,6 +22,7 @@ from spmrl_bench.trees.graph import (
     split_crossing_branches,
     to_tree,
 )
+from tests.builders import ROOT
 from tests.conftest import shared_data
 from tests.readers.cases import (
     DEEP,
@@ -44,7 +45,6 @@ from tests.readers.test_graph_formats import ALPINO, NEGRA, TIGER
 from tests.reliability.tally import Tally
 from tests.trees.graphs import gaps
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = (BRACKETS, BRACKETED_WORDS, PSD, SINICA, TBF, VISL)
 SENTENCES = (ALPINO, CONLL, DP, NEGRA, TIGER)
 

@@ -19,7 +19,6 @@ from tests.laboratory import Laboratory
 from tests.reliability.faults import hidden
 from tests.reliability.tally import Tally
 
-ROOT = Path(__file__).resolve().parents[2]
 # The handler is in place an instant after the word, before anything heavy is imported.
 CODE = "import sys; from spmrl_bench.entry import main; print('begun', flush=True); main()"
 SETTINGS = {"max_epochs": 100_000, "stop_patience": 100_000, "batch_size": 8}
@@ -27,15 +26,9 @@ SOON = 10.0
 
 
 @pytest.fixture
-def environment(
-    laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Laboratory:
+def environment(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     """The laboratory as other processes see it; its runs have no end."""
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "treebanks").symlink_to(laboratory.manifests)
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    laboratory.in_use_by_processes(monkeypatch)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     laboratory.write_recipe(["tiny-open"], train=dict(SETTINGS))
     return laboratory

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from statistics import median
@@ -12,29 +10,23 @@ from statistics import median
 import pytest
 
 from spmrl_bench.nn.device import REMEMBERED
-from tests.conftest import PATIENCE
+from tests.builders import environment, process
 from tests.reliability.tally import Tally
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="the system does not say what a process holds"
 )
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def grown(work: str, variant: str, amount: int) -> dict[int, float]:
     """Megabytes by what had been done, of a process that does nothing else."""
-    environment = {
+    own = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in environment(OMP_NUM_THREADS="1").items()
         if not name.startswith(("MALLOC_", "GLIBC_")) and name not in REMEMBERED
     }
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "tests.reliability.growth", work, variant, str(amount)],
-        env=environment | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
+    program = (sys.executable, "-P", "-m", "tests.reliability.growth")
+    done = process(*program, work, variant, amount, env=own)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 

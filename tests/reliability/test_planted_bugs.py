@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.builders import ROOT, environment, process
 from tests.reliability.planted import BUGS, Bug
 from tests.reliability.tally import Tally
-
-ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 600.0
 
 pytestmark = pytest.mark.skipif(
     not (ROOT / "setup.py").is_file(), reason="the program's source is not there"
@@ -70,28 +67,16 @@ def test_a_planted_mistake_is_noticed(bug: Bug, copy: Path, tally: Tally) -> Non
 def _build(copy: Path, place: Path) -> None:
     """Compile a kernel that was changed."""
     kernel = ".".join(place.relative_to("spmrl_bench").with_suffix("").parts)
-    subprocess.run(
-        [sys.executable, "setup.py", "build_ext", "--inplace"],
-        cwd=copy,
-        env=os.environ | {"SPMRL_BENCH_KERNELS": kernel},
-        check=True,
-        capture_output=True,
-        timeout=LIMIT,
-    )
+    command = (sys.executable, "setup.py", "build_ext", "--inplace")
+    built = process(*command, cwd=copy, env=os.environ | {"SPMRL_BENCH_KERNELS": kernel})
+    assert built.returncode == 0, built.stderr
 
 
 def _tests(copy: Path, bug: Bug) -> int:
     """Exit status of the quick tests of a mistake: 0 if all passed, 1 if one failed."""
     files = [f"tests/{name}" for name in bug.tests.split()]
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-x", "-n0", "-p", "no:cacheprovider"]
-    found = subprocess.run(
-        [*command, *files],
-        cwd=copy,
-        env=os.environ | {"PYTHONPATH": str(copy), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=LIMIT,
-        check=False,
-    )
+    own = environment(PYTHONPATH=str(copy), OMP_NUM_THREADS="1")
+    found = process(*command, *files, cwd=copy, env=own)
     assert found.returncode in (0, 1), found.stdout[-3000:] + found.stderr[-3000:]
     return found.returncode

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders import ROOT, process
 from tests.conftest import PATIENCE
 from tests.reliability.tally import Tally
 
-ROOT = Path(__file__).resolve().parents[2]
 GCC = shutil.which("gcc")
 
 pytestmark = pytest.mark.skipif(
@@ -65,15 +65,8 @@ def library(name: str) -> str:
 
 def build(folder: Path, switches: Mapping[str, str]) -> None:
     """Compile the kernels of a copy of the checkout in place."""
-    built = subprocess.run(
-        [sys.executable, "setup.py", "build_ext", "--inplace"],
-        cwd=folder,
-        env=os.environ | switches,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE,
-    )
+    command = (sys.executable, "setup.py", "build_ext", "--inplace")
+    built = process(*command, cwd=folder, env=os.environ | switches, timeout=3 * PATIENCE)
     assert built.returncode == 0, built.stderr[-4000:]
 
 
@@ -86,15 +79,8 @@ def run(folder: Path, arguments: list[str], *, watched: bool) -> subprocess.Comp
         environment["LD_PRELOAD"] = f"{library('libasan.so')} {library('libstdc++.so')}"
         environment["ASAN_OPTIONS"] = "detect_leaks=0"  # Python keeps memory on purpose
         environment["UBSAN_OPTIONS"] = "print_stacktrace=1"
-    return subprocess.run(
-        [sys.executable, "-P", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=3 * PATIENCE,
-    )
+    command = (sys.executable, "-P", *arguments)
+    return process(*command, cwd=folder, env=environment, timeout=3 * PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,6 @@ statuses of EVALB_SPMRL on sentences of different length (see :mod:`spmrl_bench.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +26,7 @@ from spmrl_bench.scoring import (
     load_prm,
 )
 from spmrl_bench.trees import Tree
+from tests.builders import cli_process
 from tests.scoring.hostile import as_trees
 
 COLLINS = load_prm("COLLINS")
@@ -90,7 +89,7 @@ def test_none_is_a_sentence_without_a_parse() -> None:
 
 def test_scoring_needs_neither_torch_nor_pandas() -> None:
     program = "import sys, spmrl_bench.scoring; print({'torch', 'pandas'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = cli_process(code=program)
     assert (done.returncode, done.stdout) == (0, "set()\n"), done.stderr
 
 
