@@ -131,17 +131,6 @@ def both_scores(module: BiaffineScorer, tokens: Tensor = TOKENS) -> tuple[Tensor
     return arcs, module.relation_scores(projected, LAYOUT, heads)
 
 
-def test_arc_scores_are_those_of_each_arc() -> None:
-    scorer = scorer_of()
-    found = both_scores(scorer)[0]
-    assert found.shape == (sum(WORDS), max(WORDS) + 1)
-    for row, (begin, word, n) in zip(found, plain.words_of(LENGTHS), strict=True):
-        heads = TOKENS[begin : begin + n + 1]
-        expected = plain.arc_scores(scorer, TOKENS[begin + word], heads)
-        torch.testing.assert_close(row[: n + 1], expected, atol=1e-12, rtol=0)
-        assert (row[n + 1 :] == -torch.inf).all()
-
-
 def test_losses_and_gradients_are_those_of_the_formulas() -> None:
     scorer, tokens = scorer_of(), TOKENS.clone().requires_grad_()
     scores = both_scores(scorer, tokens)
@@ -180,16 +169,6 @@ def test_at_first_everything_is_equally_likely() -> None:
     assert choice_loss(arcs, torch.tensor(HEADS)).item() == pytest.approx(expected, rel=1e-6)
     expected = len(RELATION) * np.log(3)  # three are legal, wherever the arc comes from
     assert choice_loss(relations, torch.tensor(RELATION)).item() == pytest.approx(expected)
-
-
-def test_the_root_has_relations_of_its_own() -> None:
-    scorer = scorer_of()
-    found = both_scores(scorer)[1]
-    free = both_scores(scorer_of(legal=ALL))[1]
-    for row, unbound, head in zip(found, free, HEADS, strict=True):
-        legal = LEGAL[1 if head == 0 else 0]
-        assert (row[~legal] == -torch.inf).all()
-        assert torch.equal(row[legal], unbound[legal])
 
 
 def test_legal_relations_are_saved_with_the_weights() -> None:

@@ -69,23 +69,6 @@ def test_json_keeps_everything() -> None:
     assert Vocabulary.from_json(value).root == "TOP"  # as saved before there was a root
 
 
-def test_what_no_training_gives_is_refused() -> None:
-    value = vocabulary_of(TREES).to_json()
-    for name, wrong, message in (
-        ("words", [["a", 1], ["b", 1], ["a", 2]], "words: 'a' is there twice"),
-        ("words", [["a", -1]], r"words\.0\.1: found -1"),
-        ("characters", ["ab"], r"characters\.0: found 'ab'"),
-        ("tags", ["N", "V", "N"], "tags: 'N' is there twice"),
-        ("labels", [["S"]], "the first is not the empty one"),
-        ("relations", [["a b", True, False], ["c\td", True, True]], "relations: .* no file"),
-        ("relations", [["a", True, False], ["a", True, True]], "relations: 'a' is there twice"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            Vocabulary.from_json({**value, name: wrong})
-    with pytest.raises(ValueError, match="vocabulary: found 3"):
-        Vocabulary.from_json(3)
-
-
 def test_root_is_the_most_frequent_highest_nonterminal() -> None:
     texts = ["(S (NP (t a)) (t b))", "(X (S (t a) (t b)))", "(X (t a))", "( (S (t a)))", "( (t a))"]
     given_trees = [parse_brackets(text) for text in texts]

@@ -114,15 +114,6 @@ def test_parsing_leaves_the_mode_as_it_was_and_uses_no_dropout() -> None:
     assert all(parameter.grad is None for parameter in parser.parameters())
 
 
-def test_empty_label_never_covers_the_sentence() -> None:
-    parser = lively()
-    with torch.no_grad():
-        parser.scorer.second.bias.sub_(100)
-    for tree in trees_of(parser.parse(random_sentences(10))):
-        assert len(tree.labels) > 0
-        assert {(i, j) for i, j, _ in tree.constituents()} == {(0, len(tree))}
-
-
 def test_unary_chains_are_written_out() -> None:
     parser = tiny("chart", [parse_brackets("(A (B (C (t x)) (C (t y))))")])
     assert parser.vocabulary.labels == ((), ("A", "B"), ("C",))
@@ -211,13 +202,12 @@ class Lengths(LexicalInput):
 
     def __init__(self, width: int) -> None:
         super().__init__(None, Vocabulary({}, (), ((),)), width)
-        self.width, self.seen = width, []
+        self.width = width
         self.scale = torch.nn.Parameter(torch.tensor(0.5))
         self.frozen = Frozen(torch.nn.Linear(1, 1, bias=False))
         self.frozen.held.weight.data.fill_(2.0)
 
     def codes(self, form: str | Boundary) -> np.ndarray:
-        self.seen.append(form)
         if isinstance(form, Boundary):
             return np.array([1000 if form is Boundary.START else 2000])
         return np.array([ord(character) for character in form])
@@ -267,14 +257,6 @@ def test_an_encoder_without_a_position_table_reads_longer_sentences() -> None:
         assert parse.words == tuple(words)
     with pytest.raises(SentenceTooLongError, match=r"table allows 3 .*max_positions = 22"):
         list(tiny(max_positions=5).parse([words]))
-
-
-def test_a_sentence_is_checked_and_indexed_once() -> None:
-    parser = with_lengths()
-    words = [f"w{k}" for k in range(12)]
-    sentences = [words[k : k + 4] for k in range(8)]
-    assert len(list(parser.parse(sentences))) == len(sentences)
-    assert parser.lexical["lengths"].seen == [*Boundary, *words[:11]]
 
 
 def test_attention_reads_inputs_that_fill_its_content(tmp_path: Path) -> None:

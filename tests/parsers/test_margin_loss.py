@@ -1,4 +1,4 @@
-"""The max-margin loss against enumerated trees, and the best labels against plain Python."""
+"""The max-margin loss by hand, what it is computed of, and the best labels in plain Python."""
 
 from __future__ import annotations
 
@@ -23,39 +23,10 @@ from spmrl_bench.parsers.chart import (
     masked_scores,
 )
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.trees import Tree
-from spmrl_bench.trees.tree import collapsed_spans
 from tests.builders import TREES, tiny
-from tests.chart.enumeration import best_tree, label_table, spans
 from tests.parsers.examples import accumulate, calls_of_forms, gold_of, loss_of, steady_indexer
-from tests.parsers.plain_parser import PlainParser
 
-SHORT = [tree for tree in TREES if len(tree) <= 6]
 EVERYTHING = 10**6
-
-
-def defined_loss(parser: ChartParser, tree: Tree) -> float:
-    """max over trees of (score + wrong labels) - score of gold, all trees written down."""
-    n = len(tree)
-    table = PlainParser(parser).scores(tree.words)
-    scores = np.array([table[i, j, 1:].tolist() for i, j in spans(n)])
-    gold = np.zeros(len(scores), dtype=np.int32)
-    for i, j, label in collapsed_spans(tree):
-        gold[spans(n).index((i, j))] = parser.vocabulary.label_ids[label]
-    total, *_ = best_tree(label_table(scores.astype(np.float32), gold, n), n)
-    gold_score = sum(scores[cell, label - 1] for cell, label in enumerate(gold) if label > 0)
-    return total - float(gold_score)
-
-
-@pytest.mark.parametrize(("seed", "variant"), [(0, "charlstm"), (1, "word-charlstm")])
-def test_loss_is_the_lead_of_the_best_wrong_tree(seed: int, variant: str) -> None:
-    parser = tiny(seed=seed, lexical=variant.split("-"))
-    with torch.no_grad():
-        parser.scorer.second.weight.mul_(3)
-    expected = [defined_loss(parser, tree) for tree in SHORT]
-    assert max(expected) > 2
-    np.testing.assert_allclose([loss_of(parser, [tree]) for tree in SHORT], expected, atol=2e-4)
-    assert loss_of(parser, SHORT) == pytest.approx(np.mean(expected), abs=2e-4)
 
 
 def test_losses_by_hand() -> None:

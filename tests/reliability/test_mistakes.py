@@ -16,10 +16,10 @@ from pydantic import BaseModel
 
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError
 from spmrl_bench.experiments.plan import make_runs
-from spmrl_bench.experiments.recipe import BaseRecipe, LanguageRecipe, list_recipes, load_recipe
+from spmrl_bench.experiments.recipe import BaseRecipe, LanguageRecipe, load_recipe
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.systems.description import SystemDescription
-from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names, read_manifest
+from spmrl_bench.treebanks.catalogue import read_manifest
 from spmrl_bench.treebanks.manifest import Manifest, Track
 from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
 from tests.reliability.tally import Tally
@@ -181,18 +181,6 @@ def test_settings_that_do_not_fit_are_told_before_any_file_is_read(
     path.write_text('base = "base"\ntreebanks = ["german-mini"]\nlanguage = "german"\n')
     with pytest.raises(RecipeError, match="attention_window"):
         make_runs(str(path), settings={"model.attention_window": "-1"})
-
-
-@pytest.mark.parametrize("name", manifest_names())
-def test_shipped_manifest(name: str, tally: Tally) -> None:
-    tally("R22", "manifests that come with the program, without mistake").add()
-    assert load_manifest(name).name == name
-
-
-@pytest.mark.parametrize("name", list_recipes())
-def test_shipped_recipe(name: str, tally: Tally) -> None:
-    tally("R22", "recipes that come with the program, without mistake").add()
-    assert load_recipe(name).name == name
 
 
 def spoilt(data: bytes, draw: random.Random) -> bytes:

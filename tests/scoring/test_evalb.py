@@ -27,6 +27,7 @@ from spmrl_bench.scoring import (
 )
 from spmrl_bench.trees import Tree
 from tests.builders import cli_process
+from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
 
 COLLINS = load_prm("COLLINS")
@@ -67,17 +68,13 @@ def read_cases() -> list[Case]:
 CASES = read_cases()
 
 
-def wrong_cases() -> list[str]:
-    """The pairs whose row is another one."""
+def test_rows_are_those_of_the_c_programs(tally: Tally) -> None:
+    tally("R2", "situations that users ask about").add(len(CASES))
     wrong = []
     for case in CASES:
         if count_brackets(*as_trees([case.gold, case.test]), case.prm, case.policy) != case.row:
             wrong.append(case.name)
-    return wrong
-
-
-def test_rows_are_those_of_the_c_programs() -> None:
-    assert wrong_cases() == []
+    assert wrong == []
 
 
 def test_none_is_a_sentence_without_a_parse() -> None:

@@ -489,14 +489,6 @@ def test_leaves_that_are_none_are_refused_with_their_shapes(name: str, tmp_path:
         inspect_folder(tmp_path / "my")
 
 
-def test_what_is_written_elsewhere_is_read_there(
-    folder: Path, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_new_treebank(inspect_folder(folder), tmp_path / "into")
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "into"))
-    assert len(open_treebank("my-trees").split("train")) == 24
-
-
 def test_empty_files_odd_files_and_files_without_a_mark(folder: Path, home: Path) -> None:
     for path in folder.glob("*.mrg"):
         path.write_bytes(read_text(path).encode("utf-16-le"))

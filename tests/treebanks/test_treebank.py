@@ -484,16 +484,6 @@ def stored() -> list[Path]:
     return sorted((home() / "cache").glob("*"))
 
 
-def test_the_second_time_nothing_is_read() -> None:
-    reads = reader()
-    for _ in range(3):
-        content = cached("tiny-train", {"file": "x"}, reads)
-        assert list(content.sentences) == PARSES
-        assert (content.dropped, content.skipped) == (1, ("f:1: broken",))
-    assert reads.call_count == 1
-    assert len(stored()) == 1
-
-
 def test_another_key_is_read_and_replaces_the_old_file() -> None:
     reads = reader()
     cached("tiny-train", {"file": "x"}, reads)
@@ -584,14 +574,6 @@ def test_a_treebank_is_opened_from_the_cache_until_a_file_changes(
         with pytest.raises(AssertionError, match="read again"):
             open_treebank("tiny", root).split("dev")
     assert open_treebank("tiny", root).split("dev")[0].words == ("z",)
-
-
-def test_a_broken_treebank_is_not_kept(manifests: WriteManifest, root: Path) -> None:
-    manifests()
-    (root / "tiny_data" / "t.mrg").write_text("(S (N i)")
-    with pytest.raises(ReadError):
-        open_treebank("tiny", root).split("test")
-    assert stored() == []
 
 
 # ---- Columns ----
