@@ -13,6 +13,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from spmrl_bench.parsers.baselines import AttachNeighbour
+from spmrl_bench.treebanks.treebank import Treebank
 from tests.laboratory import Laboratory, build_laboratory
 
 pytest_plugins = ["tests.reliability.tally"]
@@ -85,6 +86,13 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own folder, where nothing is yet."""
+    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
 @pytest.fixture(scope="session")
 def neighbours(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A saved parser of dependencies without weights: every word hangs from the next."""
@@ -112,3 +120,17 @@ def laboratory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     return laboratory
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The splits whose sentences were read, in order."""
+    splits: list[str] = []
+    real = Treebank.data
+
+    def noted(bank: Treebank, split: str, *rest: object) -> object:
+        splits.append(split)
+        return real(bank, split, *rest)
+
+    monkeypatch.setattr(Treebank, "data", noted)
+    return splits

@@ -250,9 +250,7 @@ def test_parser(
     most = 500 if measuring else 8
     if variant == "stack-attention":
         variant += "-published" if size == "published" else ""
-        examples = open_treebank("english-mini").examples("dev", ["dependencies"])[
-            : 500 if measuring else 8
-        ]
+        examples = open_treebank("english-mini").examples("dev", ["dependencies"])[:most]
     else:
         examples = list(map(Parse.of, trees[:most]))
     config: Any = load_recipe("english").resolve(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders import ROOT
+from tests.builders import ROOT, process
 from tests.documents.command_line import make
 
 pytestmark = pytest.mark.skipif(
@@ -113,9 +113,9 @@ def test_a_value_is_a_value(checkout: Path, arguments: list[str], said: list[str
 
 def test_one_make_installs_at_a_time(checkout: Path) -> None:
     """Several that begin together; and with an environment of another checkout, none."""
-    for process in [started(checkout, "install") for _ in range(3)]:
-        output, _ = process.communicate()
-        assert process.returncode == 0, output
+    for begun in [started(checkout, "install") for _ in range(3)]:
+        output, _ = begun.communicate()
+        assert begun.returncode == 0, output
     said = (checkout / "said").read_text()
     assert said.count("--no-build-isolation") == said.count(".extra-dev.txt") == 1
     (checkout / ".venv").rename(checkout / "other")
@@ -151,7 +151,6 @@ def test_what_a_target_does_not_take_is_refused() -> None:
 
 
 def test_the_python_that_is_missing_is_named() -> None:
-    command = ["make", "-C", str(ROOT), "VENV=unmade", "PYTHON=no-such-python", "install"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = process("make", "-C", ROOT, "VENV=unmade", "PYTHON=no-such-python", "install")
     assert result.returncode != 0
     assert "no program 'no-such-python': install Python 3.11 or newer" in result.stderr

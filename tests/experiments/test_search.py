@@ -7,7 +7,6 @@ import pickle
 import re
 import shlex
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,8 +41,7 @@ from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.legacy import short
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import Progress
-from tests.builders import cli, records_in, refused, works
-from tests.conftest import PATIENCE
+from tests.builders import cli, cli_process, records_in, refused, works
 from tests.laboratory import Laboratory
 
 SPACE = ("--set", "train.learning_rate=log:1e-3:5e-2", "--set", "train.batch_size=8|20")
@@ -132,15 +130,14 @@ def test_a_search_that_was_killed_goes_on_with_the_same_trials(
 ) -> None:
     """In the middle of the second trial."""
     works(*words, "--trials", "3", "--pruner", "none")
+    options = ("--trials", "3", "--pruner", "none", "--runs", "killed")
     with monkeypatch.context() as patch:
         laboratory.in_use_by_processes(patch)
         patch.setenv("OMP_NUM_THREADS", str(torch.get_num_threads()))
-        program = [sys.executable, "-P", "-c", KILLED, "6", *words, "--trials", "3"]
-        program += ["--pruner", "none", "--runs", "killed"]
-        ended = subprocess.run(program, capture_output=True, check=False, timeout=PATIENCE)
-    assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+        ended = cli_process(6, *words, *options, code=KILLED)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
     assert [trial.state for trial in found("killed").search.trials] == ["complete", "running"]
-    works(*words, "--trials", "3", "--pruner", "none", "--runs", "killed")
+    works(*words, *options)
     assert state_of("killed") == state_of("runs")
 
 

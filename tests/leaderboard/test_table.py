@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,8 +43,10 @@ from tests.builders import (
     make_record,
     make_result,
     make_treebank,
+    process,
     records_in,
 )
+from tests.reliability.tally import Tally
 
 PUBLISHED = load_published()[0]
 
@@ -350,7 +351,10 @@ GOLDEN = records_in(Path(__file__).parent / "golden")
 SHIPPED = ROOT / "results" / "shipped"
 
 
-def test_old_records_are_read_as_they_would_be_written_today_with_their_numbers() -> None:
+def test_old_records_are_read_as_they_would_be_written_today_with_their_numbers(
+    tally: Tally,
+) -> None:
+    tally("R20", "records and scores of earlier layouts").add(len(GOLDEN))
     first, _, word = GOLDEN
     assert [(one.variant, one.seed) for one in GOLDEN[1:]] == [
         ("charlstm", 2),
@@ -358,6 +362,7 @@ def test_old_records_are_read_as_they_would_be_written_today_with_their_numbers(
     ]
     assert (first.schema_version, first.kind, first.select) == (5, "chart", "brackets.f1")
     assert first.metrics == ["brackets"]
+    assert first.treebank.fingerprints["constituents"].startswith("57814608")
     assert list(first.baselines) == ["right-branching"]
     assert (word.test, word.baselines) == (None, {})
     counts = first.dev.counts("brackets")
@@ -386,8 +391,8 @@ def test_old_records_are_read_as_they_would_be_written_today_with_their_numbers(
 def test_shipped_tables_are_those_of_the_shipped_records() -> None:
     if not (SHIPPED / "runs").is_dir():
         pytest.skip("no results beside the tests")
-    asked = ["git", "status", "--porcelain", "--untracked-files=all", "--", str(SHIPPED)]
-    changed = subprocess.run(asked, cwd=SHIPPED, capture_output=True, text=True, check=False)
+    asked = ("git", "status", "--porcelain", "--untracked-files=all", "--", SHIPPED)
+    changed = process(*asked, cwd=SHIPPED)
     if changed.returncode or changed.stdout:
         pytest.skip("the results beside the tests are not only those that are shipped")
     records = records_in(SHIPPED / "runs")

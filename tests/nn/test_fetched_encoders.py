@@ -134,10 +134,8 @@ def test_a_packed_tokenizer_splits_as_its_scores_say(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(home: Path, tmp_path: Path) -> Path:
     """A user's own folder that describes the encoder ``elvish``, and its wheel beside it."""
-    home = tmp_path / "home"
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(home))
     source = make("bert", tmp_path / "source")
     files = {f"elvish/model/{path.name}": path for path in sorted(source.iterdir())}
     with zipfile.ZipFile(tmp_path / "elvish.whl", "w") as wheel:

@@ -34,10 +34,7 @@ CPU = torch.device("cpu")
 EXAMPLES = [Parse.of(tree) for tree in TREES]
 WORDS = [tree.words for tree in TREES]
 
-
-@pytest.fixture(autouse=True)
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def read(folder: Path, **settings: Any) -> HiddenStates:

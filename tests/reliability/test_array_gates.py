@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spmrl_bench.chart import kernels
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.chart.joint_marginals import joint_marginals
 from spmrl_bench.chart.joint_trees import decode_joint
@@ -166,10 +165,6 @@ def test_no_array_is_misread(
             for (way, wrong), result in zip(ways, found, strict=True):
                 copies = {each: array.copy() for each, array in good.items()}
                 assert outcome(gate, copies | {argument: wrong}) == result, (argument, way)
-
-
-def test_the_kernels_were_those_that_are_tested() -> None:
-    assert all(map(kernels.load, TWINS.values()))
 
 
 @pytest.mark.parametrize("lengths", [[2**31 - 1] * 5, [2**31 - 1], [2**30, 2**30]])

@@ -13,7 +13,7 @@ from spmrl_bench.experiments.plan import Run, make_runs, plan_track
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
 from spmrl_bench.experiments.train import train_all
 from spmrl_bench.treebanks import treebank
-from spmrl_bench.treebanks.treebank import ClosedSplitError, Treebank, open_treebank
+from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from tests.builders import cli, works
 from tests.laboratory import Laboratory
 from tests.reliability.tally import Tally
@@ -34,20 +34,6 @@ limit = { content = "none" }
 """
 
 
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The splits whose sentences were read, in order."""
-    splits: list[str] = []
-    real = Treebank.data
-
-    def noted(bank: Treebank, split: str, *rest: object) -> object:
-        splits.append(split)
-        return real(bank, split, *rest)
-
-    monkeypatch.setattr(Treebank, "data", noted)
-    return splits
-
-
 def test_commands_that_train_or_compare_on_dev_do_not_open_test(
     laboratory: Laboratory, opened: list[str], tally: Tally
 ) -> None:
@@ -63,17 +49,7 @@ def test_commands_that_train_or_compare_on_dev_do_not_open_test(
         ("train", recipe, "--variant", "charlstm"),
         ("train", recipe, "--variant", "charlstm", "--seeds", "2", "--jobs", "2"),
         ("study", "run", str(study), "--lang", recipe),
-        (
-            "study",
-            "search",
-            recipe,
-            "--variant",
-            "charlstm",
-            "--trials",
-            "2",
-            "--set",
-            "model.layers=1|2",
-        ),
+        f"study search {recipe} --variant charlstm --trials 2 --set model.layers=1|2".split(),
     ):
         held.add()
         works(*arguments)
@@ -132,12 +108,9 @@ def test_a_run_has_no_test_whatever_it_was_made_of(laboratory: Laboratory, tally
 def test_a_sentence_of_test_that_is_too_long_is_named_by_the_evaluation(
     laboratory: Laboratory,
 ) -> None:
-    path = laboratory.treebanks / "tiny-open" / "test.mrg"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    lines[2] = f"(S (NP {'(DT the) ' * 40}(NN dog)) (VBZ sees))"
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    laboratory.lengthen("tiny-open", "test")
     works("train", str(laboratory.recipe), "--variant", "charlstm")
     result = cli("eval", str(laboratory.recipe), "--variant", "charlstm")
     assert result.exit_code == 1
-    assert "tiny-open, split test, sentence 3: " in result.stderr
+    assert "tiny-open, split test, sentence 6: " in result.stderr
     assert "of 42 words" in result.stderr

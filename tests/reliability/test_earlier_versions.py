@@ -40,15 +40,6 @@ def test_no_file_was_changed() -> None:
             assert path.name == document_name(path.read_bytes())
 
 
-def test_records_of_version_2(tally: Tally) -> None:
-    records = records_in(OLD_RECORDS)
-    tally("R20", "records and scores of earlier layouts").add(len(records))
-    first = records[0]
-    assert (first.variant, first.seed, first.dev.sentences) == ("charlstm", 1, 300)
-    assert first.dev.figure("brackets", "f1") == 85.29784537389101
-    assert first.treebank.fingerprints["constituents"].startswith("57814608")
-
-
 def test_a_record_of_version_3(tally: Tally) -> None:
     tally("R20", "records and scores of earlier layouts").add()
     record, *_ = records_in(GOLDEN / "records")

@@ -99,6 +99,11 @@ def read(name: str, document: Mapping[str, Any], folder: Path) -> Path:
     return path
 
 
+def untouched(*_: object) -> str:
+    """In place of what a mistake must not reach."""
+    raise AssertionError("work was begun")
+
+
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_without_mistake_it_is_read(name: str, tmp_path: Path) -> None:
     model, document, _, _ = SCHEMAS[name]
@@ -109,14 +114,7 @@ def test_without_mistake_it_is_read(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("few", [True, pytest.param(False, marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_every_mistake_of_every_field(
-    name: str, few: bool, tmp_path: Path, tally: Tally, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def untouched(*_: object) -> None:
-        raise AssertionError("work was begun")
-
-    monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
-    monkeypatch.setattr("spmrl_bench.treebanks.reading.read_first_layer", untouched)
+def test_every_mistake_of_every_field(name: str, few: bool, tmp_path: Path, tally: Tally) -> None:
     model, document, file, error = SCHEMAS[name]
     held = tally("R22", f"mistakes in a {name}")
     counts: Counter[str] = Counter()
@@ -160,9 +158,6 @@ def _fault(message: str, mistake: Mistake, file: str) -> str | None:
 def test_no_work_is_begun_before_a_recipe_is_right(
     text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def untouched(*_: object) -> None:
-        raise AssertionError("work was begun")
-
     monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
     path = tmp_path / "german.toml"
     path.write_text(f'base = "base"\ntreebanks = ["german-mini"]\n{text}')
@@ -173,9 +168,6 @@ def test_no_work_is_begun_before_a_recipe_is_right(
 def test_settings_that_do_not_fit_are_told_before_any_file_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def untouched(*_: object) -> str:
-        raise AssertionError("work was begun")
-
     monkeypatch.setattr("spmrl_bench.treebanks.treebank.Treebank.fingerprint_of", untouched)
     path = tmp_path / "german.toml"
     path.write_text('base = "base"\ntreebanks = ["german-mini"]\nlanguage = "german"\n')

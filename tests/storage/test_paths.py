@@ -61,10 +61,8 @@ def test_what_is_no_name(text: str) -> None:
         check_name(text)
 
 
-def test_links_may_lead_readers_out_but_no_writers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+@pytest.mark.usefixtures("home")
+def test_links_may_lead_readers_out_but_no_writers(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "root-beside"
     for folder in (root / "in", outside):
         folder.mkdir(parents=True)
@@ -86,10 +84,7 @@ def test_links_may_lead_readers_out_but_no_writers(
         require_inside(None, outside, TreebankError)
 
 
-def test_the_user_may_list_folders_to_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+def test_the_user_may_list_folders_to_be_read(home: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     assert listed_folders(TreebankError) == []
@@ -99,7 +94,7 @@ def test_the_user_may_list_folders_to_be_read(
     assert require_inside(tmp_path / "root", outside / "a", TreebankError)
     with pytest.raises(TreebankError, match="Nothing is written there"):
         require_inside(tmp_path / "root", outside / "a", TreebankError, to="write")
-    (tmp_path / "home" / "folders.txt").write_text("# mine\n\n~/corpora\n/a\nrelative\n")
+    (home / "folders.txt").write_text("# mine\n\n~/corpora\n/a\nrelative\n")
     with pytest.raises(TreebankError, match=r"folders\.txt:5: found 'relative', expected an abs"):
         listed_folders(TreebankError)
 

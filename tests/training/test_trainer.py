@@ -138,13 +138,6 @@ def test_with_more_time_training_goes_on(tmp_path: Path) -> None:
     assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
 
 
-def test_a_finished_run_is_not_trained_further(tmp_path: Path) -> None:
-    make_trainer(tmp_path).fit()
-    before = {p: p.read_bytes() for p in tmp_path.rglob("*.safetensors")}
-    assert make_trainer(tmp_path).fit().steps == 6
-    assert {p: p.read_bytes() for p in tmp_path.rglob("*.safetensors")} == before
-
-
 def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
     make_trainer(tmp_path).fit()
     with pytest.raises(CheckpointError, match=r"last: belongs to a parser with another config"):

@@ -238,8 +238,6 @@ FAULTS = (
     Fault("another file in the archive", _with(zip_of(LESS | {T: b"(S (N other))"})),
           r"t\.mrg: the download has another file of this name"),
     Fault("zero bytes", _with(b"", sha256(ZIP)), NOT_THE_FILE),
-    Fault("zero bytes, as the manifest says", _with(b""), "no whole zip archive"),
-    Fault("an archive with ..", _with(zip_of(RELEASE | {"../x": b"evil"})), "is not safe"),
     Fault("no folder for downloads", _no_folder, "cannot keep the download"),
     Fault("no space for the download", _no_space_for_the_download, "No space left"),
     *(Fault(f"no space for file {k + 1}", _full(k), "No space left") for k in range(len(FILES))),

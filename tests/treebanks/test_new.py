@@ -225,13 +225,6 @@ TREES = make_trees(30, seed=1)
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own folder, where what is written is found."""
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Thirty trees in one file, and things to pass over."""
     folder = tmp_path / "my_Trees"

@@ -406,12 +406,9 @@ def test_a_broken_packed_file_is_named(tmp_path: Path, use: Use) -> None:
         open_treebank("german-spmrl", tmp_path)
 
 
-def test_a_manifest_of_the_users_stands_in_front(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = tmp_path / "home" / "treebanks" / "german-spmrl.toml"
+def test_a_manifest_of_the_users_stands_in_front(home: Path, tmp_path: Path) -> None:
+    own = home / "treebanks" / "german-spmrl.toml"
     own.parent.mkdir(parents=True)
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
     shipped = load_manifest("german-spmrl").origin
     own.write_text(
         'base = "german-spmrl"\npath = "tiger"\n'

@@ -469,10 +469,7 @@ KEPT = [Tree.build(["a", "b"], ["N", "N"], [(0, 2, "S")]), Tree.build(["c"], ["N
 PARSES = list(map(Parse.of, KEPT))
 CONTENT = SplitData(PARSES, 1, ("f:1: broken",))
 
-
-@pytest.fixture(autouse=True)
-def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 def reader() -> Mock:
