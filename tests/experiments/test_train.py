@@ -74,6 +74,8 @@ def test_absent_treebanks_are_named_with_their_places(
 def test_unknown_names_and_no_seed(laboratory: Laboratory) -> None:
     with pytest.raises(RecipeError, match="no seeds"):
         plan(laboratory, seeds=[])
+    with pytest.raises(RecipeError, match=r"unknown track 'opne'. Did you mean open\?"):
+        plan(laboratory, track="opne")
     laboratory.write_recipe(["tiny-opne"])
     with pytest.raises(RecipeError, match=r"elvish.toml: treebanks: unknown treebank 'tiny-opne'"):
         plan(laboratory)
