@@ -19,6 +19,7 @@ import pytest
 from spmrl_bench.process.signals import Interrupted, interrupt, on_signals
 from spmrl_bench.storage import locks
 from spmrl_bench.storage.locks import SILENCE, LockedError, holder, in_turn, lock_of, locked
+from tests.builders import environment
 from tests.conftest import PATIENCE, until
 
 LOCK = lock_of(Path("run"))
@@ -41,10 +42,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def another_owner() -> Iterator[subprocess.Popen[str]]:
     """A process that has the lock until it is killed, which leaves it behind."""
     command = [sys.executable, "-c", OWNER, str(LOCK)]
-    path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *sys.path])
-    environment = os.environ | {"PYTHONPATH": path}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         assert process.stdout.readline() == "mine\n"
         try:
             yield process
