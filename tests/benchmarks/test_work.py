@@ -121,11 +121,7 @@ def test_reading(benchmark: Any, trees: list[Tree], tmp_path: Path, program: str
 
 @pytest.mark.parametrize("cached", [False, True])
 def test_opening_a_treebank(
-    benchmark: Any,
-    trees: list[Tree],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    cached: bool,
+    benchmark: Any, trees: list[Tree], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
 ) -> None:
     (tmp_path / "lines").mkdir()
     for place, split in enumerate(("train", "dev", "test")):

@@ -10,15 +10,7 @@ import pytest
 from typer.testing import Result
 
 from tests.builders import cli, refused, works
-from tests.scoring.programs import (
-    GOLD,
-    LOSING,
-    OUTPUT,
-    TEST,
-    TWO_LEFT_OUT,
-    fake_program,
-    prints,
-)
+from tests.scoring.programs import GOLD, LOSING, OUTPUT, TEST, TWO_LEFT_OUT, fake_program, prints
 
 THIRTY = [f"(S (NP (NN dog{n}) (, ,) (NN cat)) (VP (V barks)) (. .))" for n in range(30)]
 DEPENDENCIES = """\

@@ -99,7 +99,7 @@ def test_over_languages_runs_with_other_settings_are_a_setup_of_their_own() -> N
     usual = [run(language, seed) for language in ("german", "french") for seed in (1, 2)]
     (setup,), left_out = scores_of([*usual, run("german", 1, learning_rate=0.003)])
     assert left_out == [
-        "Not shown, records of one language only: small, learning_rate=0.003 (german).",
+        "Not shown, records of one language only: small, learning_rate=0.003 (german)."
     ]
     assert setup.rows[1].seeds == [1, 2]
     both = [run(language, 1, learning_rate=0.003) for language in ("german", "french")]

@@ -153,7 +153,7 @@ def test_only_common_seeds_are_compared() -> None:
     row = row_of([one for one in records if (one.variant, one.seed) != ("word-charlstm", 2)])
     assert row.compared == row_of(records[:2]).compared
     assert list(row.notes) == [
-        "german-mini: variants have different seeds (charlstm: 1, 2; word-charlstm: 1).",
+        "german-mini: variants have different seeds (charlstm: 1, 2; word-charlstm: 1)."
     ]
     row = row_of([records[0], records[3]])
     assert row.compared == {}

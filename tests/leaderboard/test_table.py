@@ -16,13 +16,7 @@ from spmrl_bench.leaderboard.board import groups_of
 from spmrl_bench.leaderboard.compare import comparable_counts
 from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
-from spmrl_bench.leaderboard.record import (
-    SPLITS,
-    Record,
-    SplitResult,
-    System,
-    SystemTraining,
-)
+from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, System, SystemTraining
 from spmrl_bench.leaderboard.tables import (
     ours_and_others,
     ours_and_others_table,

@@ -246,11 +246,7 @@ def test_the_best_of_a_beam_are_other_trees() -> None:
 def test_what_no_parse_holds_is_said() -> None:
     sentences, nothing = [SHORT, SHORT], None
     for kind, given, message in (
-        (
-            "chart",
-            Given([(0, 2, "XP")]),
-            r"no .* holds constituent \[0, 2, XP\].*begins: the dog",
-        ),
+        ("chart", Given([(0, 2, "XP")]), r"no .* holds constituent \[0, 2, XP\].*begins: the dog"),
         ("chart", Given([(0, 4, None)]), r"^\[0, 4\] is no span of 3 words"),
         ("chart", Given((), (), [(1, 2, None)]), r"no .* holds arc \[1, 2, None\]"),
         ("biaffine", Given([(0, 2, None)]), r"no .* holds constituent \[0, 2, any\]"),

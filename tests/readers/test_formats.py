@@ -24,22 +24,8 @@ from spmrl_bench.trees.graph import (
 )
 from tests.builders import ROOT
 from tests.conftest import shared_data
-from tests.readers.cases import (
-    DEEP,
-    FormatCase,
-    SentenceFormat,
-    TextFormat,
-    brackets,
-    read_all,
-)
-from tests.readers.test_bracket_formats import (
-    BRACKETED_WORDS,
-    BRACKETS,
-    PSD,
-    SINICA,
-    TBF,
-    VISL,
-)
+from tests.readers.cases import DEEP, FormatCase, SentenceFormat, TextFormat, brackets, read_all
+from tests.readers.test_bracket_formats import BRACKETED_WORDS, BRACKETS, PSD, SINICA, TBF, VISL
 from tests.readers.test_conll import CONLL, DP
 from tests.readers.test_graph_formats import ALPINO, NEGRA, TIGER
 from tests.reliability.tally import Tally

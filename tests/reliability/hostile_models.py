@@ -38,10 +38,7 @@ MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "tagging": ("chart", {"lexical": ("charlstm",), "predict_tags": True}),
     "labels": ("chart", {"label_attention": True, "label_d_kv": 8, "label_d_proj": 4}),
     "lstm": ("chart", {"encoder": "lstm", "lexical": ("word", "tag")}),
-    "sines": (
-        "chart",
-        {"position_table": "sinusoidal", "position": "added", "matrices": "full"},
-    ),
+    "sines": ("chart", {"position_table": "sinusoidal", "position": "added", "matrices": "full"}),
     "biaffine": ("biaffine", {}),
     "joint": ("joint", {}),
     "transition": ("transition", {"encoder": "lstm", "beam": 4}),

@@ -63,12 +63,7 @@ GATES: list[tuple[str, Callable[..., object], Arguments, str]] = [
         _arcs(),
         "_dependencies: decode",
     ),
-    (
-        "decode_joint",
-        decode_joint,
-        _values() | _arcs(),
-        "_joint: decode",
-    ),
+    ("decode_joint", decode_joint, _values() | _arcs(), "_joint: decode"),
     (
         "joint_marginals",
         lambda values, arcs, lengths: joint_marginals(values, arcs, lengths).arcs.round(9),
@@ -144,11 +139,7 @@ def outcome(gate: Callable[..., object], given: Arguments) -> list[Any] | None:
 
 @pytest.mark.parametrize(("name", "gate", "good", "kernels"), GATES, ids=[way[0] for way in GATES])
 def test_no_array_is_misread(
-    name: str,
-    gate: Callable[..., object],
-    good: Arguments,
-    kernels: str,
-    tally: Tally,
+    name: str, gate: Callable[..., object], good: Arguments, kernels: str, tally: Tally
 ) -> None:
     """Refused, or the result of the twin in plain Python, which reads no memory."""
     held = tally("R9", "arrays given to charts, each spoilt in many ways")

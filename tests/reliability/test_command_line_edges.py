@@ -165,8 +165,7 @@ def test_the_home_named_has_to_be_a_folder(folder: Path, tally: Tally) -> None:
 
 
 @pytest.mark.parametrize(
-    "commands",
-    [("score",), pytest.param(tuple(COMMANDS), marks=pytest.mark.campaign)],
+    "commands", [("score",), pytest.param(tuple(COMMANDS), marks=pytest.mark.campaign)]
 )
 def test_a_working_directory_that_is_gone(
     folder: Path, commands: Sequence[str], tally: Tally

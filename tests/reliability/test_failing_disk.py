@@ -43,11 +43,7 @@ def whole(folder: Path) -> dict[str, bytes]:
 )
 @pytest.mark.parametrize("command", ["train", "eval", "table"])
 def test_a_failure_of_any_call_is_one_message_and_loses_nothing(
-    laboratory: Laboratory,
-    monkeypatch: pytest.MonkeyPatch,
-    tally: Tally,
-    command: str,
-    every: int,
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch, tally: Tally, command: str, every: int
 ) -> None:
     held = tally("R19", f"failed calls of {command}")
     place = Path().resolve()

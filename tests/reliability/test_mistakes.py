@@ -42,11 +42,7 @@ MANIFEST: dict[str, Any] = {
     "obtain": "Ask the elves.",
     "fetch": [{"url": "http://a/b", "sha256": DIGEST, "members": {"a": "b"}}],
     "splits": {
-        name: {
-            "files": ["a"],
-            "sentences": 3,
-            "rows": {"table": "a", "column": "b", "equals": "c"},
-        }
+        name: {"files": ["a"], "sentences": 3, "rows": {"table": "a", "column": "b", "equals": "c"}}
         for name in ("train", "dev", "test")
     },
     "dependencies": {"format": "conll", "train": ["a"], "dev": ["b"], "test": ["c"]},

@@ -83,10 +83,7 @@ def changed(kind: Kind, sentence: Sentence, punctuation: bool) -> Sentence:
             (start, end + (not start and end == len(tree)), label) for start, end, label in rows
         ]
         heads, relations = [*heads, 1], [*relations, "punct"]
-    return (
-        Tree.build(words, tags, rows),
-        DependencyTree.build(words, tags, heads, relations),
-    )
+    return (Tree.build(words, tags, rows), DependencyTree.build(words, tags, heads, relations))
 
 
 @pytest.fixture(scope="module", params=TREEBANKS)

@@ -12,14 +12,7 @@ import pytest
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import ScoreError
-from spmrl_bench.scoring import (
-    BracketCounts,
-    MissingParse,
-    Policy,
-    Punctuation,
-    Status,
-    load_prm,
-)
+from spmrl_bench.scoring import BracketCounts, MissingParse, Policy, Punctuation, Status, load_prm
 from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.counts import AttachmentCounts

@@ -37,10 +37,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with (
         dask.config.set({"temporary-directory": str(tmp_path_factory.mktemp("dask"))}),
         distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            memory_limit=0,
-            dashboard_address="127.0.0.1:0",
+            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address="127.0.0.1:0"
         ) as cluster,
     ):
         yield cluster.scheduler_address

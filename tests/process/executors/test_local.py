@@ -17,14 +17,7 @@ from spmrl_bench.errors import RecipeError, RunOwnedError, TrainingError
 from spmrl_bench.process.executors import local, units
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for, parse_backend
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
-from spmrl_bench.process.executors.units import (
-    RESTARTS,
-    Executor,
-    Outcome,
-    Status,
-    Unit,
-    run_units,
-)
+from spmrl_bench.process.executors.units import RESTARTS, Executor, Outcome, Status, Unit, run_units
 from spmrl_bench.process.signals import Interrupted
 from tests.conftest import until
 from tests.process.executors.work import die, diverge, note, refuse, wait
