@@ -276,10 +276,6 @@ def test_side_by_side_gives_the_weights_that_training_in_turn_gives(
     assert [line.partition(" done")[0] for line in lines if " done" in line] == ["1 of 3", "2 of 3"]
     assert sum(line.startswith("using tiny-") for line in lines) == 2
 
-    train_all(runs, jobs=2)
-    again = capfd.readouterr().err.splitlines()[-3:]
-    assert all(": already trained, best dev F1 " in line for line in again)
-
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_runs_that_fail_stop_no_other_and_are_told_in_the_end(

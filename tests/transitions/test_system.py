@@ -196,12 +196,6 @@ def test_states_that_are_taken_go_on_by_themselves() -> None:
     assert not states.removed[2:].any()
 
 
-def test_actions_are_numbered_in_blocks() -> None:
-    system = system_of(3)
-    assert system.actions == 7
-    assert system.transitions(range(7)).tolist() == [0, 1, 1, 1, 2, 2, 2]
-
-
 def test_what_is_no_tree_is_refused() -> None:
     for heads, relations, message in (
         ([2, 1, 0, 3], [1] * 4, "word 1: the heads form a cycle"),
