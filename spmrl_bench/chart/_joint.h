@@ -139,8 +139,7 @@ static double sum_joint(
             }
             for (ptrdiff_t d = i; d < j; d++) {
                 const double *const to = arcs + d * row + 1;
-                for (ptrdiff_t g = 0; g < i; g++) out[g] += part[d] * to[g];
-                for (ptrdiff_t g = j; g < n; g++) out[g] += part[d] * to[g];
+                for (ptrdiff_t g = 0; g < n; g++) out[g] += part[d] * to[g]; /* for g outside */
             }
         }
     }
@@ -160,14 +159,9 @@ static double sum_joint(
                     of_part += to[-1] / total;
                     share[-1] = part[w] * to[-1] / total;
                 }
-                for (ptrdiff_t g = 0; g < i; g++) {
-                    of_part += to[g] * out[g];
-                    share[g] += part[w] * to[g] * out[g];
-                }
-                for (ptrdiff_t g = j; g < n; g++) {
-                    of_part += to[g] * out[g];
-                    share[g] += part[w] * to[g] * out[g];
-                }
+                for (ptrdiff_t g = 0; g < n; g++) share[g] += part[w] * to[g] * out[g];
+                for (ptrdiff_t g = 0; g < i; g++) of_part += to[g] * out[g];
+                for (ptrdiff_t g = j; g < n; g++) of_part += to[g] * out[g];
                 of_part *= weights[cell];
                 spans[cell] += j == i + 1 ? of_part : of_part * sum[w];
                 right[w] += of_part + left[w];

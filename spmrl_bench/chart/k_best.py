@@ -61,6 +61,7 @@ class _Ways:
         # Of each node those found, and those from which the next is taken.
         self._known: dict[_Node, tuple[list[_Way], list[_Way]]] = {}
         self._followed: dict[_Node, int] = {}  # of those found, how many have led to others
+        self._looked_for: set[tuple[_Node, int]] = set()
 
     def trees(self, root: _Node, k: int) -> Iterator[tuple[float, list[tuple[_Node, int]]]]:
         """Yield the score of each tree, and its nodes with their marks, those to the left first."""
@@ -86,42 +87,32 @@ class _Ways:
                     _Way(-edge.score, next(self._number), edge, (0,) * len(edge.parts))
                     for edge in self._edges(at)
                 )
-                self._known[at] = [], [way for way in made if way.cost < np.inf]
+                self._known[at], self._followed[at] = ([], [w for w in made if w.cost < np.inf]), 0
                 heapify(self._known[at][1])
-                self._followed[at] = 0
             found, waiting = self._known[at]
-            if len(found) > self._followed[at] and len(found) <= place:
-                missing = self._follow(at, found[-1])
+            if len(found) <= place and self._followed[at] < len(found):
+                missing = self._follow(found[-1], waiting)
                 asked += missing
                 self._followed[at] += not missing
-            elif waiting and len(found) <= place:
+            elif len(found) <= place and waiting:
                 found.append(heappop(waiting))
             else:
-                asked.pop()
+                self._looked_for.add(asked.pop())
         return len(self._known[node][0]) > rank
 
-    def _follow(self, node: _Node, way: _Way) -> list[tuple[_Node, int]]:
+    def _follow(self, way: _Way, waiting: list[_Way]) -> list[tuple[_Node, int]]:
         """Let those ways wait which have the next of one part, or return what to find before. So
         that each comes once, no part is changed before the last that has been."""
         last = max((place for place, rank in enumerate(way.ranks) if rank), default=0)
-        places = range(last, len(way.ranks))
-        following = [(way.edge.parts[place], way.ranks[place] + 1) for place in places]
-        missing = [each for each in following if not self._is_known(*each)]
-        for place, (part, rank) in zip(places, () if missing else following, strict=False):
-            found = self._known[part][0]
-            if rank < len(found):
+        parts = [*zip(way.edge.parts, (rank + 1 for rank in way.ranks), strict=True)][last:]
+        if missing := [each for each in parts if each not in self._looked_for]:
+            return missing
+        for place, (part, rank) in enumerate(parts, last):
+            if rank < len(found := self._known[part][0]):
                 cost = way.cost - found[rank - 1].cost + found[rank].cost
                 ranks = (*way.ranks[:place], rank, *way.ranks[place + 1 :])
-                own = _Way(cost, next(self._number), way.edge, ranks)
-                heappush(self._known[node][1], own)
-        return missing
-
-    def _is_known(self, node: _Node, rank: int) -> bool:
-        """Return whether a way to build a node has been found, or there is none."""
-        if node not in self._known:
-            return False
-        found, waiting = self._known[node]
-        return rank < len(found) or (not waiting and self._followed[node] == len(found))
+                heappush(waiting, _Way(cost, next(self._number), way.edge, ranks))
+        return []
 
 
 def _best(scores: _Scores, k: int) -> list[int]:

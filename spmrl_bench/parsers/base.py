@@ -229,8 +229,8 @@ class Parser(ABC):
         """Raise an UnsupportedError if its kind holds nothing that is given."""
         from spmrl_bench.parsers.kinds import KINDS
 
-        if not self.exact:
-            able = [name for name in KINDS.names() if KINDS.get(name).parser_class.exact]
+        able = [name for name in KINDS.names() if KINDS.get(name).parser_class.exact]
+        if self.kind not in able:
             raise UnsupportedError(
                 f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "
                 f"{' or '.join(able)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice, pairwise, repeat
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -96,9 +96,9 @@ def by_sentence(
 ) -> Iterator[dict[Any, float]]:
     """Yield for each of ``count`` sentences how likely what the columns name is; ``sentence`` says
     of which each row is, in their order."""
-    rows = [*zip(zip(*columns, strict=True), shares.tolist(), strict=True)]
-    ends = np.searchsorted(sentence, np.arange(count + 1))
-    return (dict(rows[start:end]) for start, end in pairwise(ends.tolist()))
+    rows = zip(zip(*columns, strict=True), shares.tolist(), strict=True)
+    for number in np.bincount(sentence, minlength=count).tolist():
+        yield dict(islice(rows, number))
 
 
 def scores_of_heads(
