@@ -258,7 +258,3 @@ class ParserComponent(Pipe):
 
     def __setstate__(self, data: bytes) -> None:
         self.from_bytes(data)
-
-
-#: What the entry point of the package names.
-make_component = ParserComponent

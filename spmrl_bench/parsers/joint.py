@@ -62,23 +62,13 @@ ARC_TEMPERATURE = 5.0
 _Structure = tuple[list[LabeledSpan], list[int]]
 
 
-class _Ranked(NamedTuple):
-    """One of the best parses, without relations, and how its logarithm of a probability differs
-    from that of others."""
-
-    score: float
-    likely: float
-    constituents: list[tuple[int, int, str]]
-    heads: list[int]
-
-
 class _Found(NamedTuple):
     """Labelled spans and heads of each sentence and, where they are asked for, probabilities, and
-    the best parses."""
+    the best parses, without relations."""
 
     structures: list[_Structure]
     probabilities: Iterator[Probabilities] | None
-    ranked: Sequence[Sequence[_Ranked]]
+    ranked: Sequence[Sequence[tuple[float, Prediction]]]
 
 
 class JointParser(NeuralParser):
@@ -147,17 +137,15 @@ class JointParser(NeuralParser):
         relations = hold_relations(names, group.given, self.dependencies.names)
         best: Sequence[Any] = [()] * len(names)
         if group.best > 1:
-            of_ranks = [[one.heads for one in own] for own in found.ranked]
+            of_ranks = [[one.heads or () for _, one in own] for own in found.ranked]
             best = scores.relations_of_several(of_ranks, group.given)
         known = with_tag_probabilities(found.probabilities, group)
         columns = found.structures, relations, group.tags, known, found.ranked or best, best
         for (spans, heads), row, tags, own, ranked, names in zip(*columns, strict=True):
-            several = []
-            for one, of_one in zip(ranked, names, strict=True):
-                beside = one.likely - ranked[0].likely
-                likely = own and Probabilities(min(own.log_tree + beside, 0.0))
-                parse = Prediction(one.constituents, one.heads, of_one, tags, likely)
-                several.append((one.score, parse))
+            several = [
+                (score, one._replace(relations=of_one, tags=tags))
+                for (score, one), of_one in zip(ranked, names, strict=True)
+            ]
             yield Prediction(_shown(spans), heads, row, tags, own, several)
 
     def _labels(self, group: Group) -> tuple[Iterable[Tensor], NDArray[np.float64] | float]:
@@ -214,7 +202,7 @@ class JointParser(NeuralParser):
         blocks: Iterable[Tensor],
         gains: NDArray[np.float64] | float,
         arcs: NDArray[np.float64] | None = None,
-    ) -> list[list[_Ranked]]:
+    ) -> list[list[tuple[float, Prediction]]]:
         """Return the best parses of each sentence that hold what is given, one at least, and one of
         those with more than 300 words."""
         weight = 1.0 if arcs is None else self.config.span_weight
@@ -226,21 +214,21 @@ class JointParser(NeuralParser):
         for n, cells, words, first in zip(group.lengths.tolist(), *runs, structures, strict=True):
             own = None if arcs is None else arcs[slice(*words)].reshape(n, n + 1)
             certain = float(gained[slice(*cells)].sum())
-            found: dict[str, _Ranked] = {}
+            found: dict[str, tuple[float, Prediction]] = {}
             asked = group.best
             while own is None or n <= LONGEST:
                 listed = self._listed(scores[slice(*cells)], own, n, asked)
                 for score, cool, (rows, heads) in listed:
                     if score > certain - CERTAIN / 2:
-                        parse = _shown(rows), heads
-                        one = _Ranked(score - certain, cool / group.temperature, *parse)
-                        found.setdefault(str(parse), one)
+                        likely = Probabilities(cool / group.temperature) if group.scored else None
+                        one = Prediction(_shown(rows), heads, probabilities=likely)
+                        found.setdefault(str(one[:2]), (score - certain, one))
                 # Some may differ in sub-heads alone, which no parse shows: then more are listed.
                 if len(found) >= group.best or len(listed) < asked:
                     break
                 asked *= 2
-            alone = _Ranked(0.0, 0.0, _shown(first[0]), first[1])
-            every.append([*found.values()][: group.best] or [alone])
+            alone = Prediction(_shown(first[0]), first[1])
+            every.append([*found.values()][: group.best] or [(0.0, alone)])
         return every
 
     def _listed(

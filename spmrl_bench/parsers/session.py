@@ -176,16 +176,20 @@ class FormTable:
 
 
 def with_chances(found: Prediction, temperature: float) -> Prediction:
-    """Return a prediction in which each of the best parses is as likely as its score says, if the
-    parser has not said it."""
-    if found.probabilities is None or not found.best or found.best[0][1].probabilities:
+    """Return a prediction in which each of the best parses is as likely as its score says, or the
+    logarithm that it comes with, of which the differences count."""
+    if found.probabilities is None or not found.best:
         return found
-    sure, first = found.probabilities.log_tree, found.best[0][0]
-    best = []
-    for score, one in found.best:
-        known = Probabilities(min(sure + (score - first) / temperature, 0.0))
-        best.append((score, one._replace(probabilities=known)))
-    return found._replace(best=best)
+
+    def logarithm(score: float, one: Prediction) -> float:
+        return score / temperature if one.probabilities is None else one.probabilities.log_tree
+
+    more = found.probabilities.log_tree - logarithm(*found.best[0])
+    likely = [Probabilities(min(more + logarithm(*each), 0.0)) for each in found.best]
+    pairs = zip(found.best, likely, strict=True)
+    return found._replace(
+        best=[(score, one._replace(probabilities=p)) for (score, one), p in pairs]
+    )
 
 
 class NeuralSession:
