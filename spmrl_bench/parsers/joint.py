@@ -30,18 +30,11 @@ from spmrl_bench.chart.span_trees import decode_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
+from spmrl_bench.parsers import chart
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Group, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
 from spmrl_bench.parsers.certainty import SpanDistribution, scores_of_heads, with_tag_probabilities
-from spmrl_bench.parsers.chart import (
-    MASKED,
-    SpanGold,
-    SpanLayer,
-    best_labels,
-    label_scores,
-    masked_scores,
-)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.held import CERTAIN, hold_arcs, hold_constituents, hold_relations
 from spmrl_bench.parsers.neural import NeuralParser
@@ -100,7 +93,7 @@ class JointParser(NeuralParser):
 
     def add_layers(self) -> None:
         config, encoder, vocabulary = self.config, self.encoder, self.vocabulary
-        self.scorer = SpanLayer(config.scorer, encoder, vocabulary)
+        self.scorer = chart.SpanLayer(config.scorer, encoder, vocabulary)
         self.add_tagger()
         self.dependencies = DependencyLayer(config.dependencies, encoder.d_out, vocabulary)
         if config.structure == "joint":  # its chart has a number for each head of each span
@@ -117,12 +110,12 @@ class JointParser(NeuralParser):
             config, Vocabulary.of([one for _, one in learnt], [one for one, _ in learnt])
         )
 
-    def gold(self, example: Parse) -> tuple[SpanGold, DependencyGold]:
+    def gold(self, example: Parse) -> tuple[chart.SpanGold, DependencyGold]:
         rows, learnt = _learnt(example, self.config)
         return self.scorer.gold(rows, len(example)), self.dependencies.gold(learnt)
 
     def loss(
-        self, tokens: Tensor, batch: Batch, gold: Sequence[tuple[SpanGold, DependencyGold]]
+        self, tokens: Tensor, batch: Batch, gold: Sequence[tuple[chart.SpanGold, DependencyGold]]
     ) -> Tensor:
         spans, dependencies = zip(*gold, strict=True)
         of_spans = self.scorer.loss(tokens, batch, spans)
@@ -150,15 +143,15 @@ class JointParser(NeuralParser):
 
     def _labels(self, group: Group) -> tuple[Iterable[Tensor], NDArray[np.float64] | float]:
         """Return scores of labels, and what cells gain by what is given."""
-        layers = [each.scorer for each in group.members]
-        blocks = masked_scores(label_scores(layers, group.encoded), group.lengths, self.masked)
+        scores = chart.label_scores([each.scorer for each in group.members], group.encoded)
+        blocks = chart.masked_scores(scores, group.lengths, self.masked)
         kept = [*blocks] if group.scored or group.best > 1 else blocks
         return hold_constituents(kept, self._constituents(), group.lengths, group.given)
 
     def _division(self, group: Group) -> _Found:
         """Heads follow from labels, which have a distribution of their own."""
         (blocks, gains), lengths = self._labels(group), group.lengths
-        values, best = best_labels(blocks)
+        values, best = chart.best_labels(blocks)
         trees = decode_spans(values + gains, best, lengths)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         pairs = [*map(from_division_span, rows, lengths.tolist())]
@@ -172,7 +165,7 @@ class JointParser(NeuralParser):
 
     def _joint(self, group: Group, scores: DependencyScores) -> _Found:
         (blocks, gains), lengths = self._labels(group), group.lengths
-        values, best = best_labels(blocks)
+        values, best = chart.best_labels(blocks)
         weight = self.config.span_weight
         arcs = (1 - weight) * hold_arcs(scores.arcs, lengths, group.given)
         trees = decode_joint(weight * values + gains, arcs, lengths)
@@ -203,12 +196,11 @@ class JointParser(NeuralParser):
         gains: NDArray[np.float64] | float,
         arcs: NDArray[np.float64] | None = None,
     ) -> list[list[tuple[float, Prediction]]]:
-        """Return the best parses of each sentence that hold what is given, one at least, and one of
-        those with more than 300 words."""
+        """Return the best parses of each sentence that hold what is given, one at least."""
         weight = 1.0 if arcs is None else self.config.span_weight
         scores = torch.cat([*blocks]).double().cpu().numpy()
         gained = np.broadcast_to(gains, len(scores))
-        scores = np.where(scores < -MASKED / 2, -np.inf, weight * scores) + gained[:, None]
+        scores = np.where(scores < -chart.MASKED / 2, -np.inf, weight * scores) + gained[:, None]
         runs = pairwise(cell_offsets(group.lengths)), pairwise(arc_offsets(group.lengths))
         every = []
         for n, cells, words, first in zip(group.lengths.tolist(), *runs, structures, strict=True):

@@ -141,7 +141,7 @@ def _compare(status: Status, one: _Side, other: _Side, rules: LabelRules, length
     return (
         length,
         int(status),
-        _matched(gold_brackets, test_brackets),
+        (Counter(gold_brackets) & Counter(test_brackets)).total(),
         len(gold_brackets),
         len(test_brackets),
         _crossing(gold_brackets, test_brackets),
@@ -167,13 +167,6 @@ def _kept_by_gold(gold: Tree, test: Tree, rules: LabelRules) -> list[bool]:
         return present
     decisions = iter(gold_tags)
     return [here and next(decisions) not in rules.removed_tags for here in present]
-
-
-def _matched(gold: list[Bracket], test: list[Bracket]) -> int:
-    """Size of the multiset intersection: each bracket pairs with at most one other."""
-    if gold == test:
-        return len(gold)
-    return (Counter(gold) & Counter(test)).total()
 
 
 def _crossing(gold: list[Bracket], test: list[Bracket]) -> int:
