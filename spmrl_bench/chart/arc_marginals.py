@@ -15,10 +15,6 @@ where that leaves the range of numbers, from that of the best tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
-from operator import add
-
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
@@ -93,28 +89,31 @@ def _projective(weights: Tensor, words: NDArray[np.int32]) -> Tensor:
     """Return the logarithms of the sums over projective trees [B]; the recurrences are those of
     :mod:`spmrl_bench.chart.dependency_trees`, with sums for maxima.
 
-    Charts are lists by the number of arcs from the first to the last word of a part, of [B, N less
-    that] by its first word.
+    Charts are lists by the number of arcs from the first to the last word of a part, of [B, N] by
+    its first word and again by its last.
     """
     count, n, _ = weights.shape
-    right, left = [weights.new_ones(count, n)], [weights.new_ones(count, n)]
-    arc_right, arc_left = [weights.new_zeros(count, n)], [weights.new_zeros(count, n)]
+    ones, zeros = weights.new_ones(count, n), weights.new_zeros(count, n)
+    right, left, arc_right, arc_left = (([one], [one]) for one in (ones, ones, zeros, zeros))
+
+    def joined(first: list[Tensor], last: list[Tensor], width: int) -> Tensor:
+        firsts, lasts = torch.stack(first), torch.stack(last[::-1])
+        return (firsts[:, :, : n - width] * lasts[:, :, width:]).sum(dim=0)
+
+    def add(chart: tuple[list[Tensor], list[Tensor]], found: Tensor) -> None:
+        chart[0].append(functional.pad(found, (0, n - found.shape[1])))
+        chart[1].append(functional.pad(found, (n - found.shape[1], 0)))
+
     for width in range(1, n):
-        parts, starts = range(width), n - width
-        joined = _sum(right[k][:, :starts] * left[width - 1 - k][:, k + 1 :] for k in parts)
-        arc_right.append(joined * weights[:, :, 1:].diagonal(-width, 1, 2))
-        arc_left.append(joined * weights[:, :, 1:].diagonal(width, 1, 2))
-        right.append(
-            _sum(arc_right[k + 1][:, :starts] * right[width - k - 1][:, k + 1 :] for k in parts)
-        )
-        left.append(_sum(left[k][:, :starts] * arc_left[width - k][:, k:] for k in parts))
+        below = joined(right[0], left[1], width)
+        add(arc_right, below * weights[:, :, 1:].diagonal(-width, 1, 2))
+        add(arc_left, below * weights[:, :, 1:].diagonal(width, 1, 2))
+        whole = joined(arc_right[0][1:], right[1], width), joined(left[0], arc_left[1][1:], width)
+        add(right, whole[0])
+        add(left, whole[1])
     # A sentence is the words left of its root, and the root with the words right of it.
-    before = torch.stack([each[:, 0] for each in left], dim=1)
-    chart = torch.stack([functional.pad(each, (0, k)) for k, each in enumerate(right)])
+    before = torch.stack([each[:, 0] for each in left[0]], dim=1)
+    chart = torch.stack(right[0])
     after = np.maximum(words[:, None] - 1 - np.arange(n), 0)
     behind = chart[after, np.arange(count)[:, None], np.arange(n)]
     return (before * weights[:, :, 0] * behind).sum(dim=1).log()
-
-
-def _sum(parts: Iterable[Tensor]) -> Tensor:
-    return reduce(add, parts)
