@@ -75,8 +75,8 @@ transitions/system.py < transitions/test_system.py
 
 a bracket found once counts for both of two gold ones
 scoring/evalb.py < scoring/test_evalb.py
--    return (Counter(gold) & Counter(test)).total()
-+    return len({*gold} & {*test})
+-        (Counter(gold_brackets) & Counter(test_brackets)).total(),
++        len({*gold_brackets} & {*test_brackets}),
 
 brackets that touch are taken to cross
 scoring/evalb.py < scoring/test_evalb.py
