@@ -207,18 +207,17 @@ class JointParser(NeuralParser):
             own = None if arcs is None else arcs[slice(*words)].reshape(n, n + 1)
             certain = float(gained[slice(*cells)].sum())
             found: dict[str, tuple[float, Prediction]] = {}
-            asked = group.best
-            while own is None or n <= LONGEST:
+            # Some may differ in sub-heads alone, which no parse shows: then more are listed.
+            times = range(7 if own is None or n <= LONGEST else 0)
+            for asked in (group.best << time for time in times):
                 listed = self._listed(scores[slice(*cells)], own, n, asked)
-                for score, cool, (rows, heads) in listed:
-                    if score > certain - CERTAIN / 2:
-                        likely = Probabilities(cool / group.temperature) if group.scored else None
-                        one = Prediction(_shown(rows), heads, probabilities=likely)
-                        found.setdefault(str(one[:2]), (score - certain, one))
-                # Some may differ in sub-heads alone, which no parse shows: then more are listed.
-                if len(found) >= group.best or len(listed) < asked:
+                held = [each for each in listed if each[0] > certain - CERTAIN / 2]
+                for score, cool, (rows, heads) in held:
+                    likely = Probabilities(cool / group.temperature) if group.scored else None
+                    one = Prediction(_shown(rows), heads, probabilities=likely)
+                    found.setdefault(str(one[:2]), (score - certain, one))
+                if len(found) >= group.best or len(held) < asked:
                     break
-                asked *= 2
             alone = Prediction(_shown(first[0]), first[1])
             every.append([*found.values()][: group.best] or [(0.0, alone)])
         return every

@@ -321,6 +321,18 @@ def test_the_best_division_spans_are_other_parses() -> None:
     assert len({parts_of(one) for _, one in parse.best}) == len(parse.best) == 8
 
 
+def test_no_more_parses_are_listed_than_hold_what_is_given() -> None:
+    """Of 18 words too many parses hold less for them all to be looked at."""
+    parser, words = enlarge(tiny("joint")), SHORT * 6
+    (plain,) = parser.parse([words])
+    wanted = {*plain.tree.constituents()}
+    names = {name for label in parser.vocabulary.labels for name in label if name != SUB_HEAD}
+    others = {(*span, name) for span in spans(len(words)) for name in names} - wanted
+    arcs = [(*pair, None) for pair in enumerate(plain.dependencies.heads.tolist(), 1)]
+    (parse,) = parser.parse([words], best=30, given=[Given([*wanted], [*others], arcs)])
+    assert [parts_of(one) for _, one in parse.best] == [parts_of(plain)]
+
+
 def test_a_long_sentence_has_one_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     parser = enlarge(tiny("joint"))
     monkeypatch.setattr(joint, "LONGEST", 2)
