@@ -127,7 +127,7 @@ table: $(CORE)
 	@$(BENCH) results table $(call options)
 
 models: $(CORE)
-	@set --; for best in runs/*/*/best; do set -- "$$@" "$${best%/best}"; done; $(BENCH) model package --to packages -- "$$@"
+	@set --; for best in runs/*/*/best; do set -- "$$@" "$${best%/best}"; done; $(BENCH) model package --bf16 --to packages -- "$$@"
 
 site: $(VENV)/.extra-report
 	@$(BENCH) results site

@@ -108,9 +108,8 @@ def _projective(weights: Tensor, words: NDArray[np.int32]) -> Tensor:
         below = joined(right[0], left[1], width)
         add(arc_right, below * weights[:, :, 1:].diagonal(-width, 1, 2))
         add(arc_left, below * weights[:, :, 1:].diagonal(width, 1, 2))
-        whole = joined(arc_right[0][1:], right[1], width), joined(left[0], arc_left[1][1:], width)
-        add(right, whole[0])
-        add(left, whole[1])
+        add(right, joined(arc_right[0][1:], right[1], width))
+        add(left, joined(left[0], arc_left[1][1:], width))
     # A sentence is the words left of its root, and the root with the words right of it.
     before = torch.stack([each[:, 0] for each in left[0]], dim=1)
     chart = torch.stack(right[0])

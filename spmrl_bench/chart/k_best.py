@@ -34,12 +34,8 @@ _Node = tuple[str, int, int, int]
 _Constituents = list[tuple[int, int, int]]
 
 
-class _Edge(NamedTuple):
-    """A way to build a node from the best of its parts; the mark is a label or a word."""
-
-    score: float
-    parts: tuple[_Node, ...] = ()
-    mark: int = 0
+#: A way to build a node from the best of its parts: the score, these, and a label or a word.
+_Edge = tuple[float, tuple[_Node, ...], int]
 
 
 class _Way(NamedTuple):
@@ -48,7 +44,8 @@ class _Way(NamedTuple):
 
     cost: float
     number: int
-    edge: _Edge
+    parts: tuple[_Node, ...]
+    mark: int
     ranks: tuple[int, ...]
 
 
@@ -73,8 +70,8 @@ class _Ways:
                 node, place = waiting.pop()
                 self._find(node, place)
                 way = self._known[node][0][place]
-                nodes.append((node, way.edge.mark))
-                waiting += [*zip(way.edge.parts, way.ranks, strict=True)][::-1]
+                nodes.append((node, way.mark))
+                waiting += [*zip(way.parts, way.ranks, strict=True)][::-1]
             yield -self._known[root][0][rank].cost, nodes
 
     def _find(self, node: _Node, rank: int) -> bool:
@@ -84,8 +81,8 @@ class _Ways:
             at, place = asked[-1]
             if at not in self._known:
                 made = (
-                    _Way(-edge.score, next(self._number), edge, (0,) * len(edge.parts))
-                    for edge in self._edges(at)
+                    _Way(-score, next(self._number), parts, mark, (0,) * len(parts))
+                    for score, parts, mark in self._edges(at)
                 )
                 self._known[at], self._followed[at] = ([], [w for w in made if w.cost < np.inf]), 0
                 heapify(self._known[at][1])
@@ -104,19 +101,24 @@ class _Ways:
         """Let those ways wait which have the next of one part, or return what to find before. So
         that each comes once, no part is changed before the last that has been."""
         last = max((place for place, rank in enumerate(way.ranks) if rank), default=0)
-        parts = [*zip(way.edge.parts, (rank + 1 for rank in way.ranks), strict=True)][last:]
+        parts = [*zip(way.parts, (rank + 1 for rank in way.ranks), strict=True)][last:]
         if missing := [each for each in parts if each not in self._looked_for]:
             return missing
         for place, (part, rank) in enumerate(parts, last):
             if rank < len(found := self._known[part][0]):
                 cost = way.cost - found[rank - 1].cost + found[rank].cost
                 ranks = (*way.ranks[:place], rank, *way.ranks[place + 1 :])
-                heappush(waiting, _Way(cost, next(self._number), way.edge, ranks))
+                heappush(waiting, way._replace(cost=cost, number=next(self._number), ranks=ranks))
         return []
 
 
 def _best(scores: _Scores, k: int) -> list[int]:
     return np.argsort(-scores, kind="stable")[:k].tolist()
+
+
+def _labels(row: _Scores, k: int, *, bare: bool) -> list[_Edge]:
+    """Return the best labels of a span, or none where a word may be bare."""
+    return [(0.0, (), 0)] * bare + [(row[at], (), at + 1) for at in _best(row, k)]
 
 
 def k_best_spans(scores: _Scores, n: int, k: int) -> list[tuple[float, _Constituents]]:
@@ -145,15 +147,13 @@ def k_best_spans(scores: _Scores, n: int, k: int) -> list[tuple[float, _Constitu
     def edges(node: _Node) -> list[_Edge]:
         kind, i, j, _ = node
         if kind == "label" or j == i + 1:
-            row = scores[cell_index(i, j, n)]
-            bare = [_Edge(0.0)] if kind != "label" and n > 1 else []
-            return bare + [_Edge(float(row[at]), (), at + 1) for at in _best(row, k)]
+            return _labels(scores[cell_index(i, j, n)], k, bare=kind != "label" and n > 1)
         if kind == "closed":
-            return [_Edge(closed[i, j], (("label", i, j, 0), ("sum", i, j, 0)))]
+            return [(closed[i, j], (("label", i, j, 0), ("sum", i, j, 0)), 0)]
         sums = closed[i, i + 1 : j] + opened[i + 1 : j, j]
-        whole = [_Edge(closed[i, j], (("closed", i, j, 0),))] if kind == "opened" else []
-        return whole + [
-            _Edge(sums[at], (("closed", i, i + 1 + at, 0), ("opened", i + 1 + at, j, 0)))
+        whole: list[_Edge] = [(closed[i, j], (("closed", i, j, 0),), 0)]
+        return whole * (kind == "opened") + [
+            (sums[at], (("closed", i, i + 1 + at, 0), ("opened", i + 1 + at, j, 0)), 0)
             for at in _best(sums, k)
         ]
 
@@ -199,18 +199,15 @@ def k_best_structures(
     def edges(node: _Node) -> list[_Edge]:
         kind, i, j, head = node
         if kind == "label" or (kind == "closed" and j == i + 1):
-            row = scores[cell_index(i, j, n)]
-            bare = [_Edge(0.0)] if kind != "label" and n > 1 else []
-            return bare + [_Edge(float(row[at]), (), at + 1) for at in _best(row, k)]
+            return _labels(scores[cell_index(i, j, n)], k, bare=kind != "label" and n > 1)
         if kind == "hung":
             attached = closed[i, j, i:j] + arcs[i:j, head + 1]
-            return [
-                _Edge(attached[at], (("closed", i, j, i + at),), i + at)
-                for at in _best(attached, k)
-            ]
+            words = [(attached[at], i + at) for at in _best(attached, k)]
+            return [(score, (("closed", i, j, own),), own) for score, own in words]
         if kind == "closed":
-            return [_Edge(closed[i, j, head], (("label", i, j, 0), ("sum", i, j, head)))]
-        found = [] if kind == "sum" else [_Edge(closed[i, j, head], (("closed", i, j, head),))]
+            return [(closed[i, j, head], (("label", i, j, 0), ("sum", i, j, head)), 0)]
+        whole: list[_Edge] = [(closed[i, j, head], (("closed", i, j, head),), 0)]
+        found = whole * (kind != "sum")
         split = np.arange((head if kind == "opened" else i) + 1, j)
         right, left = opened[i, :, head] + hung[:, j, head], hung[i, :, head] + ended[:, j, head]
         sums = np.where(split > head, right[split], left[split])
@@ -218,7 +215,7 @@ def k_best_structures(
             place = int(split[at])
             kinds = ("opened", "hung") if place > head else ("hung", "ended")
             parts = (kinds[0], i, place, head), (kinds[1], place, j, head)
-            found.append(_Edge(sums[at], parts))
+            found.append((sums[at], parts, 0))
         return found
 
     found = []
@@ -232,9 +229,7 @@ def k_best_structures(
     return found
 
 
-def k_best_heads(
-    arcs: NDArray[np.float64], k: int, *, projective: bool
-) -> list[tuple[float, tuple[int, ...]]]:
+def k_best_heads(arcs: _Scores, k: int, *, projective: bool) -> list[tuple[float, tuple[int, ...]]]:
     """Return the heads of the k best trees with one child of the root, or of all, and before each
     its score.
 

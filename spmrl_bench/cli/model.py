@@ -68,6 +68,7 @@ def package(
         help="An identifier such as 'cc-by-4.0', or a sentence. Default: that of the treebank, if "
         "it is open and its licence well known.",
     ),
+    bf16: bool = Option(False, "--bf16", help="Round the weights to bfloat16: half the size."),
     results: ResultsFolder = Path("results"),
 ) -> None:
     """Package the best parser of a run, or of several, to share it.
@@ -88,7 +89,9 @@ def package(
     best, errors = best_of(runs, results)
     for run in best:
         try:
-            folder, warnings = package_run(run, to, results=results, name=name, licence=licence)
+            folder, warnings = package_run(
+                run, to, results=results, name=name, licence=licence, bf16=bf16
+            )
         except SpmrlError as error:
             errors.append(error)
             continue

@@ -75,9 +75,10 @@ def package_run(
     results: Path = Path("results"),
     name: str | None = None,
     licence: str | None = None,
+    bf16: bool = False,
 ) -> tuple[Path, list[str]]:
-    """Package the best parser of a run as a new folder below ``to``; return that, and what whoever
-    shares it has to know, a sentence each.
+    """Package the best parser of a run as a new folder below ``to``, with weights that are rounded
+    to bfloat16 or as they are; return it, and what whoever shares it has to know, a sentence each.
 
     By default the name is ``spmrl_bench_``, the treebank, and the encoder that the parser reads;
     the licence that of the treebank if it is a well-known open one. A SpmrlError says why there can
@@ -117,9 +118,12 @@ def package_run(
                 f"the kind {parser.kind} has no prepare_for_sharing: its files may tell of the "
                 "sentences it was trained on, and of this machine. Look at them"
             )
+        if bf16:
+            parser.bfloat16()
         files = write_parser(parser, new)
         package = _description(name, licence, record, manifest) | {
-            "files": {path: file.model_dump() for path, file in files.items()}
+            "rounded": "bfloat16" if bf16 else None,
+            "files": {path: file.model_dump() for path, file in files.items()},
         }
         write_new(new / PACKAGE, f"{json.dumps(package, ensure_ascii=False, indent=1)}\n".encode())
         parser = load_parser(new, "cpu")

@@ -250,10 +250,9 @@ class BiaffineParser(NeuralParser):
         self, scores: DependencyScores, arcs: NDArray[np.float64], group: Group
     ) -> Iterator[list[tuple[float, Prediction]]]:
         """Yield the best trees of each sentence that hold what is given, and their scores."""
-        projective, offsets = self.vocabulary.projective, arc_offsets(group.lengths)
-        tables = np.split(arcs, offsets[1:-1])
+        tables = np.split(arcs, arc_offsets(group.lengths)[1:-1])
         every = [  # one that holds not all that is given is refused where parses are looked at
-            k_best_heads(table.reshape(n, -1), group.best, projective=projective)
+            k_best_heads(table.reshape(n, -1), group.best, projective=self.vocabulary.projective)
             or [(0.0, (0, *[1] * (n - 1)))]
             for n, table in zip(group.lengths.tolist(), tables, strict=True)
         ]

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+import torch
 from pydantic import BaseModel, Field, ValidationError
 from safetensors.torch import save
 from torch import Tensor, nn
@@ -83,9 +84,11 @@ def load_saved(
         _check_pretrained(path, config, content.get("pretrained", {}))
     with _fitting(weights_path):
         mapped, notes = read_tensors(weights_path)
-    # Of its own, so that the file may be written over while the parser is used.
-    tensors = {name: tensor.clone() for name, tensor in mapped.items()}
-    weights = {current_name(name): tensor for name, tensor in tensors.items()}
+    # Of its own, since the file may be written over; those of packages may be rounded.
+    weights = {
+        current_name(name): tensor.float() if tensor.dtype == torch.bfloat16 else tensor.clone()
+        for name, tensor in mapped.items()
+    }
     with _reported(path, config_class):
         vocabulary, numbers = content["vocabulary"], sum(map(Tensor.numel, weights.values()))
         for part in ("labels", "relations"):  # of which each has weights
@@ -97,7 +100,7 @@ def load_saved(
         check_state(weights, parser.state_dict())
         parser.load_state_dict(weights, assign=True)
     # Versions before had no digest of the weights.
-    if "weights" in content and content["weights"] != content_digest(tensors):
+    if "weights" in content and content["weights"] != content_digest(mapped):
         raise CheckpointError(
             f"{weights_path}: has changed since it was saved: its numbers are not those that "
             "training has left. Train again, or copy the whole folder anew"

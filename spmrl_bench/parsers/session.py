@@ -187,9 +187,8 @@ def with_chances(found: Prediction, temperature: float) -> Prediction:
     more = found.probabilities.log_tree - logarithm(*found.best[0])
     likely = [Probabilities(min(more + logarithm(*each), 0.0)) for each in found.best]
     pairs = zip(found.best, likely, strict=True)
-    return found._replace(
-        best=[(score, one._replace(probabilities=p)) for (score, one), p in pairs]
-    )
+    best = [(score, one._replace(probabilities=own)) for (score, one), own in pairs]
+    return found._replace(best=best)
 
 
 class NeuralSession:

@@ -47,9 +47,6 @@ def rows_of(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-# ---- suspects ----------------------------------------------------------------------------
-
-
 def test_suspects_by_a_run(laboratory: Laboratory, opened: list[str]) -> None:
     works("train", laboratory.recipe, "--variant", "charlstm")
     opened.clear()
@@ -97,8 +94,6 @@ def test_suspects_by_variation(laboratory: Laboratory, opened: list[str]) -> Non
         (*own, "--of", "dependencies"): "--of dependencies: the treebank has constituents only",
     })  # fmt: skip
 
-
-# ---- heads and trace ---------------------------------------------------------------------
 
 HEADS = ("model", "heads", "--model", "heads", "--treebank", "tiny-mini")
 TRACE = ("model", "heads", "--model", "heads")
@@ -176,9 +171,6 @@ def test_what_heads_refuses() -> None:
     assert not Path("s.png").exists()
 
 
-# ---- attention ---------------------------------------------------------------------------
-
-
 def drawn(model: str, *options: str) -> str:
     """The picture that the command writes."""
     rest = ("--sentence", "d a c b", *options, "--output", "maps/some.svg")
@@ -207,8 +199,6 @@ def test_what_attention_refuses() -> None:
         (*attention, "chart", "--output", "some.gif"): "some.gif",
     })  # fmt: skip
 
-
-# ---- study -------------------------------------------------------------------------------
 
 STUDY = """\
 title = "Two parsers"

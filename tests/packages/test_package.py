@@ -55,6 +55,20 @@ def test_the_parser_is_the_same(scored: Laboratory, packages: Path) -> None:
     assert trained_on(packages / NAME) == trained_on(run_of(scored))
 
 
+def test_weights_can_be_rounded_to_half_the_size(
+    scored: Laboratory, packages: Path, tmp_path: Path
+) -> None:
+    models = packages / NAME, packaged(scored, tmp_path, bf16=True)
+    whole, rounded = (load_parser(model, "cpu").state_dict() for model in models)
+    for name, tensor in whole.items():
+        own = tensor.bfloat16() if tensor.is_floating_point() else tensor
+        assert torch.equal(rounded[name], own.to(tensor.dtype))
+    large, small = ((model / "weights.safetensors").stat().st_size for model in models)
+    assert small < 0.7 * large
+    texts = [(model / "README.md").read_text() for model in models]
+    assert ["rounded to bfloat16" in text for text in texts] == [False, True]
+
+
 def test_words_are_in_an_order_that_tells_nothing(scored: Laboratory, packages: Path) -> None:
     before, after = load_parser(run_of(scored), "cpu"), load_parser(packages / NAME, "cpu")
     words = list(after.vocabulary.words)

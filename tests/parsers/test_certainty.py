@@ -375,14 +375,8 @@ def test_the_temperature_is_kept_beside_a_parser(tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "again").iterdir()}
     assert names == {TEMPERATURE, "parser.json", "weights.safetensors"}
     assert load_parser(tmp_path / "again", "cpu").temperature == 0.75
-    for bad in (
-        "{",
-        "[]",
-        '{"temperature": 0}',
-        '{"temperature": NaN}',
-        '{"temperature": "a"}',
-        "{}",
-    ):
+    values = (f'{{"temperature": {value}}}' for value in ("0", "NaN", '"a"'))
+    for bad in ("{", "[]", "{}", *values):
         (tmp_path / TEMPERATURE).write_text(bad)
         with pytest.raises(CheckpointError, match=TEMPERATURE):
             load_parser(tmp_path, "cpu")

@@ -74,9 +74,6 @@ def pages(folder: Path) -> dict[str, Structure]:
     return {str(path.relative_to(folder)): Structure(path) for path in folder.rglob("*.html")}
 
 
-# ---- Every page ----
-
-
 def test_every_link_leads_to_a_file_and_every_page_is_linked(
     folder: Path, pages: dict[str, Structure]
 ) -> None:
@@ -136,9 +133,6 @@ def test_what_records_say_is_text(pages: dict[str, Structure], folder: Path) -> 
     assert "javascript:alert(1)" in system.text()
 
 
-# ---- Licences ----
-
-
 def test_licensed_sentences_are_absent_though_their_parses_are_at_hand(
     folder: Path, pages: dict[str, Structure]
 ) -> None:
@@ -180,9 +174,6 @@ def test_parses_that_are_not_those_of_the_record_are_not_believed(tmp_path: Path
     assert "two small: " in words
     assert "one small: " not in words
     assert Structure(tmp_path / "site/compare/german-mini/one_small.html").of("details") == []
-
-
-# ---- Numbers ----
 
 
 def test_the_first_page_has_the_open_board_first_and_generated_sentences_last(
@@ -241,9 +232,6 @@ def test_the_record_itself_is_there_with_what_makes_it_again(
     assert ",polish-mini," in (folder / "data/scores.csv").read_text(encoding="utf-8")
 
 
-# ---- The folder ----
-
-
 def test_the_same_records_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     assert build(folder.parent, tmp_path / "again") == len(contents(folder))
     assert contents(tmp_path / "again") == contents(folder)
@@ -266,9 +254,6 @@ def test_a_site_is_replaced_as_a_whole_and_nothing_else_is(tmp_path: Path) -> No
         with pytest.raises(RecordError, match="holds other files than a site"):
             build(results, other)
     assert len(contents(extra)) == 2
-
-
-# ---- The command ----
 
 
 def test_command_takes_several_folders_and_leaves_out_what_cannot_be_read(
