@@ -60,9 +60,6 @@ def mistakes(text: str, tmp_path: Path) -> list[str]:
     return [line.split(": ", 1)[1] for line in lines]
 
 
-# The studies of the program -------------------------------------------------------------
-
-
 def published(
     pattern: str, source: str = "Kitaev & Klein 2018", split: str = "dev"
 ) -> dict[tuple[str, ...], float]:
@@ -167,9 +164,6 @@ def test_encoders_have_the_figures_of_table_5_and_section_3() -> None:
     assert stated == {name: table[(system,)] for name, system in names.items()}
 
 
-# Files ----------------------------------------------------------------------------------
-
-
 def test_mistakes_are_reported_at_once_each_with_its_key(tmp_path: Path) -> None:
     for changes, messages in (
         (
@@ -269,9 +263,6 @@ def limits(model: dict[str, Any] | None = None, **limit: Any) -> dict[int, Atten
     return attention_limits(AttentionLimits(**limit), config(**({"layers": 4} | (model or {}))))
 
 
-# Runs -----------------------------------------------------------------------------------
-
-
 def test_rows_that_differ_in_limits_share_their_runs_and_others_do_not(
     laboratory: Laboratory,
 ) -> None:
@@ -331,9 +322,6 @@ def test_every_study_fits_the_models_of_the_program() -> None:
         assert len(work.runs) + len(work.left_out) == len(work.study.rows)
 
 
-# Limits ---------------------------------------------------------------------------------
-
-
 def test_limits_by_layer() -> None:
     blind, unplaced = AttentionMask(content=False), AttentionMask(position=False)
     assert limits() == {}
@@ -368,9 +356,6 @@ def test_limits_that_have_nothing_to_limit() -> None:
         attention_limits(AttentionLimits(window=3), ParserConfig())
     assert attention_limits(AttentionLimits(), ParserConfig()) == {}
     assert limits({"matrices": "full"}, window=3)[0] == AttentionMask(window=3)
-
-
-# Contradictions -------------------------------------------------------------------------
 
 
 def test_what_does_not_fit_a_study(laboratory: Laboratory) -> None:

@@ -128,7 +128,17 @@ def test_arcs_have_their_share_of_all_trees(projective: bool) -> None:
                 np.testing.assert_allclose(shares[slice(*parts[at])], wanted[row], atol=1e-9)
 
 
-@pytest.mark.parametrize(("n", "count"), [(1, 1), (2, 8), (3, 88), (4, 1184), (5, 17792)])
+@pytest.mark.parametrize(
+    ("n", "count"),
+    [
+        (1, 1),
+        (2, 8),
+        (3, 88),
+        (4, 1184),
+        (5, 17792),
+        pytest.param(6, 286208, marks=pytest.mark.campaign),
+    ],
+)
 @pytest.mark.parametrize("kernel", ["kernel", "twin"])
 def test_joint_structures_have_their_share_of_all(
     kernel: str, n: int, count: int, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +184,10 @@ def test_the_k_best_labelled_trees_are_those_of_all(n: int, labels: int, k: int)
     assert all(tree == sorted(tree, key=lambda row: (row[0], -row[1])) for _, tree in found)
 
 
-@pytest.mark.parametrize(("n", "labels"), [(1, 3), (2, 3), (3, 2), (4, 1), (5, 1)])
+@pytest.mark.parametrize(
+    ("n", "labels"),
+    [(1, 3), (2, 3), (3, 2), (4, 1), (5, 1), pytest.param(6, 1, marks=pytest.mark.campaign)],
+)
 def test_the_k_best_structures_are_those_of_all(n: int, labels: int) -> None:
     random = np.random.default_rng(n)
     scores, arcs = random.normal(size=(n * (n + 1) // 2, labels)), random.normal(size=(n, n + 1))
