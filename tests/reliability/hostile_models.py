@@ -198,7 +198,7 @@ def _numbers() -> Iterator[Harm]:
         for kind in TYPES + EIGHT:
             dtype = getattr(torch, kind)
             made = first(picked, lambda x, d=dtype: x.to(d))
-            yield Harm(f"a tensor of {kind}", model, made, UNFIT)
+            yield Harm(f"a tensor of {kind}", model, made, UNFIT if kind != "bfloat16" else SPOILT)
         for value in (float("nan"), float("inf"), float("-inf")):
             yield Harm(f"a weight of {value}", model, first(_is_matrix, _poisoned(value)), "finite")
         yield from each(model, UNFIT, {
