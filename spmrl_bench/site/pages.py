@@ -54,9 +54,12 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         own = [bank for bank in banks if bank.track == track]
         metrics = Counter(name for bank in own for group in bank.groups for name in group.metrics)
         views = [(name, split) for name, _ in metrics.most_common() for split in ("test", "dev")]
-        tables = [made for view in views if (made := _scores(track, own, view)).rows]
         picture = None
         groups = [group for bank in own for group in bank.groups]
+        reads = sorted({group.read for group in groups})
+        tables = [
+            made for read in reads for view in views if (made := _scores(own, view, read)).rows
+        ]
         rows = board_tables.ours_and_others(groups)[0] if track == "open" else []
         if rows:
             rows.sort(key=lambda one: one.figure)
@@ -96,26 +99,32 @@ def _systems(banks: Iterable[TreebankResults]) -> list[list[Place]]:
     return list(found.values())
 
 
-def _scores(track: str, banks: Sequence[TreebankResults], view: View) -> Table:
-    """Systems by treebank, so that no scores of different treebanks stand in one column."""
-    groups = {group: bank for bank in banks for group in bank.groups if view in group.views}
+def _scores(banks: Sequence[TreebankResults], view: View, read: str) -> Table:
+    """Systems that read one encoder or none, by treebank: what does not compare has its column."""
+    groups = {
+        group: bank
+        for bank in banks
+        for group in bank.groups
+        if view in group.views and group.read == read
+    }
     rows: list[tuple[Any, list[Cell]]] = []
     for places in _systems(banks):
-        own = {place.group: place for place in places if place.entry.headline(view)}
-        if own:
+        known = (place for place in places if place.group in groups)
+        if own := {place.group: place for place in known if place.entry.headline(view)}:
             entry = places[0].entry
             scores = [_score(own[group], view) if group in own else Cell() for group in groups]
             # Those of most treebanks first, then by what the scores amount to.
             order = bool(entry.baseline), -len(own), -sum(float(one.text or 0) for one in scores)
             rows.append((order, [_system(entry), Cell(entry.record.size), *scores]))
+    tables = Counter(groups.values())
     heads = [
-        Cell(f"{bank.name}, table {group.number}" if group.several else bank.name, bank.address)
+        Cell(f"{bank.name}, table {group.number}" if tables[bank] > 1 else bank.name, bank.address)
         for group, bank in groups.items()
     ]
-    metric = metric_named(view[0])
+    track, metric = banks[0].track, metric_named(view[0])
     return Table(
-        f"{track}-{view[0]}-{view[1]}",
-        f"{metric.title(metric.headline)} on {view[1]}, {track_title(track)}",
+        "-".join((track, *view, *read.split()[-1:])),
+        f"{metric.title(metric.headline)} on {view[1]}, {track_title(track)}{read}",
         ["system", "size", *heads],
         [row for _, row in sorted(rows, key=lambda row: row[0])],
     )
@@ -132,8 +141,9 @@ def _treebanks(banks: Iterable[TreebankResults]) -> Table:
 
 
 def _system(entry: Entry) -> Cell:
-    tag = "" if entry.origin == "own" else entry.origin
-    return Cell(entry.name, address_of(entry), tag=tag)
+    settings = entry.name.removeprefix(entry.record.variant).strip(" ,")
+    tags = settings, "" if entry.origin == "own" else entry.origin
+    return Cell(entry.record.variant, address_of(entry), tag="; ".join(filter(None, tags)))
 
 
 def _score(place: Place, view: View, *, deviation: bool = False) -> Cell:

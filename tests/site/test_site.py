@@ -17,9 +17,16 @@ from spmrl_bench.leaderboard.documents import write_document
 from spmrl_bench.site.pages import build_site
 from spmrl_bench.site.standings import TreebankResults
 from spmrl_bench.treebanks.catalogue import load_manifest
-from tests.builders import cli, refused, works
+from tests.builders import cli, refused, signed, works
 from tests.documents.command_line import parsed
-from tests.site.generated import NASTY, Structure, run_record, run_with_parses, system_record
+from tests.site.generated import (
+    NASTY,
+    Structure,
+    random_counts,
+    run_record,
+    run_with_parses,
+    system_record,
+)
 
 SECRET = "Geheimwort"
 
@@ -35,6 +42,10 @@ def fill(results: Path) -> None:
         record = run_with_parses("german-spmrl", variant, 1, share, results, word=SECRET)
         bank = record.treebank.model_copy(update={"track": "open"})  # which it is not
         write_document(record.model_copy(update={"treebank": bank}), results / "runs")
+    reading = {
+        split: signed(random_counts(0.95, 40, 1), split, "german-squoia", encoder="e5-small")
+        for split in ("dev", "test")
+    }
     changed = {"settings": {"train.sentences": 500, "train.max_epochs": 50}}
     for record in (
         run_record("polish-mini", "charlstm", 1, 0.90),
@@ -45,6 +56,7 @@ def fill(results: Path) -> None:
         system_record("polish-mini", NASTY, 0.8).model_copy(update={"dev": None}),
         run_record("klingon-qo'noS/../x", "charlstm", 1, 0.6, language="klingon", track="open"),
         run_record("german-squoia", "charlstm", 1, 0.9, track="open"),
+        run_record("german-squoia", "e5", 1, 0.95, track="open", **reading),
         system_record("german-squoia", "Other", 0.5, track="open"),
     ):
         write_document(record, results / "runs")
@@ -194,6 +206,8 @@ def test_the_first_page_has_the_open_board_first_and_generated_sentences_last(
     assert {"charlstm", "bilstm"} <= set(marked)
     assert "word-charlstm" not in marked
     assert "0.0001 ours" in text
+    assert ("caption", "F1 on test, open track, with e5-small") in page.texts
+    assert "german-squoia, table" not in text
 
 
 def test_published_figures_stand_apart(folder: Path, pages: dict[str, Structure]) -> None:
