@@ -1,4 +1,5 @@
-"""Scores of one model over the languages of a track, and published ones beside them.
+"""Scores over the languages of a track: the board of all systems, tables of one model's variants,
+and published scores of these treebanks.
 
 A row is one treebank with the runs that compare, from as many seeds as there are; an average is
 over rows that were scored in the same way, and only where each has the value.
@@ -31,6 +32,7 @@ from spmrl_bench.leaderboard.board import (
 )
 from spmrl_bench.leaderboard.frame import Key
 from spmrl_bench.leaderboard.published import PublishedFigure
+from spmrl_bench.leaderboard.tables import boards
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.significance import TRIALS
 
@@ -251,7 +253,7 @@ def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
 
 
 def write_track(
-    groups: Iterable[Group], track: str, results_dir: Path, published: Sequence[PublishedFigure]
+    groups: Sequence[Group], track: str, results_dir: Path, published: Sequence[PublishedFigure]
 ) -> str:
     """Write the table of a track in all formats, and return it as Markdown."""
     document = track_document(groups, track, published)
@@ -263,7 +265,7 @@ def write_track(
 
 
 def track_document(
-    groups: Iterable[Group], track: str, published: Sequence[PublishedFigure]
+    groups: Sequence[Group], track: str, published: Sequence[PublishedFigure]
 ) -> writing.Document:
     order = list(dict.fromkeys(figure.variant for figure in published if figure.variant))
     setups, left_out = setups_of(groups, track, order)
@@ -275,7 +277,8 @@ def track_document(
     )
     tables = [_setup_table(track, setup) for setup in setups]
     title = f"Scores by language, {track_title(track)}"
-    return writing.Document(title, intro, (*tables, *_published_tables(setups, published)))
+    board = boards([group for group in groups if group.track == track])
+    return writing.Document(title, intro, (*board, *tables, *_published_tables(setups, published)))
 
 
 def _setup_table(track: str, setup: Setup) -> writing.Table:
@@ -332,29 +335,21 @@ def _setup_notes(setup: Setup) -> Iterator[writing.Note]:
     yield [f"{name}: `{one.signature(metrics)}`" for name, one in entries.items()]
 
 
-_OTHER_TREEBANK = (
-    "These figures are of another treebank than the scores above, so they do not compare with them."
-)
-
-
 def _published_tables(
     setups: Sequence[Setup], published: Sequence[PublishedFigure]
 ) -> Iterator[writing.Table]:
-    """Above our scores of the same treebank; those of other treebanks stand by themselves."""
+    """Published scores of the treebanks, each with ours below."""
     metrics = {metric: None for setup in setups for metric in setup.criterion.metrics}
     columns = {one.key: one for one in brief_columns(metrics) if one.is_headline}
     banks = {(row.group.language, row.group.treebank) for setup in setups for row in setup.rows}
-    languages = {language for language, _ in banks}
-    found: dict[tuple[bool, str, Key], list[PublishedFigure]] = {}
+    found: dict[tuple[str, Key], list[PublishedFigure]] = {}
     for one in sorted(published, key=lambda one: bool(one.variant)):  # the reference last
-        if one.key in columns and one.language in languages:
-            other = (one.language, one.treebank) not in banks
-            found.setdefault((other, one.family, one.key), []).append(one)
-    for (other, family, key), figures in sorted(found.items()):
-        about = "Published, not comparable" if other else "Beside published scores"
-        title = f"{about}: {family} ({columns[key].title})"
+        if one.key in columns and (one.language, one.treebank) in banks:
+            found.setdefault((one.family, one.key), []).append(one)
+    for (family, key), figures in sorted(found.items()):
         if figures[-1].variant:
-            yield _published_table(title, figures, columns[key], [] if other else setups)
+            title = f"Beside published scores: {family} ({columns[key].title})"
+            yield _published_table(title, figures, columns[key], setups)
 
 
 def _published_table(
@@ -397,8 +392,5 @@ def _published_table(
         rows=cells,
         numeric=frozenset({*banks, "average"}),
         breaks=frozenset({theirs}),
-        notes=(
-            *(() if setups else (_OTHER_TREEBANK,)),
-            [f"{source}: {'; '.join(systems)}" for source, systems in sources.items()],
-        ),
+        notes=([f"{source}: {'; '.join(systems)}" for source, systems in sources.items()],),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -19,10 +19,13 @@ from spmrl_bench.leaderboard.board import (
     Column,
     Entry,
     Group,
+    column_titles,
     groups_of,
     mean_text,
     metrics_of,
     named_columns,
+    systems_of,
+    track_title,
 )
 from spmrl_bench.leaderboard.frame import by_age, counting_differences
 from spmrl_bench.leaderboard.published import Beside, PublishedFigure, by_variant
@@ -81,6 +84,41 @@ def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
         for one in table
         if len(table) > 1
     }
+
+
+def boards(groups: Sequence[Group]) -> Iterator[Table]:
+    """Yield the scores on test of all systems of a track by treebank, best first, and their ranks:
+    a table for each figure, without an encoder and with each. None where all systems are ours."""
+    ranks = ranks_of(groups)
+    metrics = dict.fromkeys(name for group in groups for name in group.metrics)
+    for read, metric in product(sorted({group.read for group in groups}), metrics):
+        own = [one for one in groups if one.read == read and metric in one.metrics]
+        systems = systems_of(own, (metric, "test"))
+        if not any(entry.is_system for found in systems for entry in found.values()):
+            continue
+        rows: list[list[str]] = []
+        settings: list[str] = []
+        for found in systems:
+            first, cells = next(iter(found.values())), [""] * len(own)
+            for place, group in enumerate(own):
+                if entry := found.get(group):
+                    rank = ranks.get(entry) if metric == group.metrics[0] else None
+                    score = mean_text(entry.headline((metric, "test")))
+                    cells[place] = f"{score} ({rank})" if rank else score
+            label = first.label
+            if shown := first.runs[0].shown:
+                settings.append(f"[{len(settings) + 1}] {shown}")
+                label = f"{label} [{len(settings)}]"
+            rows.append([label, first.record.size, first.origin, *cells])
+        title = metric_named(metric).title(metric_named(metric).headline)
+        heads = column_titles(own)
+        yield Table(
+            f"{title} on test, {track_title(own[0].track)}{read}",
+            ["system", "size", "origin", *heads],
+            rows,
+            frozenset(heads),
+            notes=(settings, f"Behind a score its rank. {_RANKS}"),
+        )
 
 
 def _table(

@@ -14,7 +14,16 @@ from markupsafe import Markup
 from spmrl_bench import __version__
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard import tables as board_tables
-from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
+from spmrl_bench.leaderboard.board import (
+    Column,
+    Entry,
+    Group,
+    Results,
+    View,
+    column_titles,
+    systems_of,
+    track_title,
+)
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import GOLD_TAGS, SPLITS, Record, signature_parts
@@ -107,26 +116,19 @@ def _scores(banks: Sequence[TreebankResults], view: View, read: str) -> Table:
         for group in bank.groups
         if view in group.views and group.read == read
     }
-    rows: list[tuple[Any, list[Cell]]] = []
-    for places in _systems(banks):
-        known = (place for place in places if place.group in groups)
-        if own := {place.group: place for place in known if place.entry.headline(view)}:
-            entry = places[0].entry
-            scores = [_score(own[group], view) if group in own else Cell() for group in groups]
-            # Those of most treebanks first, then by what the scores amount to.
-            order = bool(entry.baseline), -len(own), -sum(float(one.text or 0) for one in scores)
-            rows.append((order, [_system(entry), Cell(entry.record.size), *scores]))
-    tables = Counter(groups.values())
-    heads = [
-        Cell(f"{bank.name}, table {group.number}" if tables[bank] > 1 else bank.name, bank.address)
-        for group, bank in groups.items()
-    ]
+    places = {place.entry: place for bank in banks for place in bank.places}
+    rows = []
+    for own in systems_of(groups, view):
+        entry = next(iter(own.values()))
+        scores = [_score(places[own[group]], view) if group in own else Cell() for group in groups]
+        rows.append([_system(entry), Cell(entry.record.size), *scores])
+    titles = zip(column_titles(groups), groups.values(), strict=True)
     track, metric = banks[0].track, metric_named(view[0])
     return Table(
         "-".join((track, *view, *read.split()[-1:])),
         f"{metric.title(metric.headline)} on {view[1]}, {track_title(track)}{read}",
-        ["system", "size", *heads],
-        [row for _, row in sorted(rows, key=lambda row: row[0])],
+        ["system", "size", *(Cell(title, bank.address) for title, bank in titles)],
+        rows,
     )
 
 
@@ -141,9 +143,8 @@ def _treebanks(banks: Iterable[TreebankResults]) -> Table:
 
 
 def _system(entry: Entry) -> Cell:
-    settings = entry.name.removeprefix(entry.record.variant).strip(" ,")
-    tags = settings, "" if entry.origin == "own" else entry.origin
-    return Cell(entry.record.variant, address_of(entry), tag="; ".join(filter(None, tags)))
+    tags = entry.runs[0].shown, "" if entry.origin == "own" else entry.origin
+    return Cell(entry.label, address_of(entry), tag="; ".join(filter(None, tags)))
 
 
 def _score(place: Place, view: View, *, deviation: bool = False) -> Cell:

@@ -18,6 +18,7 @@ from spmrl_bench.leaderboard.frame import by_age, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, System, SystemTraining
 from spmrl_bench.leaderboard.tables import (
+    boards,
     ours_and_others,
     ours_and_others_table,
     results_csv,
@@ -43,6 +44,7 @@ from tests.builders import (
 from tests.reliability.tally import Tally
 
 PUBLISHED = load_published()[0]
+WRONG = (3, Status.VALID, 1, 2, 2, 1, 3, 3)  # of as many words as PERFECT
 
 
 def text_of(records: list[Record], published: list[PublishedFigure] = PUBLISHED) -> str:
@@ -127,10 +129,9 @@ def test_parsers_with_an_encoder_have_a_table_of_their_own_but_compare() -> None
 
 def test_entries_that_cannot_be_told_apart_share_their_ranks() -> None:
     """Of 8 sentences 8, 1 and 0 are right: p is 0.008, 0.016 and 1 for the three pairs."""
-    wrong = (3, Status.VALID, 1, 2, 2, 1, 3, 3)
     records = []
     for name, right in {"charlstm": 8, "bilstm": 1, "word-charlstm": 0}.items():
-        rows = [PERFECT] * right + [wrong] * (8 - right)
+        rows = [PERFECT] * right + [WRONG] * (8 - right)
         splits = {split: make_result(*rows, split=split, variant=name) for split in SPLITS}
         records.append(make_record(variant=name, **splits))
     text = text_of(records)
@@ -154,7 +155,7 @@ def run_of(seed: int, dev: int, test: int | None = None, **changes: Any) -> Reco
     variant = changes.get("variant", "charlstm")
 
     def scored(right: int, split: str) -> SplitResult:
-        rows = [PERFECT] * right + [HALF] * (8 - right)
+        rows = [PERFECT] * right + [WRONG] * (8 - right)
         return make_result(*rows, split=split, variant=variant, seed=str(seed))
 
     fields: dict[str, Any] = {
@@ -337,6 +338,22 @@ def test_a_round_counts_only_who_had_its_time() -> None:
     )
     (row,), left_out = ours_and_others(groups)
     assert (row.ours, row.others, left_out) == ("charlstm (max_minutes=600)", "Slow", [])
+
+
+def test_a_board_has_each_system_once_with_its_score_and_rank_on_each_treebank() -> None:
+    ours, longer, theirs = trained_by(1, 8), trained_by(600, 0), trained_by(1, 0, "Fast")
+    bank = make_treebank("polish-mini", language="polish")
+    elsewhere = theirs.model_copy(update={"treebank": bank, "lang": "polish"})
+    (board,) = boards(groups_of(by_age([ours, longer, theirs, elsewhere])))
+    assert board.headings == ["system", "size", "origin", "german-mini", "polish-mini"]
+    assert board.rows == [
+        ["Fast", "small", "of others", "50.00 (2-3)", "50.00"],
+        ["charlstm [1]", "small", "own", "100.00 (1)", ""],
+        ["charlstm [2]", "small", "own", "50.00 (2-3)", ""],
+        ["right-branching", "", "baseline", "50.00", ""],
+    ]
+    assert board.notes[0] == ["[1] max_minutes=1", "[2] max_minutes=600"]
+    assert [*boards(groups_of(by_age([ours])))] == []  # of ours alone there is the other table
 
 
 # Records of version 2 as they were written once, and the figures of tables then -------------
