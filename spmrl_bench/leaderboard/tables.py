@@ -37,9 +37,9 @@ SPEED = ("train", "", "tokens_per_second")
 #: What a training took, in CSV.
 COSTS = ("wall_seconds", "processor_seconds", "epochs", "parameters", "peak_memory_bytes")
 _RANKS = (
-    "Rank: the first and the last that an entry may have on test. Two are told apart where p of "
-    f"the paired randomisation test is below {LEVEL:g} after Holm's correction over all pairs of "
-    "the tables shown."
+    "the first and the last that an entry may have on test. Two are told apart where p of the "
+    f"paired randomisation test is below {LEVEL:g} after Holm's correction over all pairs of the "
+    "tables shown."
 )
 
 
@@ -53,35 +53,33 @@ def results_document(groups: Sequence[Group], published: Iterable[PublishedFigur
     return Document("", tables=tuple(_table(one, groups, beside, ranks, figures) for one in groups))
 
 
-def ranks_of(groups: Iterable[Group]) -> dict[Entry, str]:
-    """Return the first and last rank on test that each entry of a table may have; none in a table
-    of one.
+def ranks_of(groups: Iterable[Group]) -> dict[tuple[Entry, str], str]:
+    """Return the first and last rank on test by each metric that each entry of a table may have;
+    none where it is the only one.
 
     Two are told apart where p of the paired randomisation test is below :data:`LEVEL` after Holm's
     correction (1979) over all pairs of all tables. Who is told apart from nobody may have any rank.
     """
-    pairs: list[tuple[float, float, Entry, Entry]] = []
-    tables: list[list[Entry]] = []
-    for group in groups:
-        if not group.metrics:
-            continue
-        view = (group.metrics[0], "test")
-        scored = [one for one in group.entries if not one.baseline and one.headline(view)]
-        tables.append(scored)
-        for one, other in combinations(scored, 2):
+    pairs: list[tuple[float, float, tuple[Entry, str], tuple[Entry, str]]] = []
+    tables: list[list[tuple[Entry, str]]] = []
+    for group, metric in ((one, metric) for one in groups for metric in one.metrics):
+        view = (metric, "test")
+        entries = [one for one in group.entries if not one.baseline and one.headline(view)]
+        tables.append([(one, metric) for one in entries])
+        for one, other in combinations(entries, 2):
             if (found := one.compare(other, view)) is not None:
-                pairs.append((found.p, found.points, one, other))
-    above, below = Counter[Entry](), Counter[Entry]()
-    for number, (p, points, one, other) in enumerate(sorted(pairs, key=lambda pair: pair[0])):
+                pairs.append((found.p, found.points, (one, metric), (other, metric)))
+    above, below = Counter[tuple[Entry, str]](), Counter[tuple[Entry, str]]()
+    for number, (p, points, *pair) in enumerate(sorted(pairs, key=lambda pair: pair[0])):
         if p * (len(pairs) - number) >= LEVEL:
             break
-        first, second = (one, other) if points > 0 else (other, one)
-        above[second] += 1
-        below[first] += 1
+        better, worse = pair if points > 0 else pair[::-1]
+        above[worse] += 1
+        below[better] += 1
     return {
-        one: "-".join(dict.fromkeys(map(str, (1 + above[one], len(table) - below[one]))))
+        key: "-".join(dict.fromkeys(map(str, (1 + above[key], len(table) - below[key]))))
         for table in tables
-        for one in table
+        for key in table
         if len(table) > 1
     }
 
@@ -102,8 +100,8 @@ def boards(groups: Sequence[Group]) -> Iterator[Table]:
             first, cells = next(iter(found.values())), [""] * len(own)
             for place, group in enumerate(own):
                 if entry := found.get(group):
-                    rank = ranks.get(entry) if metric == group.metrics[0] else None
                     score = mean_text(entry.headline((metric, "test")))
+                    rank = ranks.get((entry, metric))
                     cells[place] = f"{score} ({rank})" if rank else score
             label = first.label
             if shown := first.runs[0].shown:
@@ -117,7 +115,7 @@ def boards(groups: Sequence[Group]) -> Iterator[Table]:
             ["system", "size", "origin", *heads],
             rows,
             frozenset(heads),
-            notes=(settings, f"Behind a score its rank. {_RANKS}"),
+            notes=(settings, f"In brackets the rank: {_RANKS}"),
         )
 
 
@@ -125,7 +123,7 @@ def _table(
     group: Group,
     groups: Sequence[Group],
     beside: Beside,
-    ranks: Mapping[Entry, str],
+    ranks: Mapping[tuple[Entry, str], str],
     published: Iterable[PublishedFigure],
 ) -> Table:
     entries = group.entries
@@ -136,7 +134,10 @@ def _table(
     ]
     columns = {
         "variant": [one.title for one in entries],
-        "rank": [ranks.get(one, "") for one in entries],
+        "rank": [
+            next((ranks[one, name] for name in group.metrics if (one, name) in ranks), "")
+            for one in entries
+        ],
         "size": [one.record.size for one in entries],
         "seed": [
             f"mean of {one.number}" if one.form == "mean" else _whole(one.seed) for one in entries
@@ -169,7 +170,7 @@ def _table(
         numeric=frozenset({"seed", "sentences", "tokens/s", *(one.title for one in figures)}),
         notes=(
             *_notes(group, groups, beside),
-            *([_RANKS] if "rank" in columns else []),
+            *([f"Rank, by the first figure: {_RANKS}"] if "rank" in columns else []),
             *_of_treebank(group.treebank, published),
         ),
     )
