@@ -96,9 +96,6 @@ def _assignments(labels: int, nodes: int) -> NDArray[np.int64]:
     return np.array(list(itertools.product(range(labels), repeat=nodes)))
 
 
-# ---- Trees with heads --------------------------------------------------------------------
-
-
 class Node(NamedTuple):
     """A node; words are numbered from 1, ``split`` and ``dependent`` are 0 over one word."""
 

@@ -62,9 +62,6 @@ def test_version() -> None:
     assert works("--version").stdout == f"spmrl-bench {spmrl_bench.__version__}\n"
 
 
-# ---- mistakes ----------------------------------------------------------------------------
-
-
 def test_what_is_not_understood_is_one_line_and_status_2() -> None:
     for command, message in {
         "trian german": "spmrl-bench: No such command 'trian'. Did you mean 'train'?",
@@ -147,8 +144,6 @@ def test_no_file_steers_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "\x1b" not in result.stdout + result.stderr
 
 
-# ---- what is loaded ----------------------------------------------------------------------
-
 # A user who installed the scorer alone, without the extra "train".
 WITHOUT = """
 import sys
@@ -200,9 +195,6 @@ def test_the_python_of_the_readme_has_the_types_that_it_needs(tmp_path: Path) ->
     code = "from mypy.__main__ import console_entry; console_entry()"
     done = cli_process("--strict", "example.py", code=code, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-
-
-# ---- interrupts --------------------------------------------------------------------------
 
 
 def interrupt(*_: object, **__: object) -> None:

@@ -156,8 +156,6 @@ def test_commands_in_sentences_exist() -> None:
         assert not missing, (page, text, missing)
 
 
-# Links, as the repository shows them and as the site does --------------------------------------
-
 _LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 
 
@@ -203,9 +201,6 @@ def test_every_page_is_in_the_navigation() -> None:
     pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
     assert pages - listed == set(), "put these pages into the navigation of mkdocs.yml"
     assert listed - pages == {"index.md", "contributing.md", "first_parser.md"}
-
-
-# Pages on the protocol and on systems -------------------------------------------------------
 
 
 def page(name: str) -> str:

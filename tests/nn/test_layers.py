@@ -53,8 +53,6 @@ def test_all_tokens_of_a_sentence_share_one_mask_there_and_back() -> None:
     assert torch.equal(SentenceDropout(0.0)(rows, layout), rows)
 
 
-# ---- Initial weights --------------------------------------------------------------------
-
 both_rules = pytest.mark.parametrize("rule", ["glorot-normal", "glorot-uniform"])
 
 

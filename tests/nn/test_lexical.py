@@ -71,9 +71,6 @@ def test_character_dropout_is_drawn_for_each_value(dtype: torch.dtype) -> None:
     assert torch.equal(module.eval().forms(codes), module.forms(codes))
 
 
-# ---- CharConcat --------------------------------------------------------------------------
-
-
 def test_vectors_are_the_embeddings_side_by_side() -> None:
     """Of which characters see :mod:`tests.parsers.test_released_code`."""
     vocabulary = Vocabulary({}, tuple("abcdefghij"), ((),))
@@ -86,8 +83,6 @@ def test_vectors_are_the_embeddings_side_by_side() -> None:
         assert torch.equal(vector, torch.cat([table[code] for code in codes]))
     assert not table[CHAR_UNK].any()
 
-
-# ---- sums of inputs --------------------------------------------------------------------
 
 LENGTHS = [3, 2, 4]
 WORDS = torch.tensor([1, 3, 2, 1, 2, 1, 0, 3, 2])

@@ -23,8 +23,6 @@ from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from tests.trees.strategies import head_lists
 
-# Right branching -----------------------------------------------------------------------------
-
 
 def branching(*brackets: str) -> RightBranching:
     return RightBranching.build(ParserConfig(), [Parse.of(parse_brackets(b)) for b in brackets])
@@ -72,8 +70,6 @@ def test_every_suffix_of_the_body_is_a_constituent() -> None:
         assert tree_by(branching(*training), words) == parse_brackets(expected), words
     assert not list(tree_by(branching(), "pqr").constituents())
 
-
-# Attachment ----------------------------------------------------------------------------------
 
 #: A word with its tag, its head and its relation.
 Row = tuple[str, str, int, str]
@@ -152,8 +148,6 @@ def test_against_an_independent_count(training: list[list[Row]], rows: list[Row]
             passed.append(head)
     assert heads.count(0) == 1
 
-
-# Random trees --------------------------------------------------------------------------------
 
 COUNTED = {"side": "left", "root": "root", "any": "dep", "by_tag": {}}
 

@@ -63,9 +63,6 @@ def test_a_position_table_is_asked_first() -> None:
         assert problem == "" if fits else "position table allows 512" in problem
 
 
-# Words ----------------------------------------------------------------------------------------
-
-
 def test_words_of_usual_lengths_are_read_as_they_are(tally: Tally) -> None:
     held = tally("R21", "words of 1 to a million characters")
     for n in (1, 2, LONGEST_WORD - 1, LONGEST_WORD):
@@ -104,9 +101,6 @@ def test_a_batch_of_many_endless_words_is_bounded() -> None:
 def test_a_message_shows_no_endless_word() -> None:
     assert first_words(["x" * 1_000_000] * 9) == " ".join(["x" * 40 + "..."] * 8)
     assert first_words(["the", "dog"]) == "the dog"
-
-
-# Lines ----------------------------------------------------------------------------------------
 
 
 def test_a_line_without_end_is_refused_where_it_begins(

@@ -48,8 +48,7 @@ def _built(source: str) -> str:
     pytest.skip(f"{source} cannot be built")
 
 
-# Three invented sentences, and what EVALB prints for them --------------------------------------
-
+# Three invented sentences, and what EVALB prints for them.
 GOLD = """\
 (TOP (S (NP (NN a)) (VP (VB b) (NP (NN c)))))
 (TOP (S (NP (DT the) (NN dog)) (VP (VB barks))))

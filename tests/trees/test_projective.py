@@ -144,9 +144,6 @@ def test_heads_that_form_no_tree() -> None:
             function([2, 1, 0])
 
 
-# Encodings ---------------------------------------------------------------------------------
-
-
 def tree_of(heads: Sequence[int], relations: Sequence[str] | None = None) -> DependencyTree:
     """A tree, with relations that differ if none are given."""
     n = len(heads)
