@@ -93,21 +93,13 @@ def set_stage(folder: Path, server: Server) -> Stage:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to be refused, unless it says why it is harmless.
+    """One thing to be refused, unless it says why it is harmless."""
 
-    Attributes:
-        name: in reports.
-        use: what is done with it.
-        make: makes it.
-        says: a part of the message.
-        harmless: why it is accepted, if it is.
-    """
-
-    name: str
-    use: Use
+    name: str  # in reports
+    use: Use  # what is done with it
     make: Callable[[Stage], None]
-    says: str = ""
-    harmless: str = ""
+    says: str = ""  # a part of the message
+    harmless: str = ""  # why it is accepted, if it is
 
 
 CASES: list[Case] = []
