@@ -23,22 +23,7 @@ every_kernel = pytest.mark.parametrize("kernel", kernels_of("dependencies"))
 kinds = pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
 
 
-LENGTHS = [3, 1, 7, 2, 1, 40]
-LISTED = [(b, i, j) for b, n in enumerate(LENGTHS) for i in range(n) for j in range(i + 1, n + 1)]
-
-
-def test_every_span_has_its_cell() -> None:
-    sentence, left, right = arrays.cell_spans(LENGTHS)
-    assert list(zip(sentence.tolist(), left.tolist(), right.tolist(), strict=True)) == LISTED
-    offsets = arrays.cell_offsets(LENGTHS)
-    found = [offsets[b] + arrays.cell_index(i, j, LENGTHS[b]) for b, i, j in LISTED]
-    assert found == list(range(len(LISTED)))
-    assert offsets[-1] == len(LISTED)
-    index = offsets[sentence] + arrays.cell_index(left, right, np.array(LENGTHS)[sentence])
-    assert index.tolist() == found
-
-
-def test_counts() -> None:
+def test_sizes_of_packed_arrays() -> None:
     assert [arrays.cell_index(0, n, n) for n in (1, 2, 9)] == [0, 1, 8]
     assert arrays.node_offsets([1, 2, 5]).tolist() == [0, 1, 4, 13]
     assert arrays.arc_offsets([1, 2, 5]).tolist() == [0, 2, 8, 38]
