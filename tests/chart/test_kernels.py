@@ -218,9 +218,6 @@ def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
     check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
 
 
-# ---- Threads -----------------------------------------------------------------------------
-
-
 def kernel_with(openmp: int) -> Any:
     return SimpleNamespace(openmp_threads=lambda: openmp)
 

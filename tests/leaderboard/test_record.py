@@ -78,9 +78,6 @@ def test_folder_reads_oldest_first(tmp_path: Path) -> None:
     assert records_in(tmp_path) == [old, new]
 
 
-# Of the program and the machine --------------------------------------------------------------
-
-
 def test_versions_and_hardware_are_those_in_use() -> None:
     expected = {"torch": torch.__version__, "numpy": np.__version__, "spmrl_bench": __version__}
     assert find_versions().items() >= expected.items()
@@ -104,9 +101,6 @@ def test_commit_says_whether_files_changed(tmp_path: Path) -> None:
     assert find_commit(tmp_path) == commit
     (tmp_path / "file").write_text("b", encoding="utf-8")
     assert find_commit(tmp_path) == f"{commit}-dirty"
-
-
-# Which compare, and what differs between two ------------------------------------------------
 
 
 def test_what_the_run_was_is_what_one_compares() -> None:
@@ -190,8 +184,6 @@ def test_metrics_compare_one_by_one() -> None:
         comparable_counts(whole, other, "dev", "attachment")
     assert ("dev.attachment.match", "absent", "attachment") in record_differences(chart, other)
 
-
-# By its file, by the beginning of its name, by its run folder -------------------------------
 
 WEIGHTS = b"weights"
 RECORD = make_record(weights=hashlib.sha256(WEIGHTS).hexdigest())

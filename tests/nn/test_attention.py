@@ -78,9 +78,6 @@ def test_initial_weights_are_xavier_over_whole_head_tensors(matrices: str, parts
             assert weight.std().item() == pytest.approx(expected, rel=0.03)
 
 
-# ---- Dropout -----------------------------------------------------------------------------
-
-
 def test_attention_dropout_is_drawn_for_each_weight() -> None:
     """Uniform weights over one-hot values make the masked weights themselves visible."""
     n, p = 6, 0.5
@@ -140,9 +137,6 @@ def test_dropout_is_shared_by_a_sentence() -> None:
     assert_sentence_mask(expanded.output.relu(), contracted.input)
 
 
-# ---- Norms of the released code ----------------------------------------------------------
-
-
 def test_gradients_of_released_norms_are_right_and_finite() -> None:
     module = ReleasedLayerNorm(5).double()
     randomise(module, seed=1)
@@ -160,9 +154,6 @@ def test_the_result_of_released_norms_is_not_rounded_to_bfloat16() -> None:
         found = module(rows)
     assert found.dtype == torch.float32
     assert torch.equal(found, module(rows.float()))
-
-
-# ---- Parts of attention that are taken away, as in tables 1 to 3 of Kitaev & Klein 2018 --
 
 
 def test_limits_by_hand() -> None:
@@ -215,9 +206,6 @@ def test_limits_that_cannot_be_are_refused() -> None:
             module.limited(masks).__enter__()
 
 
-# ---- Sines and cosines -------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [2, 6, 512])
 def test_the_table_is_that_of_the_paper(width: int) -> None:
     """Vaswani et al. 2017, section 3.5, feature by feature, in float32."""
@@ -249,9 +237,6 @@ def test_the_kernels_take_a_fixed_table() -> None:
     expected = outcome(content)
     module.float()
     twins.assert_near(outcome(content.float()), expected, 1e-4)
-
-
-# ---- Layers that see nothing but positions -----------------------------------------------
 
 
 def test_position_only_attention_by_hand() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -21,6 +20,7 @@ from spmrl_bench.parsers.baselines import (
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
+from tests.chart.dependency_oracles import projective_trees
 from tests.trees.strategies import head_lists
 
 
@@ -154,29 +154,6 @@ COUNTED = {"side": "left", "root": "root", "any": "dep", "by_tag": {}}
 
 def body(n: int, number: int) -> list[str]:
     return [str(number)] + ["w"] * (n - 1)
-
-
-def projective_trees(n: int) -> list[tuple[int, ...]]:
-    """The heads of all projective trees with one root."""
-    found = []
-    for heads in product(range(n + 1), repeat=n):
-        if heads.count(0) == 1 and all(word != head for word, head in enumerate(heads, 1)):
-            above = {word: ancestors(heads, word) for word in range(1, n + 1)}
-            if all(0 in one for one in above.values()) and all(
-                head in above[between] or between == head
-                for word, head in enumerate(heads, 1)
-                for between in range(min(word, head) + 1, max(word, head))
-            ):
-                found.append(heads)
-    return found
-
-
-def ancestors(heads: Sequence[int], word: int) -> list[int]:
-    found: list[int] = []
-    while word and word not in found[:-1]:
-        word = heads[word - 1]
-        found.append(word)
-    return found
 
 
 def shape(heads: Sequence[int], word: int = 0) -> str:

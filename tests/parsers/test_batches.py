@@ -29,8 +29,6 @@ from spmrl_bench.trees import Parse, Tree
 from tests.builders import TREES, config, tiny
 from tests.parsers.examples import WORDS, calls_of_forms, gold_of, lively
 
-# ---- Vocabularies -----------------------------------------------------------------------
-
 
 def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
     return Vocabulary.of(map(Parse.of, trees))
@@ -118,8 +116,6 @@ def test_nothing_to_learn_is_an_error() -> None:
         ChartParser.build(config(), [Parse.of(Tree.build(["x"], ["t"], []))])
 
 
-# ---- Batches ----------------------------------------------------------------------------
-
 CPU = torch.device("cpu")
 
 
@@ -157,8 +153,6 @@ def test_sub_batches_hold_every_sentence_once_within_the_bound(
     for group, following in pairwise(groups):  # no group ends before it is full
         assert (len(group) + 1) * (lengths[following[0]] + 2) > max_tokens
 
-
-# ---- Forms that a session keeps ---------------------------------------------------------
 
 FORMS = [*WORDS, "zebra", "z" * 40, "é", "日"]
 

@@ -26,7 +26,7 @@ from tests.reliability import hostile_archives as archives
 from tests.treebanks.conftest import FILES, MANIFEST
 from tests.treebanks.serving import Server
 
-Use = Literal["open", "fetch", "validate", "train", "treebanks"]
+Use = Literal["open", "fetch", "train", "treebanks"]
 SECRET = "(S (N secret))\n"
 DATA = {name: text.encode() for name, text in FILES.items()}
 
@@ -247,9 +247,6 @@ def _vast(path: str, stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.manifest(path=f'"{stage.folder / "outside"}"')
     stage.write("home/folders.txt", "outside\n")
-
-
-# ---- Names that become names of files and folders, and of things that the program has ----
 
 
 # ---- Patterns and numbers without end ----

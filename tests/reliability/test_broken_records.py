@@ -35,8 +35,6 @@ from tests.reliability.tally import Tally
 
 GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
 
-# ---- Whole files that are no records ----
-
 
 def whole() -> dict[str, Any]:
     """The content of a record that is one."""
@@ -212,8 +210,6 @@ def test_comparisons_go_without_broken_records(results: Path) -> None:
     assert (broken.exit_code, broken.stdout) == (1, "")
     assert "not a record" in broken.stderr
 
-
-# ---- Records of which one part is replaced ----
 
 BAD: tuple[object, ...] = (
     None, True, -1, 0, 2**63 - 1, 10**40, 1e308, -0.5, "", "x", "a|b:c", "\ud83d", "1" * 5000, [],

@@ -83,9 +83,6 @@ def test_killed_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
     assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
 
 
-# ---- In this process ---------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     folder = tmp_path_factory.mktemp("whole")
@@ -189,8 +186,6 @@ def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(
     assert told == [1, 2, 2, 3, 4]
     assert final_bytes(tmp_path) == undisturbed
 
-
-# ---- Checkpoints: complete, or refused in words -----------------------------------------
 
 FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
 
