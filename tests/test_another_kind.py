@@ -28,8 +28,6 @@ from spmrl_bench.trees.parse import Parse
 from tests.builders import ROOT, cli, cli_process, environment, refused, works
 from tests.laboratory import Laboratory, build_laboratory
 
-# What a package would bring ----------------------------------------------------------------
-
 
 class WordColumn(IntEnum):
     """Words of a sentence, and those that are right in both layers."""
@@ -76,7 +74,6 @@ class WordsInBoth(Metric[WordCounts, None]):
 
 METRIC = WordsInBoth()
 
-# Its use -----------------------------------------------------------------------------------
 
 ENTRY_POINTS = f"""\
 [spmrl_bench.parsers]

@@ -47,9 +47,6 @@ def caption(figure: Figure) -> str:
     return figure.figure.texts[1].get_text().replace("\n", " ")
 
 
-# Studies --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_systems_are_named_and_their_differences_are_bars(
     laboratory: Laboratory, seeds: int
@@ -122,8 +119,6 @@ def test_files_are_the_same_each_time_and_tables_do_not_wait_for_matplotlib(
     assert {path.suffix for path in tmp_path.glob("some.*")} == {".csv", ".md", ".tex"}
 
 
-# Attention ------------------------------------------------------------------------------
-
 TOKENS = ["START", "the", "old", "dog", "STOP"]
 
 
@@ -187,9 +182,6 @@ def test_words_are_drawn_as_they_are(tmp_path: Path) -> None:
     draw_actions(parser.derivation(words), layers=[0], model="$$").save(tmp_path / "some.svg")
     picture = (tmp_path / "some.svg").read_text(encoding="utf-8")
     assert all(picture.count(f">{word}<") == 1 for word in words)
-
-
-# Heads ----------------------------------------------------------------------------------
 
 
 def contributions(heads: int, measure: Measure = "norm") -> HeadContributions:

@@ -24,9 +24,6 @@ def part(array: Any, offsets: Callable[[Any], Any], lengths: Any, b: int) -> Any
     return array[first:end]
 
 
-# Labels -------------------------------------------------------------------------------------------
-
-
 class Batch(NamedTuple):
     """Arguments of :func:`decode`."""
 
@@ -64,9 +61,6 @@ def decode_on(kernel: str, batch: Batch) -> SpanTrees:
     """Decode with this kernel, "cython" or "python"."""
     with running_on(kernel):
         return decode(*batch)
-
-
-# Arcs ---------------------------------------------------------------------------------------------
 
 
 def random_arcs(rng: np.random.Generator, n: int, shape: Shape) -> Scores:
@@ -108,9 +102,6 @@ def trees_on(
 def score_of_heads(arcs: Scores, heads: Sequence[int]) -> float:
     """The sum of the arcs of a tree."""
     return sum(arcs[np.arange(len(heads)), heads].tolist())
-
-
-# Both ---------------------------------------------------------------------------------------------
 
 
 class JointBatch(NamedTuple):

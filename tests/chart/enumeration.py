@@ -14,7 +14,6 @@ split and dependent head word, and the first of the best wins.
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -73,30 +72,6 @@ def best_tree(table: NDArray[np.float64], n: int) -> Answer:
     nodes = list(trees(0, n)[winner])
     where = dict(zip(spans(n), labels, strict=True))
     return float(totals[winner]), nodes, [where[node] for node in nodes]
-
-
-def best_labelled_tree(table: NDArray[np.float64], n: int) -> Answer:
-    """Best tree by enumeration of trees and of every way to label each of them."""
-    where = {span: cell for cell, span in enumerate(spans(n))}
-    assignments = _assignments(table.shape[1], 2 * n - 1)
-    answers = []
-    for tree in trees(0, n):
-        rows = table[[where[span] for span in tree]]
-        totals = rows[np.arange(len(tree)), assignments].sum(axis=1)
-        for winner in np.flatnonzero(totals == totals.max()):
-            labels = assignments[winner].tolist()
-            answers.append((-float(totals[winner]), list(zip(tree, labels, strict=True))))
-    total, labelled = min(answers)
-    return -total, [span for span, _ in labelled], [label for _, label in labelled]
-
-
-@functools.cache
-def _assignments(labels: int, nodes: int) -> NDArray[np.int64]:
-    """[labels ** nodes, nodes]: every way to label a tree."""
-    return np.array(list(itertools.product(range(labels), repeat=nodes)))
-
-
-# ---- Trees with heads --------------------------------------------------------------------
 
 
 class Node(NamedTuple):

@@ -22,24 +22,8 @@ from tests.twins import kernels_of
 every_kernel = pytest.mark.parametrize("kernel", kernels_of("dependencies"))
 kinds = pytest.mark.parametrize("projective", [False, True], ids=["any", "projective"])
 
-# ---- Packed cells ------------------------------------------------------------------------
 
-LENGTHS = [3, 1, 7, 2, 1, 40]
-LISTED = [(b, i, j) for b, n in enumerate(LENGTHS) for i in range(n) for j in range(i + 1, n + 1)]
-
-
-def test_every_span_has_its_cell() -> None:
-    sentence, left, right = arrays.cell_spans(LENGTHS)
-    assert list(zip(sentence.tolist(), left.tolist(), right.tolist(), strict=True)) == LISTED
-    offsets = arrays.cell_offsets(LENGTHS)
-    found = [offsets[b] + arrays.cell_index(i, j, LENGTHS[b]) for b, i, j in LISTED]
-    assert found == list(range(len(LISTED)))
-    assert offsets[-1] == len(LISTED)
-    index = offsets[sentence] + arrays.cell_index(left, right, np.array(LENGTHS)[sentence])
-    assert index.tolist() == found
-
-
-def test_counts() -> None:
+def test_sizes_of_packed_arrays() -> None:
     assert [arrays.cell_index(0, n, n) for n in (1, 2, 9)] == [0, 1, 8]
     assert arrays.node_offsets([1, 2, 5]).tolist() == [0, 1, 4, 13]
     assert arrays.arc_offsets([1, 2, 5]).tolist() == [0, 2, 8, 38]
@@ -50,9 +34,6 @@ def test_counts() -> None:
     lengths = np.full(3, 60_000, dtype=np.int32)  # which must not overflow
     assert arrays.cell_offsets(lengths)[-1] == 3 * 60_000 * 60_001 // 2
     assert arrays.arc_offsets(lengths)[-1] == 3 * 60_000 * 60_001
-
-
-# ---- Trees -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
@@ -121,8 +102,6 @@ def test_the_largest_scores_do_not_overflow(projective: bool) -> None:
     assert batches.score_of_heads(arcs.reshape(30, 31), heads) == pytest.approx(3e301)
     assert head_fault(heads, "one") is None
 
-
-# ---- Mistakes ----------------------------------------------------------------------------
 
 LABELS = np.zeros((9, 2), dtype=np.float32)
 VALUES, ARCS = np.zeros(9), np.zeros(18)

@@ -34,21 +34,15 @@ Scores = tuple[Any, ...]
 
 
 class Decoder(NamedTuple):
-    """One way to decode.
+    """One way to decode."""
 
-    Attributes:
-        kernel: of :data:`tests.twins.TWINS`.
-        scores: random ones of sentences of these lengths; full of ties, or with all different.
-        decode: takes scores, lengths and ``threads``.
-        sizes: how many scores of each array a batch has by its lengths, added up.
-        parts: of a result, what sentence ``b`` has.
-    """
-
-    kernel: str
+    kernel: str  # of :data:`tests.twins.TWINS`
+    # Random ones of sentences of these lengths; full of ties, or with all different.
     scores: Callable[[np.random.Generator, Sequence[int], bool], Scores]
-    decode: Callable[..., Any]
+    decode: Callable[..., Any]  # takes scores, lengths and ``threads``
+    # How many scores of each array a batch has by its lengths, added up.
     sizes: tuple[Callable[[Sequence[int]], Any], ...]
-    parts: Callable[[Any, int, Sequence[int]], Any]
+    parts: Callable[[Any, int, Sequence[int]], Any]  # of a result, what sentence ``b`` has
 
 
 def _labels(gold: bool, columns: int) -> Decoder:
@@ -222,9 +216,6 @@ def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
     with running_on("python"):
         expected = decoder.decode(scores, [5, 3])
     check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
-
-
-# ---- Threads -----------------------------------------------------------------------------
 
 
 def kernel_with(openmp: int) -> Any:

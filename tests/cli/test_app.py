@@ -62,9 +62,6 @@ def test_version() -> None:
     assert works("--version").stdout == f"spmrl-bench {spmrl_bench.__version__}\n"
 
 
-# ---- mistakes ----------------------------------------------------------------------------
-
-
 def test_what_is_not_understood_is_one_line_and_status_2() -> None:
     for command, message in {
         "trian german": "spmrl-bench: No such command 'trian'. Did you mean 'train'?",
@@ -108,6 +105,9 @@ def test_mistakes_that_commands_find_themselves(
         "train germam": "unknown language 'germam'. Did you mean german?",
         "train german --languages french": "german and --languages: give one of the two",
         "train --track mini --treebank x": "unknown treebank 'x'",
+        "train --track minni": "unknown track 'minni'. Did you mean mini",
+        "train --track mini --languages germam": "unknown language 'germam'. Did you mean german",
+        "eval --track mini --variant charlsmt": "unknown variant 'charlsmt'. Did you mean charlstm",
         "train german --system supar --variant bilstm": "--variant: not for external parsers (--s",
         "train german --set x": "--set x: expected KEY=VALUE",
         "train german --seed 3 --seeds 5": "--seed 3 and --seeds 5: give one of the two",
@@ -146,8 +146,6 @@ def test_no_file_steers_the_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyP
             assert name in result.stderr
         assert "\x1b" not in result.stdout + result.stderr
 
-
-# ---- what is loaded ----------------------------------------------------------------------
 
 # A user who installed the scorer alone, without the extra "train".
 WITHOUT = """
@@ -200,9 +198,6 @@ def test_the_python_of_the_readme_has_the_types_that_it_needs(tmp_path: Path) ->
     code = "from mypy.__main__ import console_entry; console_entry()"
     done = cli_process("--strict", "example.py", code=code, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-
-
-# ---- interrupts --------------------------------------------------------------------------
 
 
 def interrupt(*_: object, **__: object) -> None:

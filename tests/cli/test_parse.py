@@ -133,9 +133,6 @@ def test_long_sentences_follow_the_policy_and_are_counted(model: Path, tmp_path:
         assert f"written instead. The first is {problem}" in result.stderr
 
 
-# ---- real processes ---------------------------------------------------------------------
-
-
 @contextmanager
 def started(model: Path, lines: int) -> Iterator[subprocess.Popen[bytes]]:
     """The command, which has answered the first line, in a process group of its own.

@@ -154,9 +154,6 @@ def test_what_does_not_compare_is_refused_and_what_differs_is_listed(names: list
     assert "\n  prm: spmrl in the first, COLLINS in the second" in result.stderr
 
 
-# ---- tables ------------------------------------------------------------------------------
-
-
 def write(
     language: str = "german", track: str = "mini", folder: str = "runs", seed: int = 1
 ) -> str:

@@ -77,9 +77,6 @@ def test_breakdowns_and_intervals() -> None:
     assert json.loads(nothing.stdout)["intervals"] == {}
 
 
-# ---- sentences that cannot be compared ---------------------------------------------------
-
-
 def test_leaving_sentences_out_can_be_refused() -> None:
     assert works("score", "gold", "test", "--strict")
     Path("test").write_text("(())\n", encoding="utf-8")
@@ -153,9 +150,6 @@ def test_a_score_without_a_twentieth_is_none() -> None:
     assert "LEFT OUT of every figure: 2 of 30 sentences" in allowed.stdout
 
 
-# ---- an official program -----------------------------------------------------------------
-
-
 def official(test: str, output: str, *options: str) -> Result:
     program = str(fake_program(Path("evalb").absolute(), prints(output)))
     arguments = [option.format(program) for option in options]
@@ -183,9 +177,6 @@ def test_a_program_contradicts_or_leaves_sentences_out() -> None:
     result = official(LOSING, TWO_LEFT_OUT, "--official", "{}", "--allow-skipped")
     assert result.exit_code == 0
     assert "|skipped:2|" in result.stdout.splitlines()[-1]
-
-
-# ---- dependencies ------------------------------------------------------------------------
 
 
 def test_dependencies() -> None:

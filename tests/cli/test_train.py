@@ -87,17 +87,6 @@ def test_a_run_that_fails_keeps_no_other_language_from_the_table(world: Laborato
     assert Path("results/multilingual-mini.md").is_file()
 
 
-def test_mistakes_are_told_before_training(world: Laboratory) -> None:
-    for arguments, message in {
-        (*TRACK, "--languages", "elfish"): "unknown language 'elfish'. Did you mean elvish",
-        ("--track", "minni"): "unknown track 'minni'. Did you mean mini",
-        (*TRACK, "--variant", "charlsmt"): "unknown variant 'charlsmt'. Did you mean charlstm",
-    }.items():
-        for command in ("train", "eval"):
-            assert message in refused(command, *arguments)
-    assert not Path("runs").exists()
-
-
 def test_external_parsers_stand_beside_ours(
     world: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

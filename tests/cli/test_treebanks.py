@@ -60,9 +60,6 @@ def test_a_treebank_without_an_address_is_not_fetched(laboratory: Laboratory) ->
     assert "tiny-open has no stable address. Ask the elves." in said
 
 
-# ---- check -------------------------------------------------------------------------------
-
-
 def test_sound_treebanks(laboratory: Laboratory) -> None:
     printed = works(*CHECK, "tiny-open", "--figures").stdout
     assert ["tiny-open", "train", "40"] in [line.split()[:3] for line in printed.splitlines()]
@@ -117,9 +114,6 @@ def test_recipes_without_room_and_another_release(own: Path) -> None:
     text = "\n".join(line.strip() for line in lines if " = " in line)
     (HOME / "treebanks" / "elvish-bank-own.toml").write_text(text)
     works(*CHECK, "elvish-bank-own")
-
-
-# ---- add ---------------------------------------------------------------------------------
 
 
 def test_a_new_treebank_trains_at_once(own: Path) -> None:

@@ -40,21 +40,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a block, as a shell would start it.
+    """One command of a block, as a shell would start it."""
 
-    Attributes:
-        place: page and line.
-        program: without its folder.
-        arguments: without what leads its output elsewhere.
-        stdin: what ``echo`` in front of it writes.
-        output: the file that its output goes to, if not the terminal.
-    """
-
-    place: str
-    program: str
-    arguments: tuple[str, ...]
-    stdin: str | None = None
-    output: str | None = None
+    place: str  # page and line
+    program: str  # without its folder
+    arguments: tuple[str, ...]  # without what leads its output elsewhere
+    stdin: str | None = None  # what ``echo`` in front of it writes
+    output: str | None = None  # the file that its output goes to, if not the terminal
 
     def __str__(self) -> str:
         return f"{self.place} {self.program} {' '.join(self.arguments)}"

@@ -59,12 +59,8 @@ def options_of(words: Sequence[str]) -> set[str]:
 
 
 def check(command: Command, made: Sequence[str] = ()) -> None:
-    """Fail where a command would be refused for what it says.
-
-    Args:
-        command: its program decides how it is looked at.
-        made: treebanks and recipes that the page makes before.
-    """
+    """Fail where a command would be refused for what it says; the page has made these treebanks
+    and recipes before."""
     if command.program == "spmrl-bench":
         _check_own(command.arguments, made)
     elif command.program == "make":

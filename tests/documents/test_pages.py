@@ -156,8 +156,6 @@ def test_commands_in_sentences_exist() -> None:
         assert not missing, (page, text, missing)
 
 
-# Links, as the repository shows them and as the site does --------------------------------------
-
 _LINK = re.compile(r"\[[^][]*\]\(([^()\s]+)\)")
 
 
@@ -192,20 +190,12 @@ def test_links_lead_somewhere() -> None:
                 assert anchor in anchors_of(found), (page, target)
 
 
-def test_anchors_are_made_of_headings() -> None:
-    found = anchors_of("docs/treebanks.md")
-    assert {"a-new-treebank-step-by-step", "the-manifest"} <= found
-
-
 def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     listed = set(re.findall(r"^ +- .*?([\w/-]+\.md)$", navigation, re.MULTILINE))
     pages = {page.removeprefix("docs/") for page in PAGES if page.startswith("docs/")}
     assert pages - listed == set(), "put these pages into the navigation of mkdocs.yml"
     assert listed - pages == {"index.md", "contributing.md", "first_parser.md"}
-
-
-# Pages on the protocol and on systems -------------------------------------------------------
 
 
 def page(name: str) -> str:

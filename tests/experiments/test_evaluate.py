@@ -269,8 +269,6 @@ def test_the_source_and_the_accuracy_of_tags_go_into_record_and_table(
     assert f"{record.dev.tag_accuracy:.2f}" in text
 
 
-# Parses that are kept: the record's figures come out again -----------------------------------
-
 SAVED = RESULTS / "parses" / "tiny-open"
 
 

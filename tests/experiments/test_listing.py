@@ -157,9 +157,6 @@ def test_the_log_of_a_run() -> None:
     assert f"{RUN}: has no log: nothing was said there" in refused("runs", "log", RUN)
 
 
-# Room on the disk --------------------------------------------------------------------------------
-
-
 def test_only_checkpoints_go_and_the_runs_are_finished_and_scored_as_before(
     trained: Laboratory, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,9 +32,6 @@ PARSER = tiny("chart", EXAMPLES)
 ODD = ["(", "a b", "-LRB-", "1/2", "*", "", "\u00a0", "]"]
 
 
-# Trees ----------------------------------------------------------------------------------
-
-
 def test_trees_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     tree = parse_brackets("(S (NP (DT the) (NN dog)) (VP (VB barks)))")
     tree.pretty_print()
@@ -50,8 +47,6 @@ def test_without_nltk_the_error_says_what_to_install(monkeypatch: pytest.MonkeyP
     with pytest.raises(SpmrlError, match="pip install nltk"):
         EXAMPLES[0].tree.to_nltk()
 
-
-# Parsers --------------------------------------------------------------------------------
 
 SENTENCES = [["the", "dog", "sees", "a", "ring"], ODD, ["the"], ["an", "unknown", "word"]]
 
@@ -106,8 +101,6 @@ def test_many_sentences_are_parsed_as_they_are_needed() -> None:
     endless = (["the", "dog"] for _ in count())
     assert len(list(islice(NltkParser(PARSER).parse_sents(endless), 3))) == 3
 
-
-# Dependencies ---------------------------------------------------------------------------
 
 LINKS = DependencyTree.build(
     ("a b", "sees", "it", "."), ("N", "V", "XX", "P"), (2, 0, 2, 2), ("subj", "top", "obj", "p")

@@ -402,17 +402,6 @@ def test_all_of_it_comes_back_in_another_process(joint: Path, tmp_path: Path) ->
     assert filter_spans(docs[0].spans[SPANS_KEY])  # what spaCy itself does with spans
 
 
-def test_displacy_shows_both_layers(joint: Path) -> None:
-    doc = pipeline(joint, "sentencizer")(SPACED)
-    spans = displacy.render(doc, style="span", options={"spans_key": SPANS_KEY})
-    for label in {span.label_ for span in doc.spans[SPANS_KEY]}:
-        assert label in spans
-    arcs = displacy.render(doc, style="dep", options={"collapse_punct": False})
-    assert arcs.count('class="displacy-arrow"') == sum(token.head != token for token in doc)
-
-
-# Every kind, alone and two in a pipeline ------------------------------------------------------
-
 SHOWN = ("parses", "parse_status", "parse_constituents", "parse_trees")
 
 

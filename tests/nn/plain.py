@@ -51,9 +51,9 @@ def char_lstm_of(
     return CharLSTM(config, Vocabulary({}, letters, ((),)), width, precision=precision)
 
 
-def codes_of(forms: Sequence[Sequence[int]], fill: int = 0) -> Codes:
-    """The codes of distinct forms, each a token; ``fill`` stands where there is none."""
-    values = torch.full((len(forms), max(map(len, forms))), fill)
+def codes_of(forms: Sequence[Sequence[int]]) -> Codes:
+    """The codes of distinct forms, each a token."""
+    values = torch.zeros(len(forms), max(map(len, forms)), dtype=torch.int64)
     for row, form in zip(values, forms, strict=True):
         row[: len(form)] = torch.tensor(form)
     return Codes(values, torch.tensor([*map(len, forms)]), torch.arange(len(forms)))

@@ -1,4 +1,4 @@
-"""Layouts of sentences, dropout that their tokens share, and weights that are drawn by one rule."""
+"""Dropout that the tokens of a sentence share, and weights that are drawn by one rule."""
 
 from __future__ import annotations
 
@@ -15,30 +15,6 @@ from tests.nn.plain import layout_of
 LENGTHS = [3, 1, 5, 2]
 
 
-def test_rows_know_their_sentence_and_place() -> None:
-    layout = layout_of([2, 1, 3])
-    assert layout.sentence.tolist() == [0, 0, 1, 2, 2, 2]
-    assert layout.position.tolist() == [0, 1, 0, 0, 1, 2]
-    assert (layout.lengths.tolist(), layout.longest) == ([2, 1, 3], 3)
-
-
-def test_each_token_is_padded_into_the_row_of_its_sentence() -> None:
-    layout = layout_of([2, 1, 3])
-    rows = torch.arange(1.0, 7.0)[:, None]
-    padded = layout.pad(rows)
-    assert padded.squeeze(2).tolist() == [[1, 2, 0], [3, 0, 0], [4, 5, 6]]
-    assert torch.equal(padded.squeeze(2) > 0, layout.mask)
-    larger = layout.pad(rows, 4, 5)
-    assert larger.shape == (4, 5, 1)
-    assert torch.equal(larger[:3, :3], padded)
-    for rectangle in (padded, larger):
-        assert torch.equal(layout.unpad(rectangle), rows)
-
-
-def test_words_lie_between_start_and_stop() -> None:
-    assert layout_of([3, 5, 2, 4]).words.tolist() == [1, 4, 5, 6, 11, 12]
-
-
 def test_all_tokens_of_a_sentence_share_one_mask_there_and_back() -> None:
     layout, rows = layout_of(LENGTHS), torch.ones(sum(LENGTHS), 200, requires_grad=True)
     dropped = SentenceDropout(0.5)(rows, layout)
@@ -52,8 +28,6 @@ def test_all_tokens_of_a_sentence_share_one_mask_there_and_back() -> None:
     assert torch.equal(SentenceDropout(0.9).eval()(rows, layout), rows)
     assert torch.equal(SentenceDropout(0.0)(rows, layout), rows)
 
-
-# ---- Initial weights --------------------------------------------------------------------
 
 both_rules = pytest.mark.parametrize("rule", ["glorot-normal", "glorot-uniform"])
 

@@ -23,19 +23,6 @@ def char_lstm(**changes: Any) -> CharLSTM:
     return module
 
 
-def test_form_vector_is_the_last_state_of_both_directions() -> None:
-    module = char_lstm().double()
-    found = module.forms(codes_of(FORMS))
-    for row, form in zip(found, FORMS, strict=True):
-        torch.testing.assert_close(row, plain.char_lstm(module, form), atol=1e-12, rtol=0)
-    # Padding is not read.
-    assert torch.equal(found, module.forms(codes_of(FORMS, fill=9)))
-    alone = module.forms(codes_of(FORMS[1:2]))
-    torch.testing.assert_close(alone[0], found[1], atol=1e-14, rtol=0)
-    found.square().sum().backward()
-    assert all(weight.grad.any() for weight in module.parameters())
-
-
 def test_states_of_a_width_of_their_own_are_mapped() -> None:
     module = char_lstm(d_states=6)
     for each in (module, module.double()):  # by the kernels if there are any, and by torch
@@ -71,9 +58,6 @@ def test_character_dropout_is_drawn_for_each_value(dtype: torch.dtype) -> None:
     assert torch.equal(module.eval().forms(codes), module.forms(codes))
 
 
-# ---- CharConcat --------------------------------------------------------------------------
-
-
 def test_vectors_are_the_embeddings_side_by_side() -> None:
     """Of which characters see :mod:`tests.parsers.test_released_code`."""
     vocabulary = Vocabulary({}, tuple("abcdefghij"), ((),))
@@ -86,8 +70,6 @@ def test_vectors_are_the_embeddings_side_by_side() -> None:
         assert torch.equal(vector, torch.cat([table[code] for code in codes]))
     assert not table[CHAR_UNK].any()
 
-
-# ---- sums of inputs --------------------------------------------------------------------
 
 LENGTHS = [3, 2, 4]
 WORDS = torch.tensor([1, 3, 2, 1, 2, 1, 0, 3, 2])
@@ -126,14 +108,6 @@ def parts(module: LexicalModel, forms: Tensor) -> dict[str, Tensor]:
         if name in module:
             found[name] = module[name].embedding.weight[ids]
     return found
-
-
-@pytest.mark.parametrize("names", [("word",), ("charlstm",), ("tag", "word", "charlstm")])
-def test_content_is_the_sum_of_the_chosen_inputs(names: tuple[str, ...]) -> None:
-    module = lexical(*names)
-    assert list(module.inputs) == [name for name in INPUTS.names() if name in names]
-    expected = sum(parts(module, vectors())[name] for name in names)
-    torch.testing.assert_close(module(tokens()), expected, atol=1e-14, rtol=0)
 
 
 def test_inputs_of_their_own_widths_stand_side_by_side() -> None:

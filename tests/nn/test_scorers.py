@@ -19,8 +19,6 @@ from tests.nn import plain
 from tests.nn.built import span_scorer
 from tests.nn.plain import all_scores, layout_of, random_rows, randomise
 
-# ---- Spans ------------------------------------------------------------------------------
-
 LABELS = 7
 SPANS = [(i, j) for i in range(6) for j in range(i + 1, 7)]
 
@@ -99,8 +97,6 @@ def test_chosen_scores_and_their_gradients_are_those_of_the_whole_table(
         assert expected.any()
         torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)
 
-
-# ---- Arcs and relations -----------------------------------------------------------------
 
 WIDTH, RELATIONS = 6, 5
 LENGTHS = [5, 3, 8, 4, 3]  # tokens: sentences of 3, 1, 6, 2 and 1 words

@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import product
 
 import pytest
 from hypothesis import given
@@ -21,9 +20,8 @@ from spmrl_bench.parsers.baselines import (
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
 from spmrl_bench.trees.dependencies import DependencyTree
+from tests.chart.dependency_oracles import projective_trees
 from tests.trees.strategies import head_lists
-
-# Right branching -----------------------------------------------------------------------------
 
 
 def branching(*brackets: str) -> RightBranching:
@@ -72,8 +70,6 @@ def test_every_suffix_of_the_body_is_a_constituent() -> None:
         assert tree_by(branching(*training), words) == parse_brackets(expected), words
     assert not list(tree_by(branching(), "pqr").constituents())
 
-
-# Attachment ----------------------------------------------------------------------------------
 
 #: A word with its tag, its head and its relation.
 Row = tuple[str, str, int, str]
@@ -153,36 +149,11 @@ def test_against_an_independent_count(training: list[list[Row]], rows: list[Row]
     assert heads.count(0) == 1
 
 
-# Random trees --------------------------------------------------------------------------------
-
 COUNTED = {"side": "left", "root": "root", "any": "dep", "by_tag": {}}
 
 
 def body(n: int, number: int) -> list[str]:
     return [str(number)] + ["w"] * (n - 1)
-
-
-def projective_trees(n: int) -> list[tuple[int, ...]]:
-    """The heads of all projective trees with one root."""
-    found = []
-    for heads in product(range(n + 1), repeat=n):
-        if heads.count(0) == 1 and all(word != head for word, head in enumerate(heads, 1)):
-            above = {word: ancestors(heads, word) for word in range(1, n + 1)}
-            if all(0 in one for one in above.values()) and all(
-                head in above[between] or between == head
-                for word, head in enumerate(heads, 1)
-                for between in range(min(word, head) + 1, max(word, head))
-            ):
-                found.append(heads)
-    return found
-
-
-def ancestors(heads: Sequence[int], word: int) -> list[int]:
-    found: list[int] = []
-    while word and word not in found[:-1]:
-        word = heads[word - 1]
-        found.append(word)
-    return found
 
 
 def shape(heads: Sequence[int], word: int = 0) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import pairwise
@@ -17,7 +16,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spmrl_bench.chart.arrays import cell_spans
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn import vocabulary as marks
 from spmrl_bench.nn.inputs import sub_batches
@@ -28,11 +26,8 @@ from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.session import FormTable
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.trees import Parse, Tree
-from spmrl_bench.trees.tree import collapsed_spans
 from tests.builders import TREES, config, tiny
-from tests.parsers.examples import WORDS, calls_of_forms, gold_of
-
-# ---- Vocabularies -----------------------------------------------------------------------
+from tests.parsers.examples import WORDS, calls_of_forms, gold_of, lively
 
 
 def vocabulary_of(trees: Iterable[Tree]) -> Vocabulary:
@@ -121,60 +116,17 @@ def test_nothing_to_learn_is_an_error() -> None:
         ChartParser.build(config(), [Parse.of(Tree.build(["x"], ["t"], []))])
 
 
-# ---- Batches ----------------------------------------------------------------------------
-
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
 def parser() -> ChartParser:
-    return tiny(max_positions=40).eval()
+    return lively(lexical=("charlstm",), max_positions=40)
 
 
 @pytest.fixture
 def indexer(parser: ChartParser) -> Indexer:
     return parser.indexer()
-
-
-def test_a_form_has_one_row_however_often_it_occurs(indexer: Indexer) -> None:
-    first = indexer.sentence(["dog", "Dog", "dog"]).forms.tolist()
-    second = indexer.sentence(["Dog", "the", "zebra", "quagga"]).forms.tolist()
-    assert [*first, *second] == [0, 2, 3, 2, 1, 0, 3, 4, 5, 6, 1]
-
-
-def test_forms_are_characters_between_marks(indexer: Indexer) -> None:
-    forms = indexer.sentence(["the", "tXe"]).forms.tolist()
-    t, h, e = FIRST_CHAR, FIRST_CHAR + 1, FIRST_CHAR + 2
-    codes = indexer.codes("charlstm", forms, CPU)
-    spelt = zip(codes.values.tolist(), codes.lengths.tolist(), strict=True)
-    assert [row[:n] for row, n in spelt] == [
-        [marks.CHAR_WORD_START, *3 * [marks.CHAR_START], marks.CHAR_WORD_STOP],
-        [marks.CHAR_WORD_START, t, h, e, marks.CHAR_WORD_STOP],
-        [marks.CHAR_WORD_START, t, marks.CHAR_UNK, e, marks.CHAR_WORD_STOP],
-        [marks.CHAR_WORD_START, *3 * [marks.CHAR_STOP], marks.CHAR_WORD_STOP],
-    ]
-    assert indexer.lengths("charlstm", forms[::-1]).tolist() == [5, 5, 5, 5]
-
-
-def test_unk_probability_is_one_over_one_more_than_the_count(indexer: Indexer) -> None:
-    counts = Counter(word for tree in TREES for word in tree.words)
-    for word, count in counts.items():
-        index = indexer.vocabulary.word_ids[word]
-        assert indexer.unk_probability[index] == 1 / (1 + count)
-    assert indexer.unk_probability[[UNK, START, STOP]].tolist() == [0, 0, 0]
-
-
-def test_gold_spans_become_cells(parser: ChartParser, indexer: Indexer) -> None:
-    for tree in TREES:
-        sentence = gold_of(parser, indexer, tree)
-        gold = sentence.gold
-        _, start, end = cell_spans([len(tree)])
-        found = [
-            (int(start[cell]), int(end[cell]), indexer.vocabulary.labels[label])
-            for cell, label in zip(gold.cells, gold.labels, strict=True)
-        ]
-        assert found == list(collapsed_spans(tree))
-        assert sentence.words.tolist() == indexer.sentence(tree.words).words.tolist()
 
 
 def test_what_cannot_be_learnt_is_said(parser: ChartParser, indexer: Indexer) -> None:
@@ -185,22 +137,6 @@ def test_what_cannot_be_learnt_is_said(parser: ChartParser, indexer: Indexer) ->
     ):
         with pytest.raises(TreeError, match=message):
             gold_of(parser, indexer, tree)
-
-
-def test_batch_puts_sentences_one_after_the_other(indexer: Indexer) -> None:
-    given = (["the", "dog"], ["cat"], ["dog"])
-    sentences = [indexer.sentence(words, ["N"] * len(words)) for words in given]
-    pool = Pool(sentences, indexer)
-    ((group, batch),) = pool.batches(100, CPU, {})
-    assert group == [1, 2, 0]  # the shortest first
-    together = [sentences[k] for k in group]
-    words, tags, forms = np.concatenate([(s.words, s.tags, s.forms) for s in together], axis=1)
-    assert batch.tokens.words.tolist() == words.tolist()
-    assert batch.tokens.tags.tolist() == tags.tolist()
-    assert pool.forms[batch.tokens.form_rows].tolist() == forms.tolist()
-    assert batch.layout.lengths.tolist() == [3, 3, 4]
-    assert batch.lengths.tolist() == [1, 1, 2]
-    assert len(pool.forms) == len(set(pool.forms.tolist())) == 5  # START, STOP and three words
 
 
 @given(st.lists(st.integers(1, 30), max_size=40), st.integers(1, 120))
@@ -218,8 +154,6 @@ def test_sub_batches_hold_every_sentence_once_within_the_bound(
         assert (len(group) + 1) * (lengths[following[0]] + 2) > max_tokens
 
 
-# ---- Forms that a session keeps ---------------------------------------------------------
-
 FORMS = [*WORDS, "zebra", "z" * 40, "é", "日"]
 
 
@@ -236,32 +170,21 @@ def counted(parser: ChartParser, monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     return since
 
 
-def looked_up(table: FormTable, words: list[str]) -> dict[str, torch.Tensor]:
-    """The vectors of words."""
-    rows = table.indexer.sentence(words).forms
-    distinct, places = np.unique(rows, return_inverse=True)
-    vectors = table.vectors(distinct)["charlstm"]
-    assert vectors.shape == (len(distinct), 16)
-    return dict(zip(words, vectors[places[1:-1]], strict=True))
-
-
-@pytest.mark.parametrize(("most", "characters"), [(1, 50), (3, 1), (10, 50), (1000, 1 << 15)])
-def test_vectors_are_those_of_the_lstm(
+@pytest.mark.parametrize(("most", "characters"), [(1, 50), (3, 1), (10, 50)])
+def test_what_a_session_keeps_changes_no_parse(
     most: int, characters: int, parser: ChartParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where it is used within itself."""
+    choose = random.Random(most)
+    sentences = [choose.choices(FORMS, k=choose.randint(1, 12)) for _ in range(24)]
+    expected = [list(parser.parse([words])) for words in sentences]
+    assert len({str(parse) for (parse,) in expected}) > 20
     monkeypatch.setattr(session, "CHARACTERS", characters)
     monkeypatch.setattr(session, "MAX_FORMS", most)
-    indexer = parser.indexer()
-    rows = indexer.sentence(FORMS).forms[1:-1]
-    expected = dict(zip(FORMS, parser.form_vectors(indexer, rows)["charlstm"], strict=True))
-    table, choose = FormTable(parser), random.Random(most)
-    for _ in range(12):
-        words, table = choose.choices(FORMS, k=choose.randint(1, 12)), table.latest()
-        for word, vector in looked_up(table, words).items():
-            torch.testing.assert_close(vector, expected[word], rtol=0, atol=1e-6)
-        # A window fits whatever it has, and no more than two generations are held.
-        assert len(table.indexer.forms) <= most + 2 + 12
-        assert table.older is None or table.older.older is None
+    kept = parser.session()
+    again = [list(parse.words) for parse in kept.parse(sentences)]
+    found = kept.parse(list(next(kept.parse([words])).words) for words in again)
+    assert [[parse] for parse in found] == expected
 
 
 def test_a_word_is_computed_once_in_two_generations(
@@ -274,8 +197,9 @@ def test_a_word_is_computed_once_in_two_generations(
     for most, word in zip([9, 9, 9, 3, 3, 3, 3], words, strict=True):
         monkeypatch.setattr(session, "MAX_FORMS", most)
         table = table.latest()
-        looked_up(table, [word])
+        table.vectors(np.unique(table.indexer.sentence([word]).forms))
         computed.append(counted())
+        assert table.older is None or table.older.older is None
     assert computed == [3, 1, 0, 2, 1, 2, 1]
 
 
@@ -290,15 +214,3 @@ def test_a_session_indexes_and_computes_each_form_once(
         list(kept.parse([["the", "dog"], ["the", "cat"]]))
     assert counted() == len(indexed) == 5
     assert len(set(indexed)) == 5
-
-
-def test_a_session_may_be_used_within_itself(
-    parser: ChartParser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "MAX_FORMS", 4)
-    sentences = [list(tree.words) for tree in TREES]
-    expected = [list(parser.parse([words])) for words in sentences]
-    kept = parser.session()
-    again = [list(parse.words) for parse in kept.parse(sentences)]
-    found = kept.parse(list(next(kept.parse([words])).words) for words in again)
-    assert [[parse] for parse in found] == expected

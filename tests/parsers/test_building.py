@@ -99,9 +99,6 @@ def test_settings_reach_the_encoder() -> None:
             assert (recurrent.masks, recurrent.dropout.p) == (masks, 0.4)
 
 
-# ---- Label attention ---------------------------------------------------------------------
-
-
 def layer_of(parser: ChartParser) -> LabelAttention:
     layer = parser.encoder.label_attention
     assert layer is not None

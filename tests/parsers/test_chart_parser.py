@@ -124,8 +124,6 @@ def test_unary_chains_are_written_out() -> None:
     assert str(tree) == "(A (B (A (B (XX x))) (A (B (XX y)))))"
 
 
-# ---- Lexical inputs ---------------------------------------------------------------------
-
 WORDS = [tree.words for tree in TREES]
 TAGS = [tree.tags for tree in TREES]
 

@@ -155,12 +155,6 @@ def test_what_a_kind_cannot_tell_is_refused() -> None:
     ):
         with pytest.raises(UnsupportedError, match=message):
             other.derivation(["a"])
-    for other, message in (
-        (baseline, "^a parser of kind right-branching has no head outputs"),
-        (Ensemble([chart, chart]), "ensemble of 2 parsers has no 'head_outputs'"),
-    ):
-        with pytest.raises(UnsupportedError, match=message):
-            list(other.head_outputs([]))
 
 
 def test_parsers_of_several_kinds_are_no_ensemble() -> None:

@@ -146,8 +146,6 @@ def test_training_words_become_unk_with_their_probability() -> None:
     assert len(form_rows.view(copies, -1).unique(dim=0)) == 1
 
 
-# ---- The best labels of spans -----------------------------------------------------------
-
 LENGTHS = np.array([5, 1, 7], dtype=np.int32)
 #: Of the smallest differences, where sums of float32 would be equal.
 TINY = np.array([-1e-30, 0.0, 1e-30, 1e-9, 1 - 2**-24, 1.0], dtype=np.float32)

@@ -122,8 +122,6 @@ def test_a_resumed_run_ends_as_if_never_stopped(tmp_path: Path) -> None:
         assert kept == ["config.json", "tokenizer.json", "tokenizer_config.json"]
 
 
-# ---- Words that start from the vectors of a file -----------------------------------------
-
 CASED = parse_brackets("(S (NP (D A) (N House)) (VP (V sees) (NP (D a) (N dog))))")
 
 

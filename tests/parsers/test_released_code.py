@@ -39,9 +39,6 @@ UNFACTORED = {"position": "added", "matrices": "full", "lexical": ("charlstm",)}
 WORDS = TREES[6].words
 
 
-# ---- span vectors of the unfactored encoder ----------------------------------------------
-
-
 def encoded(parser: ChartParser) -> Tensor:
     """The tokens of one sentence, START and STOP among them."""
     indexer = parser.indexer()
@@ -115,9 +112,6 @@ def test_label_attention_that_is_added_up_keeps_the_halves() -> None:
         assert parser.encoder.d_block == block
 
 
-# ---- CharConcat --------------------------------------------------------------------------
-
-
 def concatenated(parser: ChartParser, form: str | Boundary) -> list[int]:
     """Sixteen characters as the code has them: a word between sixteen marks on either side, read
     from its beginning and, reversed, from its end; START and STOP a mark sixteen times."""
@@ -180,9 +174,6 @@ def test_runs_and_records_of_before_are_other_runs(tmp_path: Path) -> None:
         assert getattr(model.inputs[inputs[0]], "boundaries", "copies") == expected
 
 
-# ---- The warm-up -------------------------------------------------------------------------
-
-
 def rates_of_the_code(corpus: int, size: int, warmup: int, rate: float) -> Iterator[float]:
     """Of each step: sentences that went by, divided by the size of a batch, count as steps."""
     processed, now = 0, 0.0
@@ -236,8 +227,6 @@ def test_a_training_run_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [found[step] for step in range(16)] == pytest.approx([next(rates) for _ in range(16)])
     assert found[9] < 0.01 == found[10]  # the eleventh step is the first at the full rate
 
-
-# ---- Initial weights ---------------------------------------------------------------------
 
 D_MODEL, HEADS, D_KV = 256, 4, 32
 

@@ -185,8 +185,6 @@ def test_a_flat_parse_is_a_tree_of_known_relations(sentences: list[Parse]) -> No
     assert flat.relations[0] == "root" != flat.relations[1]
 
 
-# ---- Attention before actions, beside the states that the actions make ------------------
-
 WORDS = ["a", "c", "b", "d", "e", "c", "a"]
 ROWS = [list(text) for text in ("b", "abcd", "dcbadcba", "aabbccdd", "bdbdca", "cacabd")]
 

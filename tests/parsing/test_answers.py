@@ -147,8 +147,6 @@ def test_what_is_not_there_cannot_be_asked_for() -> None:
                 assert chosen_output(output, layers) == output
 
 
-# Lines of JSON ------------------------------------------------------------------------------------
-
 SCHEMA = PARSE_LINE.json_schema()
 ODD = Tree.build(["(", "a b", 'é"'], ["X"] * 3, [(0, 3, ""), (0, 3, "S"), (1, 3, "A-B")])
 

@@ -208,8 +208,6 @@ def test_a_killed_process_is_one_error_behind_all_answers(folder: Path, parser: 
     assert {*active_children()} == before, "no process is left"
 
 
-# What is saved is what is loaded, and harm is named ----------------------------------------
-
 SENTENCES = [["the", "dog", "sees", "zebras", "."], ["dogs"], ["cats", "and", "the", "house"]]
 
 

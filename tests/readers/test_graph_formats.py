@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from io import FileIO
 from itertools import pairwise
 from pathlib import Path
@@ -333,14 +334,11 @@ def sentence(terminals: str = TERMINALS, nodes: str = NODES, root: str = "50") -
     return f'<s id="s7">\n<graph root="{root}">\n{terminals}{nodes}</graph></s>\n'
 
 
-TIGER_GRAPH = Graph(
+TIGER_GRAPH = replace(
+    NEGRA_GRAPH,
     name="s7",
     words=("Das", "will", "er", 'hören "("', "."),
-    tags=("PDS", "VMFIN", "PPER", "VVINF", "$."),
-    token_parents=(0, 1, 1, 0, NO_PARENT),
     token_edges=("OA", "HD", "SB", "HD", ""),
-    labels=("VP", "S"),
-    parents=(1, NO_PARENT),
     edges=("OC", ""),
 )
 

@@ -52,7 +52,6 @@ MODULES = (
 )  # fmt: skip
 COMMANDS = {
     "open": ("treebanks", "check", "tiny"),
-    "validate": ("treebanks", "check", "tiny"),
     "fetch": ("treebanks", "fetch", "tiny"),
     "treebanks": ("treebanks", "list"),
     "train": ("train", "elvish"),

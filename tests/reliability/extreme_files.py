@@ -26,21 +26,14 @@ def golden(form: str) -> bytes:
 
 @dataclass(frozen=True)
 class Shape:
-    """A sentence of a format in pieces.
+    """A sentence of a format in pieces."""
 
-    Attributes:
-        begin, end: of the file.
-        word: of a sentence of one word, with ``WORD`` and ``LABEL`` in it.
-        open, close: of one constituent more around it, or a row; "" where the format has no depth.
-        inner: what stands inside all of them.
-    """
-
-    begin: str
+    begin: str  # of the file
     end: str
-    word: str
-    open: str = ""
+    word: str  # of a sentence of one word, with ``WORD`` and ``LABEL`` in it
+    open: str = ""  # of one constituent more around it, or a row; "" where there is no depth
     close: str = ""
-    inner: str = ""
+    inner: str = ""  # what stands inside all of them
 
 
 SHAPES: Mapping[str, Shape] = {
@@ -78,19 +71,11 @@ SHAPES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True)
 class Extreme:
-    """A file.
+    """A file."""
 
-    Attributes:
-        name: in reports.
-        form: the format that it is read as.
-        make: gives its bytes.
-        large: whether it has 100 MB.
-    """
-
-    name: str
-    form: str
-    make: Callable[[], bytes]
-    large: bool = False
+    name: str  # in reports
+    form: str  # the format that it is read as
+    make: Callable[[], bytes]  # gives its bytes
 
 
 def _sentence(form: str, word: str = "a", label: str = "N", number: int = 1) -> str:
@@ -164,7 +149,7 @@ EXTREMES = [
 ]
 #: What takes more than a test of seconds may.
 LARGE = [
-    Extreme(name, form, make, large=True)
+    Extreme(name, form, make)
     for form in FORMATS.names()
     for name, make in {
         "a line of 100 MB": lambda form=form: _sentence(form, "a" * (100 << 20)).encode(),

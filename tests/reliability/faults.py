@@ -117,24 +117,6 @@ def fail_at(k: int, error: int) -> Act:
     return act
 
 
-def told_to_stop_at(k: int) -> Act:
-    """SIGTERM arrives with call ``k`` and is handled after it.
-
-    Before it, if that closes a file: :func:`shutil.rmtree` closes twice what it did not see closed.
-    """
-
-    def act(number: int, name: str, call: Callable[..., Any]) -> Any:
-        if number == k and name == "close":
-            signal.raise_signal(signal.SIGTERM)
-        try:
-            return call()
-        finally:
-            if number == k and name != "close":
-                signal.raise_signal(signal.SIGTERM)
-
-    return act
-
-
 def killed(root: Path, k: int, work: Callable[[], object]) -> bool:
     """Do something in a process that dies at call ``k``; false if it came to its end."""
     pid = os.fork()

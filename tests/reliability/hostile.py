@@ -26,7 +26,7 @@ from tests.reliability import hostile_archives as archives
 from tests.treebanks.conftest import FILES, MANIFEST
 from tests.treebanks.serving import Server
 
-Use = Literal["open", "fetch", "validate", "train", "treebanks"]
+Use = Literal["open", "fetch", "train", "treebanks"]
 SECRET = "(S (N secret))\n"
 DATA = {name: text.encode() for name, text in FILES.items()}
 
@@ -93,21 +93,13 @@ def set_stage(folder: Path, server: Server) -> Stage:
 
 @dataclass(frozen=True)
 class Case:
-    """One thing to be refused, unless it says why it is harmless.
+    """One thing to be refused, unless it says why it is harmless."""
 
-    Attributes:
-        name: in reports.
-        use: what is done with it.
-        make: makes it.
-        says: a part of the message.
-        harmless: why it is accepted, if it is.
-    """
-
-    name: str
-    use: Use
+    name: str  # in reports
+    use: Use  # what is done with it
     make: Callable[[Stage], None]
-    says: str = ""
-    harmless: str = ""
+    says: str = ""  # a part of the message
+    harmless: str = ""  # why it is accepted, if it is
 
 
 CASES: list[Case] = []
@@ -255,9 +247,6 @@ def _vast(path: str, stage: Stage) -> None:
 def _(stage: Stage) -> None:
     stage.manifest(path=f'"{stage.folder / "outside"}"')
     stage.write("home/folders.txt", "outside\n")
-
-
-# ---- Names that become names of files and folders, and of things that the program has ----
 
 
 # ---- Patterns and numbers without end ----

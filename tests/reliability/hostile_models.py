@@ -61,21 +61,13 @@ def save_models(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Harm:
-    """One change of a folder.
+    """One change of a folder."""
 
-    Attributes:
-        name: says what is done.
-        model: which it is done to.
-        do: does it.
-        refused: part of the message that refuses it; None where it may be accepted.
-        harmless: why it may be.
-    """
-
-    name: str
-    model: str
+    name: str  # says what is done
+    model: str  # which it is done to
     do: Damage
-    refused: str | None = None
-    harmless: str = ""
+    refused: str | None = None  # part of the message; None where it may be accepted
+    harmless: str = ""  # why it may be
 
     def __str__(self) -> str:
         return f"{self.model}: {self.name}"

@@ -27,16 +27,10 @@ _ODD = (date(1979, 5, 27), {"no": {"such": 1}}, [[[1]]], "no such thing", -7, 0.
 
 @dataclass(frozen=True)
 class Mistake:
-    """A document with one mistake.
-
-    Attributes:
-        kind: one of the four.
-        key: as messages write it.
-        document: the whole of it.
-    """
+    """A document with one mistake."""
 
     kind: Literal["missing", "wrong type", "out of range", "misspelt"]
-    key: str
+    key: str  # as messages write it
     document: Mapping[str, Any]
 
 

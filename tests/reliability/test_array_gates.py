@@ -178,9 +178,6 @@ def test_threads(threads: Any) -> None:
             gate()
 
 
-# ---- texts -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("wrong", [None, ["text"], b"text"])
 def test_what_is_no_text_is_refused(wrong: Any) -> None:
     count = functions("scoring")["_scanning.count_texts"]

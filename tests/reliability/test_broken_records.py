@@ -35,8 +35,6 @@ from tests.reliability.tally import Tally
 
 GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
 
-# ---- Whole files that are no records ----
-
 
 def whole() -> dict[str, Any]:
     """The content of a record that is one."""
@@ -68,6 +66,12 @@ CONTENTS: dict[str, tuple[bytes, str]] = {
     "NaN as text": (changed().replace(b"900.0", b'"nan"'), "finite number"),
     "more right than gold": (changed().replace(b'"matched": [2,', b'"matched": [3,'), "holds no"),
     "another figure": (changed().replace(b'"f1": 75.0', b'"f1": 95.0'), "but the counts give 75"),
+    "one left out": (changed().replace(b'"skipped": 0', b'"skipped": 1'), "counts give 0"),
+    "more sentences": (changed().replace(b'"sentences": 2', b'"sentences": 3'), "2 entries for 3"),
+    "a key of nobody": (changed(novelty=1), "Extra inputs"),
+    "scored on test unselected": (changed(selected=False), "did not select"),
+    "baselines alone": (changed(test=None), "baselines without test"),
+    "an ensemble of one": (changed(ensemble=["ab" * 32]), "an ensemble of one member"),
     "signed for dev": (changed().replace(b"split:test", b"split:dev"), "is of another split"),
     "signed for others": (changed().replace(b"k:german-mini", b"k:x"), "is of another treebank"),
     "signed for more": (changed().replace(b"sentences:2", b"sentences:3"), "of another sentences"),
@@ -206,8 +210,6 @@ def test_comparisons_go_without_broken_records(results: Path) -> None:
     assert (broken.exit_code, broken.stdout) == (1, "")
     assert "not a record" in broken.stderr
 
-
-# ---- Records of which one part is replaced ----
 
 BAD: tuple[object, ...] = (
     None, True, -1, 0, 2**63 - 1, 10**40, 1e308, -0.5, "", "x", "a|b:c", "\ud83d", "1" * 5000, [],

@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.nn.scorers.pair_scores import choice_loss
 from spmrl_bench.parsers import transition
 from tests.parsers.examples import batch_of
 from tests.reliability.parsers import KINDS, examples, parser_of
@@ -62,22 +61,3 @@ def test_losses_of_parsers(
             found, expected = float((gradient * along).sum()), float(rise) / (2 * STEP)
             assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
     assert moving > charts / 2
-
-
-@sizes
-def test_losses_of_scores(charts: int, tally: Tally) -> None:
-    held = tally("R8", "random charts against finite differences, of losses of arcs and relations")
-    generator = torch.Generator().manual_seed(5)
-    for _ in range(charts):
-        held.add()
-        scores = torch.randn(4, 6, generator=generator, dtype=torch.float64)
-        right = torch.randint(6, (4,), generator=generator)
-        barred = torch.rand(4, 6, generator=generator) < 0.3
-        barred[torch.arange(4), right] = False
-        assert torch.autograd.gradcheck(
-            lambda rows, barred=barred, right=right: choice_loss(
-                rows.masked_fill(barred, -torch.inf), right
-            ),
-            (scores.requires_grad_(),),
-            eps=1e-6,
-        )

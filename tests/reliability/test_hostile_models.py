@@ -56,11 +56,6 @@ def test_the_list_is_long_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_models_parse_before_they_are_harmed(model: str, models: Path) -> None:
-    assert len(parsed(models / model)) == len(SENTENCES)
-
-
-@pytest.mark.parametrize("model", MODELS)
 def test_models_of_an_earlier_release_parse_alike(
     model: str, models: Path, tmp_path: Path, tally: Tally
 ) -> None:

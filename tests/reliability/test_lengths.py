@@ -56,16 +56,6 @@ def test_sentences_are_parsed_or_refused_by_every_policy(
                 assert len(answer.long) == bool(problem)
 
 
-def test_a_position_table_is_asked_first() -> None:
-    parser = tiny(max_positions=514)
-    for n, fits in ((511, True), (512, True), (513, False), (50_000, False)):
-        problem = parser.problem(["w"] * n)
-        assert problem == "" if fits else "position table allows 512" in problem
-
-
-# Words ----------------------------------------------------------------------------------------
-
-
 def test_words_of_usual_lengths_are_read_as_they_are(tally: Tally) -> None:
     held = tally("R21", "words of 1 to a million characters")
     for n in (1, 2, LONGEST_WORD - 1, LONGEST_WORD):
@@ -104,9 +94,6 @@ def test_a_batch_of_many_endless_words_is_bounded() -> None:
 def test_a_message_shows_no_endless_word() -> None:
     assert first_words(["x" * 1_000_000] * 9) == " ".join(["x" * 40 + "..."] * 8)
     assert first_words(["the", "dog"]) == "the dog"
-
-
-# Lines ----------------------------------------------------------------------------------------
 
 
 def test_a_line_without_end_is_refused_where_it_begins(

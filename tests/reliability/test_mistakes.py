@@ -150,25 +150,20 @@ def _fault(message: str, mistake: Mistake, file: str) -> str | None:
     return None if "; found" in said or "found" in said else "does not say what was found"
 
 
-@pytest.mark.parametrize("text", ["language = 1\n", 'language = "nope"\n', "trian = 1\n"])
 def test_no_work_is_begun_before_a_recipe_is_right(
-    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spmrl_bench.experiments.plan.open_treebank", untouched)
     path = tmp_path / "german.toml"
-    path.write_text(f'base = "base"\ntreebanks = ["german-mini"]\n{text}')
-    with pytest.raises(RecipeError):
-        make_runs(str(path))
-
-
-def test_settings_that_do_not_fit_are_told_before_any_file_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    for text in ("language = 1\n", 'language = "nope"\n', "trian = 1\n"):
+        path.write_text(f'base = "base"\ntreebanks = ["german-mini"]\n{text}')
+        with pytest.raises(RecipeError):
+            make_runs(str(path))
+    monkeypatch.undo()
+    # Settings that do not fit are told before any file is read.
     monkeypatch.setattr("spmrl_bench.treebanks.treebank.Treebank.fingerprint_of", untouched)
-    path = tmp_path / "german.toml"
-    path.write_text('base = "base"\ntreebanks = ["german-mini"]\nlanguage = "german"\n')
     with pytest.raises(RecipeError, match="attention_window"):
-        make_runs(str(path), settings={"model.attention_window": "-1"})
+        make_runs("german", settings={"model.attention_window": "-1"})
 
 
 def spoilt(data: bytes, draw: random.Random) -> bytes:

@@ -48,8 +48,7 @@ def _built(source: str) -> str:
     pytest.skip(f"{source} cannot be built")
 
 
-# Three invented sentences, and what EVALB prints for them --------------------------------------
-
+# Three invented sentences, and what EVALB prints for them.
 GOLD = """\
 (TOP (S (NP (NN a)) (VP (VB b) (NP (NN c)))))
 (TOP (S (NP (DT the) (NN dog)) (VP (VB barks))))
@@ -72,60 +71,41 @@ _HEADER = """\
  ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy
 ============================================================================
 """
-_SUMMARY = """\
-Number of sentence        =      3
-Number of Error sentence  =      0
-Number of Skip  sentence  =      0
-Number of Valid sentence  =      3
-Bracketing Recall         =  62.50
-Bracketing Precision      =  62.50
-Bracketing FMeasure       =  62.50
-Complete match            =  33.33
-Average crossing          =   0.33
-No crossing               =  66.67
-2 or less crossing        = 100.00
-Tagging accuracy          =  87.50
-"""
+_NAMES = (
+    "Number of sentence", "Number of Error sentence", "Number of Skip  sentence",
+    "Number of Valid sentence", "Bracketing Recall", "Bracketing Precision", "Bracketing FMeasure",
+    "Complete match", "Average crossing", "No crossing", "2 or less crossing", "Tagging accuracy",
+)  # fmt: skip
+
+
+def _output(rows: str, figures: str) -> str:
+    pairs = zip(_NAMES, figures.split(), strict=True)
+    summary = "".join(f"{name:25} = {figure:>6}\n" for name, figure in pairs)
+    return f"{_HEADER}{rows}=== Summary ===\n\n-- All --\n{summary}\n-- len<=40 --\n{summary}"
+
+
 #: Printed by EVALB with COLLINS.prm for the sentences above.
-OUTPUT = f"""{_HEADER}\
+OUTPUT = _output(
+    """\
    1    3    0  100.00 100.00     4      4    4      0      3     3   100.00
    2    3    0   33.33  33.33     1      3    3      1      3     3   100.00
    3    2    0    0.00   0.00     0      1    1      0      2     1    50.00
 ============================================================================
                  62.50  62.50      5     8     8      1      8     7    87.50
-=== Summary ===
-
--- All --
-{_SUMMARY}
--- len<=40 --
-{_SUMMARY}"""
-_SUMMARY_OF_ONE = """\
-Number of sentence        =      3
-Number of Error sentence  =      1
-Number of Skip  sentence  =      1
-Number of Valid sentence  =      1
-Bracketing Recall         = 100.00
-Bracketing Precision      = 100.00
-Bracketing FMeasure       = 100.00
-Complete match            = 100.00
-Average crossing          =   0.00
-No crossing               = 100.00
-2 or less crossing        = 100.00
-Tagging accuracy          = 100.00
-"""
+""",
+    "3 0 0 3 62.50 62.50 62.50 33.33 0.33 66.67 100.00 87.50",
+)
 #: Printed by EVALB for the gold sentences and ``LOSING``.
-TWO_LEFT_OUT = f"""{_HEADER}\
+TWO_LEFT_OUT = _output(
+    """\
    1    3    0  100.00 100.00     4      4    4      0      3     3   100.00
    2    3    1    0.00   0.00     0      0    0      0      0     0     0.00
    3    2    2    0.00   0.00     0      0    0      0      0     0     0.00
 ============================================================================
                 100.00 100.00      4     4     4      0      3     3   100.00
-=== Summary ===
-
--- All --
-{_SUMMARY_OF_ONE}
--- len<=40 --
-{_SUMMARY_OF_ONE}"""
+""",
+    "3 1 1 1 100.00 100.00 100.00 100.00 0.00 100.00 100.00 100.00",
+)
 
 
 def prints(output: str | bytes, errors: str = "", then: str = "exit 0") -> str:

@@ -164,9 +164,6 @@ def test_unknown_rules() -> None:
     ATTACHMENT.check_rules({"punctuation": "ptb-ctb", "relations": "universal"})
 
 
-# Punctuation ------------------------------------------------------------------------------------
-
-
 def test_tags_that_the_papers_leave_out() -> None:
     by_tag = PUNCTUATION_RULES["ptb-ctb"]
     left_out = [".", ",", ":", "``", "''", "PU"]
@@ -188,8 +185,6 @@ def test_unicode_goes_by_every_character() -> None:
     for code in range(0, sys.maxunicode + 1, 7):
         assert is_punctuation(chr(code), "") == (unicodedata.category(chr(code)) in categories)
 
-
-# Reports ----------------------------------------------------------------------------------------
 
 COUNTS = AttachmentCounts.from_rows([(4, 3, 2, 1, 5, 4, 3, 2), (0, 0, 0, 0, 1, 1, 1, 1)])
 
@@ -229,9 +224,6 @@ def test_heads_alone_have_no_labelled_figures() -> None:
     }
     assert "LAS" not in ATTACHMENT.report(COUNTS, rules)
     assert "label" not in ATTACHMENT.report(COUNTS, rules)
-
-
-# Files ------------------------------------------------------------------------------------------
 
 
 def block(name: str, words: str, heads: str, tag: str = "X", relation: str = "r") -> str:

@@ -98,8 +98,6 @@ def test_it_gives_up_where_the_program_does() -> None:
             assert "Number of sentence" in form(one, other, prm, Policy())
 
 
-# The programs themselves --------------------------------------------------------------------------
-
 AT_ONCE = 20_000
 NO_END = 1_000_000  # errors after which the programs give up
 OPTIONS = {MissingParse.SKIP: "", MissingParse.COUNT: " and -X"}

@@ -177,8 +177,6 @@ def test_a_value_cannot_forge_a_key() -> None:
         signed(split="test|skipped:0")
 
 
-# Settings in few words: the same for the same settings, other ones for others ------------------
-
 FULL = {"model.matrices": "full", "model.position": "added"}
 
 

@@ -205,8 +205,6 @@ def test_without_the_kernel_the_plain_code_counts_and_one_warning_says_so() -> N
         assert score_trees([tree, None], [tree, tree], SPMRL).f1 == 100.0
 
 
-# Files ---------------------------------------------------------------------------------------
-
 ONE = "(TOP (S (NP (NN a)) (VP (VB b))))"
 TWO = "(TOP (S (NP (NN c)) (VP (VB d) (NP (NN e)))))"
 INDENTED = """
@@ -266,8 +264,6 @@ def test_each_mistake_has_one_clear_error(tmp_path: Path) -> None:
         with pytest.raises(error, match=message):
             score_files(*files(tmp_path, gold, test), SPMRL)
 
-
-# Sequences -----------------------------------------------------------------------------------
 
 GOLD = ["(S (NP (DT the) (NN dog)) (VP (VBZ barks)))", "(NP (NN -LRB-))", "(S (NN a))"]
 TEST = ["(S (NP (DT the)) (VP (NN dog) (VBZ barks)))", "(X (NN -LRB-))", "(())"]

@@ -67,9 +67,6 @@ def system_record(treebank: str, name: str, quality: float, **changes: Any) -> R
     return record.model_copy(update=update)
 
 
-# ---- Runs whose parses are at hand ----
-
-
 def spoilt(tree: Tree, share: float, choose: random.Random) -> Tree:
     """A tree with other labels on some of its constituents."""
     rows = [(start, end, label if choose.random() >= share else "XP")
@@ -109,9 +106,6 @@ def run_with_parses(
     SavedParses(results / "parses" / treebank, name).write("dev", *sides)
     write_document(record, results / "runs")
     return record
-
-
-# ---- Pages ----
 
 
 class Structure(HTMLParser):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.training.checkpoint import load_checkpoint
-from spmrl_bench.training.trainer import Trainer, WeightAverage, limit_gradient
+from spmrl_bench.training.trainer import Trainer, WeightAverage
 from tests.training.trainers import break_off, copied, events, make_trainer, weights
 
 SGD: dict[str, Any] = {"optimiser": "sgd", "learning_rate": 0.05, "warmup_batches": 0}
@@ -81,20 +81,6 @@ def test_a_long_gradient_is_scaled_to_the_limit_and_a_short_one_is_left(tmp_path
         for whole, old, part, new in zip(free, before, limited, after, strict=True):
             torch.testing.assert_close(part, whole * factor, rtol=1e-5, atol=0)
             torch.testing.assert_close(new, old - 0.05 * part, rtol=0, atol=1e-7)
-
-
-def test_the_norm_is_of_all_weights_together() -> None:
-    parts = [nn.Parameter(torch.zeros(size)) for size in ((2, 2), (1,), (3,))]
-    parts[0].grad = torch.tensor([[2.0, 0.0], [0.0, 1.0]])
-    parts[1].grad = torch.tensor([-2.0])
-    assert limit_gradient(parts, 3.0) == 3.0  # as long as allowed
-    assert parts[0].grad.tolist() == [[2.0, 0.0], [0.0, 1.0]]
-    assert limit_gradient(parts, 1.5) == 3.0
-    assert parts[0].grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
-    assert parts[1].grad.tolist() == [-1.0]
-    parts[1].grad.fill_(math.inf)
-    assert limit_gradient(parts, 1.0) == math.inf
-    assert parts[0].grad.tolist() == [[1.0, 0.0], [0.0, 0.5]]
 
 
 def test_what_is_no_number_stops_before_the_weights_change(

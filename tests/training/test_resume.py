@@ -1,15 +1,14 @@
 """Training that is stopped or killed goes on, and ends with the bytes of undisturbed training.
 
-Of signals at any moment of any kind of parser see :mod:`tests.reliability.test_resume`. Here real
-processes run the real command line. Each sends itself a signal, so that a busy machine cannot delay
-it: after so many calls of functions, from its second checkpoint on. (All must compute with as many
-threads, since sums in another order differ in the last bits.)
+Of signals at any moment of any kind of parser see :mod:`tests.reliability.test_resume`, of those to
+the command :mod:`tests.reliability.test_interrupts`. Here it kills itself, so that a busy machine
+cannot delay it: after so many calls of functions, from its second checkpoint on. (All must compute
+with as many threads, since sums in another order differ in the last bits.)
 """
 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import random
 import re
@@ -33,10 +32,10 @@ from tests.laboratory import Laboratory
 from tests.training.trainers import break_off, events, final_bytes, make_trainer
 
 CODE = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
 import spmrl_bench.treebanks.catalogue as catalogue
-folder, number, calls = Path(sys.argv.pop(1)), int(sys.argv.pop(1)), int(sys.argv.pop(1))
+folder, calls = Path(sys.argv.pop(1)), int(sys.argv.pop(1))
 catalogue.data_dirs = lambda _: [folder]
 checkpoints = 0
 
@@ -52,7 +51,7 @@ def count(*_):
     calls -= 1
     if calls == 0:
         sys.setprofile(None)
-        os.kill(os.getpid(), number)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(watch)
 from spmrl_bench.cli import main
@@ -68,57 +67,20 @@ def command(laboratory: Laboratory, runs: Path) -> list[object]:
     return ["train", laboratory.recipe, *options]
 
 
-def disturb(laboratory: Laboratory, runs: Path, number: int, calls: int) -> tuple[int, str]:
-    """Status and messages of a process that trains and sends itself a signal."""
-    done = cli_process(
-        laboratory.manifests, number, calls, *command(laboratory, runs), code=CODE,
-        env=environment(OMP_NUM_THREADS=str(torch.get_num_threads())),
-    )  # fmt: skip
-    return done.returncode, done.stderr
-
-
 def test_killed_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
     laboratory.write_recipe(["tiny-open"], train=dict(SETTINGS))
     undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
-    calls = random.Random(1).randrange(1, CALLS)
-    assert disturb(laboratory, disturbed, signal.SIGKILL, calls)[0] == -signal.SIGKILL
+    done = cli_process(
+        laboratory.manifests, random.Random(1).randrange(1, CALLS),
+        *command(laboratory, disturbed), code=CODE,
+        env=environment(OMP_NUM_THREADS=str(torch.get_num_threads())),
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL, done.stderr
     for runs in (undisturbed, disturbed):
         works(*command(laboratory, runs))
     assert len(events(disturbed / RUN, "resume")) == 1
     assert len(events(undisturbed / RUN, "evaluation")) == SETTINGS["max_epochs"]
     assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
-
-
-def check_that_it_saved(runs: Path, said: str) -> None:
-    """Check that a run was interrupted and its checkpoint is of that moment."""
-    assert "finishing this batch and saving" in said or "breaking off the dev" in said
-    assert "interrupted; give the same command again" in said
-    assert "Traceback" not in said
-    interrupt = events(runs / RUN, "interrupt")[-1]
-    saved = json.loads((runs / RUN / "last" / "progress.json").read_text(encoding="utf-8"))
-    assert (saved["epoch"], saved["next_batch"]) == (interrupt["epoch"], interrupt["batch"])
-    assert saved["steps"] == 10 * saved["epoch"] + saved["next_batch"]
-    assert events(runs / RUN, "stop") == []
-
-
-@pytest.mark.campaign
-def test_ended_fifty_times_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
-    settings = SETTINGS | {"max_epochs": 250, "stop_patience": 250}
-    laboratory.write_recipe(["tiny-open"], train=settings)
-    undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
-    choose = random.Random(1)
-    for number in range(50):
-        by, expected = [(signal.SIGTERM, 143), (signal.SIGINT, 130)][number % 2]
-        status, said = disturb(laboratory, disturbed, by, choose.randrange(1, CALLS))
-        assert status == expected, said
-        check_that_it_saved(disturbed, said)
-    assert len(events(disturbed / RUN, "interrupt")) == 50
-    for runs in (undisturbed, disturbed):
-        works(*command(laboratory, runs))
-    assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
-
-
-# ---- In this process ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +92,8 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
 
 def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Path) -> None:
     for second, ends_by in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Interrupted)):
-        trainer = make_trainer(tmp_path / second.name)
+        console = Console(file=StringIO(), width=200)
+        trainer = make_trainer(tmp_path / second.name, console=console)
         save, step = trainer._save, trainer._step
 
         def asked(number: int, batch: list[Any], step: Any = step) -> None:
@@ -145,6 +108,7 @@ def test_a_second_ctrl_c_ends_at_once_and_a_second_sigterm_does_not(tmp_path: Pa
         with pytest.raises(ends_by) as caught:
             trainer.fit()
         assert caught.type is ends_by
+        assert "finishing this batch and saving" in console.file.getvalue()
         saved = read_progress(tmp_path / second.name / "last")
         assert (saved and saved.steps) == (1 if second == signal.SIGTERM else None)
 
@@ -222,8 +186,6 @@ def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(
     assert told == [1, 2, 2, 3, 4]
     assert final_bytes(tmp_path) == undisturbed
 
-
-# ---- Checkpoints: complete, or refused in words -----------------------------------------
 
 FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
 

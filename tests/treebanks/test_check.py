@@ -175,8 +175,6 @@ def test_real_treebanks_have_the_sizes_that_their_descriptions_state(name: str) 
         assert result.aligned == found[1]
 
 
-# ---- Figures, counted by hand ----
-
 TREES = [
     parse_brackets("(S (NP (NP (D the) (N dog))) (VP (V saw) (NP (D the) (N cat))))"),
     parse_brackets("(NP (N dog))"),

@@ -154,8 +154,6 @@ def test_a_broken_file_hides_no_other_treebank(manifests: WriteManifest, root: P
         load_manifest("tinny")
 
 
-# ---- Editions, and manifests that stand on another ----
-
 EDITIONS = {
     "editions.gold": '{ tags = "gold", title = "Gold" }',
     "editions.small": '{ splits = { train = { files = ["a_2.mrg"], sentences = 1, tokens = 2 } } }',

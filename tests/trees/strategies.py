@@ -45,9 +45,6 @@ def trees(draw: st.DrawFn, max_words: int = 7) -> Tree:
     return Tree.build(words, tags, rows)
 
 
-# Dependency trees: any shape, any text that CoNLL can hold -------------------------------------
-
-
 def _holdable(text: str) -> bool:
     return text != "" and text == text.strip(" ") and not set("\t\r\n") & set(text)
 

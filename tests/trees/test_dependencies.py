@@ -92,9 +92,6 @@ def test_a_chain_of_100000_words_and_a_cycle_at_its_end() -> None:
     assert len(fault.problem) < 200
 
 
-# Words merged and split -----------------------------------------------------------------------
-
-
 def tree(*heads: int) -> DependencyTree:
     n = len(heads)
     words = [f"w{k}" for k in range(1, n + 1)]

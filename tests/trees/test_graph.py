@@ -103,11 +103,6 @@ def test_a_sentence_of_markup_stays() -> None:
     assert drop_markup_tokens(g) is g
 
 
-def test_extents() -> None:
-    assert CROSSING.extents() == [(0, 4, 2), (0, 4, 4)]
-    assert [extent.has_gap for extent in CROSSING.extents()] == [True, False]
-
-
 def test_deep_graphs() -> None:
     depth = 5000
     g = Graph(
@@ -151,8 +146,6 @@ def test_no_tree() -> None:
         with pytest.raises(TreeError, match=message):
             change(g)
 
-
-# Crossing branches -------------------------------------------------------------------------
 
 ONE, TWO = {"X": "S", "S": ""}, {"X": "Y", "Y": "S", "S": ""}
 

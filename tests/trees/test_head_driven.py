@@ -228,9 +228,6 @@ def test_what_has_no_structure() -> None:
         to_division_span(structure_of(f"(S ({TO_HEAD} (T a)) (T b))", [2, 0]))
 
 
-# Division spans ----------------------------------------------------------------------------
-
-
 def test_the_only_word_of_a_constituent_has_no_mark_of_its_own() -> None:
     found = structure_of("(S (A (B (T a))) (C (T b)) (D (T c)))", [2, 0, 2])
     assert to_division_span(found) == (
@@ -279,8 +276,6 @@ def test_what_a_chart_may_find_and_no_structure_has() -> None:
     tree = to_parse("abc", "TTT", plain, heads, "rrr").tree
     assert not tree.labels
 
-
-# Treebanks ---------------------------------------------------------------------------------
 
 #: Sub-heads in as many sentences of the mini treebanks, whose heads all stay.
 SENTENCES = 100

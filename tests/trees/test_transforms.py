@@ -68,9 +68,6 @@ def test_the_registry() -> None:
         transform_named("drop-trace")
 
 
-# Text --------------------------------------------------------------------------------------
-
-
 def test_strip_features_works_on_text_with_spaces() -> None:
     strip_features = transform_named("strip-features").apply
     text = "(NP##n=sg x|l=a b## (NN##lem=( ## Wort) (CARD 1#2))\n(X##a## b)"
@@ -98,8 +95,6 @@ def test_text_transforms_take_linear_time(name: str) -> None:
         texts = ["<" + unit * (size // len(unit)) + "x" for size in (1 << 13, 1 << 18)]
         assert takes_linear_time(apply, *texts), unit
 
-
-# Labels and tags ---------------------------------------------------------------------------
 
 #: By transform: what is left of texts, those that stay, and whether labels and tags change.
 NAMES = {
@@ -158,9 +153,6 @@ def test_what_is_left_of_labels_and_tags() -> None:
                 ["a-b"], [left if tags else text], [(0, 1, left if labels else text)]
             )
             assert found == expected, text
-
-
-# Constituents ------------------------------------------------------------------------------
 
 
 def test_what_is_left_of_constituents() -> None:
@@ -235,8 +227,6 @@ def test_roots_have_names_and_chains_no_label_twice(tree: Tree) -> None:
     assert all(above != below for above, below in pairwise(rows))
     assert set(rows) == set(tree.constituents())
 
-
-# Words -------------------------------------------------------------------------------------
 
 ARABIC = (
     "ktAb كتاب, Al$ms الشمس, >mAm أمام, OmAm أمام, IslAm إسلام, <slAm إسلام, |vAr آثار,"

@@ -62,9 +62,6 @@ def test_chains_written_out_are_the_constituents(drawn: list[Constituent]) -> No
     assert len({row[:2] for row in found}) == len(found)
 
 
-# NLTK --------------------------------------------------------------------------------------
-
-
 def as_nltk(tree: Tree) -> Any:
     """A tree as NLTK's, whose constituents are put around lists of what is inside them."""
     parts = [
@@ -142,8 +139,6 @@ def test_what_is_no_tree_of_words_is_refused() -> None:
         with pytest.raises(TreeError, match=message):
             Tree.from_nltk(tree)
 
-
-# Parses: one layer or both over the same words -------------------------------------------------
 
 TREE = parse_brackets("(S (NP (N dogs)) (VP (V bark)))")
 ARCS = DependencyTree.build(["dogs", "bark"], ["NOUN", "VERB"], [2, 0], ["nsubj", "root"])

@@ -190,8 +190,6 @@ def test_steps_that_grow_or_are_empty_are_refused() -> None:
             teacher_forced(own.gold._replace(counts=counts), torch.float32, *own[1:])
 
 
-# ---- Steps in a search -------------------------------------------------------------------
-
 ACTIONS, D_WORDS, D_STATE, D_ATTENTION = 7, 21, 19, 37
 #: Sentences that each step asks about.
 SENTENCES = (3, 3, 2, 2, 1)

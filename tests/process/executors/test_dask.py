@@ -170,9 +170,6 @@ def test_runs_on_a_cluster_have_the_weights_of_runs_here(
     assert weights[0] == weights[1]
 
 
-# Folders -----------------------------------------------------------------------------------
-
-
 @pytest.mark.campaign
 def test_a_folder_is_parsed_on_a_cluster(cluster: str, tmp_path: Path) -> None:
     """With the bytes that ``parse`` writes here; given again, nothing is left."""

@@ -26,8 +26,6 @@ from tests.builders import refused
 from tests.process.executors.test_local import all_of
 from tests.process.executors.work import diverge, note, refuse, stumble, tell_oneself
 
-# What a job does ------------------------------------------------------------------------------
-
 
 def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And what an earlier try of the job left is not its answer."""
@@ -53,9 +51,6 @@ def test_units_end_in_their_own_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
         with pytest.raises(KeyError):  # of which submitit notes the traceback
             do_unit(pickle.dumps(Unit("a", stumble, ())), "cpu", 1)
     assert Path(noted).read_text(encoding="utf-8") == "cpu 1"
-
-
-# A SLURM of shell scripts ---------------------------------------------------------------------
 
 
 class Played(SlurmExecutor):
