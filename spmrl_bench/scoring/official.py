@@ -230,12 +230,9 @@ def check_against_program(
     ``counts`` are our own of these files, by the published policy and ``prm``, which name the
     program. It gets the trees one per line, in UTF-8, and is stopped after ``timeout`` seconds.
     ``allow_skipped`` accepts counts without the sentences that the program leaves out. The result
-    names the program for signatures, with the beginning of its SHA-256: ``evalb(0a1b2c3d)``.
-
-    Raises:
-        ReadError: a file cannot be read, or a tree is malformed (with line and column).
-        ScoreError: sentences are left out; the program does not finish well, or prints
-            something else; there is nothing it could print, or its score is of more.
+    names the program for signatures, with the beginning of its SHA-256: ``evalb(0a1b2c3d)``. Raise
+    a ScoreError if sentences are left out, the program does not finish well or prints something
+    else, there is nothing it could print, or its score is of more.
     """
     if not allow_skipped:
         try:

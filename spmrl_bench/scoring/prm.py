@@ -114,11 +114,9 @@ def load_prm(
     """Return the parameters of a file of this package (``"COLLINS"``) or of any file (a path).
 
     Text without a folder part and without ``.prm`` is a name. ``program``, in any case, is for a
-    file that does not declare its own and is not EVALB's.
-
-    Raises:
-        ScoreError: the name or file does not exist; a line is unknown, incomplete or
-            contradicts another; the program is unknown or declared otherwise.
+    file that does not declare its own and is not EVALB's. Raise a ScoreError if the name or file
+    does not exist, a line is unknown, incomplete or contradicts another, or the program is unknown
+    or declared otherwise.
     """
     path = Path(name_or_path)
     if path.suffix != ".prm" and path.name == os.fspath(name_or_path):

@@ -18,7 +18,7 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import percent
@@ -41,21 +41,6 @@ class Ratio:
     name: str
     numerator: NDArray[np.int64]  # [sentences]
     denominator: NDArray[np.int64]  # [sentences]
-
-    @classmethod
-    def of(cls, name: str, numerator: ArrayLike, denominator: ArrayLike) -> Ratio:
-        """Return a checked ratio; a single denominator stands for every sentence. Raise a
-        ScoreError if the two are no rows of whole numbers of one length."""
-        above, below = np.asarray(numerator), np.asarray(denominator)
-        if below.ndim == 0:
-            below = np.broadcast_to(below, above.shape)
-        whole = all(np.issubdtype(part.dtype, np.integer) for part in (above, below))
-        if above.ndim != 1 or above.shape != below.shape or not whole:
-            raise ScoreError(
-                f"{name}: needs one whole number per sentence above and below the line, found "
-                f"{above.dtype} {list(above.shape)} and {below.dtype} {list(below.shape)}"
-            )
-        return cls(name, above.astype(np.int64), below.astype(np.int64))
 
     def __len__(self) -> int:
         """Number of sentences."""

@@ -301,18 +301,14 @@ def guess_transforms(form: Format, trees: Sequence[Tree | Graph], *, markup: boo
 def divide(
     paths: Sequence[str], given: Mapping[SplitName, Sequence[str]], folder: Path
 ) -> Division:
-    """Divide the files of a treebank among the splits.
+    """Divide the files of a treebank, by their ``paths`` in its folder, among the splits.
 
-    Args:
-        paths: of the files, relative to the folder.
-        given: what the user says of some splits, each of: a path or a name, with or without its
-            ending; a pattern of these with ``*``; a folder; ``@FILE`` with one of these a line.
-            A pattern takes no file that names claim for a split of which nothing is said, and for
-            train none that is taken for another.
-        folder: where ``FILE`` is looked for, if it is not in the working directory.
-
-    Raise a TreebankError if it is open what is for training, or what a file is for, something given
-    matches no file, or several treebanks lie in the folder.
+    The user may have given for a split: a path or a name, with or without its ending; a pattern of
+    these with ``*``; a folder; ``@FILE`` with one of these a line, which is looked for in the
+    working directory and in the folder. A pattern takes no file that names claim for a split of
+    which nothing is said, and for train none that is taken for another. Raise a TreebankError if it
+    is open what is for training, or what a file is for, something given matches no file, or several
+    treebanks lie in the folder.
     """
     starred = {split: [one for one in given[split] if "*" in one] for split in given}
     chosen = {

@@ -139,11 +139,9 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
     What a range, a table, the transforms or broken brackets leave out there is left out here. The
     layer's files have a sentence for each one of the trees' files, or lack those without words, or
     those outside the range and table too, or all that were left out; their number tells which.
-    Where a column of the table names them, they are found by their names instead.
-
-    Raises:
-        ReadError: a file is malformed or empty.
-        TreebankError: the manifest has no such layer, or its sentences or words are others.
+    Where a column of the table names them, they are found by their names instead. Raise a ReadError
+    if a file is malformed or empty, a TreebankError if the manifest has no such layer, or its
+    sentences or words are others.
     """
     manifest, rules = files.manifest, dependency_layer(files.manifest)
     paths = files.of(split, "dependencies").paths
