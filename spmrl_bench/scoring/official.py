@@ -99,12 +99,10 @@ def _lines(
     prm: Parameters,
     policy: Policy,
 ) -> list[tuple[int, Sequence[int]]]:
-    """The sentences of the lines that the program prints, and their counts.
-
-    EVALB_SPMRL calls a sentence with different numbers of words scored, without brackets. If gold
-    has at most one word, it then prints and counts it again, by the words that gold has. With
-    ``-X``, a missing parse has the status 3 and an inflated number of gold brackets.
-    """
+    """The sentences of the lines that the program prints, and their counts. EVALB_SPMRL calls a
+    sentence with different numbers of words scored, without brackets. If gold has at most one word,
+    it then prints and counts it again, by the words that gold has. With ``-X``, a missing parse has
+    the status 3 and an inflated number of gold brackets."""
     lines: list[tuple[int, Sequence[int]]] = []
     for number, row in enumerate(counts.rows.tolist(), start=1):
         length, status = row[Column.LENGTH], row[Column.STATUS]
@@ -293,11 +291,9 @@ def _run(
     timeout: float,
     most: int,
 ) -> bytes:
-    """What a program prints for sentences, one line each, in a folder of its own.
-
-    It may crash, hang, or print more than ``most`` bytes, so its output goes into files that the
-    system keeps from growing, and stopping it stops what it started as well.
-    """
+    """What a program prints for sentences, one line each, in a folder of its own. It may crash,
+    hang, or print more than ``most`` bytes, so its output goes into files that the system keeps
+    from growing, and stopping it stops what it started as well."""
     with tempfile.TemporaryDirectory(prefix="spmrl-bench-") as name:
         folder = Path(name)
         (folder / "prm").write_text(_parameter_file(prm), encoding="utf-8")

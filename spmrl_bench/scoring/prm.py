@@ -222,11 +222,8 @@ def _number(key: str, values: list[str], place: str) -> int:
 
 
 def _check_equivalence(pairs: frozenset[tuple[str, str]], path: Path) -> None:
-    """Refuse A = B and B = C without A = C.
-
-    The C programs then match brackets in an order-dependent way: which of two brackets is left
-    over depends on which comes first.
-    """
+    """Refuse A = B and B = C without A = C. The C programs then match brackets in an
+    order-dependent way: which of two brackets is left over depends on which comes first."""
     for label in sorted({label for pair in pairs for label in pair}):
         partners = {one for pair in pairs if label in pair for one in pair} - {label}
         for one, other in combinations(sorted(partners), 2):

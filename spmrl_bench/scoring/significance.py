@@ -187,10 +187,8 @@ def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int) -> None:
 
 
 def _columns(ratios: Sequence[Ratio]) -> Matrix:
-    """Float64 ``[sentences, 2 * ratios]``: numerator and denominator of each.
-
-    The sums stay whole numbers below 2**53, so floating point adds them without error.
-    """
+    """Float64 ``[sentences, 2 * ratios]``: numerator and denominator of each. The sums stay whole
+    numbers below 2**53, so floating point adds them without error."""
     parts = [part for ratio in ratios for part in (ratio.numerator, ratio.denominator)]
     return np.stack(parts, axis=1).astype(np.float64)
 
@@ -218,10 +216,8 @@ def _in_chunks(
 def _swapped(
     one: Matrix, other: Matrix, trials: int, seed: int
 ) -> tuple[tuple[Matrix, Matrix], bool]:
-    """Sums of both systems with sentences swapped, ``[trials, columns]`` each; whether all ways.
-
-    A sentence with the same counts on both sides is the same swapped or not, so it has no coin.
-    """
+    """Sums of both systems with sentences swapped, ``[trials, columns]`` each; whether all ways. A
+    sentence with the same counts on both sides is the same swapped or not, so it has no coin."""
     change = other - one
     change = change[change.any(axis=1)]
     sentences = len(change)

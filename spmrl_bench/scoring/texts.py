@@ -241,12 +241,10 @@ def _load_kernel() -> Any:
 
 
 def _classifier(prm: Parameters) -> Callable[[str], tuple[int, int, bool, bool, bool]]:
-    """What the kernel asks about the spelling of a label or tag.
-
-    The answer is the class that it is compared as where it is a label (-1: it does not count), the
-    class where it is a tag, and whether words with the tag are removed, count for the length, and
-    can be quotation marks. Classes are numbered from 0.
-    """
+    """What the kernel asks about the spelling of a label or tag. The answer is the class that it is
+    compared as where it is a label (-1: it does not count), the class where it is a tag, and
+    whether words with the tag are removed, count for the length, and can be quotation marks.
+    Classes are numbered from 0."""
     rules = label_rules(prm)
     numbers: dict[str, int] = {}
 

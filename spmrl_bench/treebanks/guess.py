@@ -166,10 +166,8 @@ def _tried(read: Callable[..., Iterator[Any]], path: Path) -> tuple[int, list[Sp
 
 
 def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
-    """The file of the same name but for the ending, of each; None if one has none.
-
-    Where names alone are not unique, those of their folders must be the same too.
-    """
+    """The file of the same name but for the ending, of each; None if one has none. Where names
+    alone are not unique, those of their folders must be the same too."""
     for parts in (1, 2):
         keys = [PurePosixPath(path).with_suffix("").parts[-parts:] for path in paths]
         by_key = {PurePosixPath(other).with_suffix("").parts[-parts:]: other for other in others}
@@ -338,14 +336,11 @@ def divide(
 
 
 def _named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
-    """The files of each split that names tell of.
-
-    The innermost part of a path tells that has words of exactly one split: alone (``x.train``), or
-    with what corpora are called by (``devset``). ``gold`` and ``eval`` mean test in a path without
-    another word. Where all three splits are called alike but for the word, files that are called
-    otherwise (``train5k``, ``train-small``) are none of them. Several such threes or pairs are an
-    error.
-    """
+    """The files of each split that names tell of. The innermost part of a path tells that has words
+    of exactly one split: alone (``x.train``), or with what corpora are called by (``devset``).
+    ``gold`` and ``eval`` mean test in a path without another word. Where all three splits are
+    called alike but for the word, files that are called otherwise (``train5k``, ``train-small``)
+    are none of them. Several such threes or pairs are an error."""
     around = posixpath.commonpath([posixpath.dirname(path) for path in paths] or [""])
     names = {path: _CAMEL.sub(" ", path[len(around) :]).lower() for path in paths}
     told = _told(names, _STRONG)

@@ -262,10 +262,8 @@ def _column(
 def _match_by_count(
     layer: Sequence[DependencySentence], kinds: Sequence[Sequence[int]]
 ) -> list[DependencySentence]:
-    """The sentences of the last kind; the layer has those of the first kind of as many.
-
-    Kinds are numbers of sentences in the trees' files, each holding the next.
-    """
+    """The sentences of the last kind; the layer has those of the first kind of as many. Kinds are
+    numbers of sentences in the trees' files, each holding the next."""
     numbers = next((numbers for numbers in kinds if len(numbers) == len(layer)), None)
     if numbers is None:
         expected = " or ".join(map(str, dict.fromkeys(map(len, kinds))))
@@ -294,11 +292,8 @@ def _match_by_name(
 def _align(
     number: int, tree: Tree, dependencies: DependencyTree, rules: DependencyLayer
 ) -> DependencyTree:
-    """The dependencies of a sentence, over the words of its tree.
-
-    Where the rules let words be merged, spaces and underscores, which join the parts of a word, do
-    not count.
-    """
+    """The dependencies of a sentence, over the words of its tree. Where the rules let words be
+    merged, spaces and underscores, which join the parts of a word, do not count."""
     if tree.words == dependencies.words:
         return dependencies
     if rules.words == "same":

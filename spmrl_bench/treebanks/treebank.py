@@ -259,11 +259,9 @@ def _split_name(name: str) -> SplitName:
 
 
 def _version(form: str, transforms: Sequence[str]) -> int | dict[str, int]:
-    """1, or the versions of the reader and the transforms that are not 1.
-
-    Whoever changes what one of them gives for the same files raises its version, so that scores on
-    the sentences of before stand in no table with new ones.
-    """
+    """1, or the versions of the reader and the transforms that are not 1. Whoever changes what one
+    of them gives for the same files raises its version, so that scores on the sentences of before
+    stand in no table with new ones."""
     versions = {name: transform_named(name).version for name in transforms}
     versions = {form: FORMATS.get(form).version} | versions
     return {name: version for name, version in versions.items() if version != 1} or 1

@@ -297,11 +297,9 @@ class _Deprojectivizer:
             target = self.heads[target]
 
     def _ranked(self, word: int, path_only: bool) -> Iterator[tuple[int, ...]]:
-        """The words that fit below the head of a word, as what they are preferred by.
-
-        The least goes first: whether others on the path depend on it (if only words on the path
-        are asked for), whether the arc would be projective, the depth, the distance, the number.
-        """
+        """The words that fit below the head of a word, as what they are preferred by. The least
+        goes first: whether others on the path depend on it (if only words on the path are asked
+        for), whether the arc would be projective, the depth, the distance, the number."""
         wanted = self.marks[word].lifted_from
         level, depth = [self.heads[word]], 0
         while level:
