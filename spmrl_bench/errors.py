@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 
 
@@ -107,6 +108,15 @@ class PretrainedError(SpmrlError):
 
 class RecordError(SpmrlError):
     """A result record or a published table cannot be written or read."""
+
+
+@contextmanager
+def as_value_error() -> Iterator[None]:
+    """Turn a SpmrlError into the ValueError that a schema takes for a mistake of a value."""
+    try:
+        yield
+    except SpmrlError as error:
+        raise ValueError(str(error)) from None
 
 
 def remedy(error: OSError) -> str:

@@ -69,7 +69,7 @@ class WordsInBoth(Metric[WordCounts, None]):
         return WordCounts.from_rows(rows)
 
     def ratios(self, counts: WordCounts) -> list[Ratio]:
-        return [Ratio.of("both", counts.column(WordColumn.BOTH), counts.column(WordColumn.ALL))]
+        return [Ratio("both", counts.column(WordColumn.BOTH), counts.column(WordColumn.ALL))]
 
 
 METRIC = WordsInBoth()

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
+from spmrl_bench.errors import RecipeError, as_value_error, unknown_name
 from spmrl_bench.experiments.recipe import Inputs, SettingsLayer
 from spmrl_bench.parsers.legacy import FLAT, dotted
 from spmrl_bench.scoring.metric import SelectionMetric
@@ -36,10 +36,8 @@ def _layers(value: object) -> object:
 
 
 def _metric(text: object) -> SelectionMetric:
-    try:
+    with as_value_error():
         return SelectionMetric.parse(str(text))
-    except ScoreError as error:
-        raise ValueError(str(error)) from None
 
 
 #: ``all`` and ``none``, a share of a stack of any height (a paper's "first four of eight layers" is

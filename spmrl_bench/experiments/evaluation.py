@@ -21,8 +21,7 @@ from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.kinds import baselines_for, kind_named
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
-from spmrl_bench.scoring.settings_text import settings_text
-from spmrl_bench.scoring.signature import sign
+from spmrl_bench.scoring.signature import settings_text, sign
 from spmrl_bench.treebanks.treebank import Treebank
 from spmrl_bench.trees.parse import LAYERS, Layer, Parse
 

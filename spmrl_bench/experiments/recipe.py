@@ -26,11 +26,11 @@ from pydantic import (
     field_validator,
 )
 
-from spmrl_bench.errors import RecipeError, SpmrlError, unknown_name
+from spmrl_bench.errors import RecipeError, as_value_error, unknown_name
 from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.scoring.settings_text import variant_text
+from spmrl_bench.scoring.signature import variant_text
 from spmrl_bench.storage.digests import digests
 from spmrl_bench.storage.paths import (
     check_name,
@@ -73,10 +73,8 @@ def _check(check: Callable[[Any], Any]) -> AfterValidator:
     def checked(value: Any, info: ValidationInfo) -> Any:
         if (info.context or {}).get("light"):
             return value
-        try:
+        with as_value_error():
             return check(value)
-        except SpmrlError as error:
-            raise ValueError(str(error)) from None
 
     return AfterValidator(checked)
 

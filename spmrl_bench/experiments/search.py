@@ -46,7 +46,7 @@ from spmrl_bench.parsers.legacy import FLAT, leaves
 from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.scoring.signature import settings_folder
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.training import LAST
 from spmrl_bench.training.schedule import PRUNED, read_progress

@@ -22,7 +22,7 @@ from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.kinds import KINDS, kind_named
 from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
 from spmrl_bench.scoring.metric import METRICS, metric_named
-from spmrl_bench.scoring.settings_text import settings_text, variant_text
+from spmrl_bench.scoring.signature import settings_text, variant_text
 from spmrl_bench.training.train_config import TrainConfig
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.readers.conll import UNSPECIFIED, conll_lines, read_conll_file
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.scoring.signature import settings_folder
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.paths import path_fault
 from spmrl_bench.trees.dependencies import DependencyTree

@@ -21,8 +21,6 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, BinaryIO, Literal, NamedTuple, NoReturn
 
-import numpy as np
-
 from spmrl_bench.errors import ReadError
 from spmrl_bench.readers.text import (
     LONGEST,
@@ -37,7 +35,7 @@ from spmrl_bench.readers.text import (
 )
 from spmrl_bench.trees.escapes import ASCII_SPACE, decode_label, escapes_named
 from spmrl_bench.trees.transforms import EMPTY_TAG, OUTER_BRACKETS
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 _ATOM = rf"[^(){ASCII_SPACE}]"
 
@@ -52,13 +50,6 @@ _OPEN, _LEAF, _CLOSE = 2, 3, 4
 
 _LINE = re.compile(r"^(?!\Z).*", re.MULTILINE)
 _LABEL = re.compile(rf"\([{ASCII_SPACE}]*([^()\[\]{{}}<>{ASCII_SPACE}]*)")
-
-
-def make_tree(words: list[str], tags: list[str], labels: list[str], bounds: list[int]) -> Tree:
-    """Return a tree of its words and the start and end of each label, from 0, in one list."""
-    spans = np.array(bounds, dtype=np.int32).reshape(-1, 2)
-    spans.flags.writeable = False
-    return Tree(tuple(words), tuple(tags), tuple(labels), spans)
 
 
 class Leaf(NamedTuple):
@@ -190,7 +181,8 @@ class Scanner:
             self.sentence += 1
 
     def _finished(self) -> Tree:
-        tree = make_tree(self._words, self._tags, self._labels, self._bounds)
+        spans = readonly_int32(self._bounds, -1, 2)
+        tree = Tree(tuple(self._words), tuple(self._tags), tuple(self._labels), spans)
         self._clear()
         return tree
 
@@ -364,13 +356,9 @@ def read_bracket_stream(
     """Yield the trees of a UTF-8 stream, in order, in any layout.
 
     No marks separate trees, which may take many lines. So lines are held until as many brackets
-    have been closed as opened.
-
-    ``line`` and ``sentence`` are the numbers of what the stream begins with.
-
-    Raises:
-        ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a tree is malformed or has
-            more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
+    have been closed as opened. ``line`` and ``sentence`` are the numbers of what the stream begins
+    with. Raise a ReadError as :func:`~spmrl_bench.readers.text.stream_lines`, or if a tree is
+    malformed or has more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
     """
     held: list[str] = []
     begin = line  # of what is held

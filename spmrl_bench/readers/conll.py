@@ -176,11 +176,9 @@ def read_conllu_stream(stream: BinaryIO, *, path: FilePath) -> Iterator[ConlluSe
     """Yield the sentences of a UTF-8 stream, in order, without its byte order mark.
 
     They are checked as in :func:`read_conll`, but need not have heads. If the last blank line is
-    missing, the last sentence gets one. No more is read than is needed.
-
-    Raises:
-        ReadError: as :func:`~spmrl_bench.readers.text.stream_lines`; or a sentence is malformed or
-            has more than :data:`~spmrl_bench.readers.text.LONGEST` characters.
+    missing, the last sentence gets one. No more is read than is needed. Raise a ReadError as
+    :func:`~spmrl_bench.readers.text.stream_lines`, or if a sentence is malformed or has more than
+    :data:`~spmrl_bench.readers.text.LONGEST` characters.
     """
     head: list[str] = []
     block: list[_Line] = []

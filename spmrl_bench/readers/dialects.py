@@ -24,7 +24,6 @@ from spmrl_bench.readers.brackets import (
     Scanner,
     lines,
     looks_like_brackets,
-    make_tree,
     read_brackets,
 )
 from spmrl_bench.readers.text import (
@@ -39,7 +38,7 @@ from spmrl_bench.readers.text import (
 )
 from spmrl_bench.trees.escapes import escapes_named
 from spmrl_bench.trees.transforms import EMPTY_TAG
-from spmrl_bench.trees.tree import Tree
+from spmrl_bench.trees.tree import Tree, readonly_int32
 
 #: The options of the format ``brackets`` that tell a dialect, and their defaults: plain brackets.
 BRACKET_OPTIONS: Mapping[str, Any] = {"leaf": "{tag} {word}", "drop": [], "wrappers": [], "id": ""}
@@ -63,14 +62,11 @@ def read_dialect(
 ) -> Iterator[Tree]:
     """Yield the trees of a file whose leaves a function reads, in order.
 
-    Args:
-        leaf: from the label of an innermost bracket and the text after it to what it stands for.
-        options: ``drop``, labels of nodes that are left out with all below them; ``wrappers``,
-            labels of brackets that hold trees and are no part of them; ``id``, the label of the
-            node, left out too, that names a tree; ``on_error``, which takes the error of a tree.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``.
+    ``leaf`` tells what an innermost bracket stands for, by its label and the text after it. Options
+    are ``drop``, labels of nodes that are left out with all below them; ``wrappers``, labels of
+    brackets that hold trees and are no part of them; ``id``, the label of the node, left out too,
+    that names a tree; ``on_error``, which takes the error of a tree. Raise a ReadError if the file
+    cannot be read or decoded.
     """
     return Scanner(read_text(path, encoding), path, leaf, **options).all_trees()
 
@@ -89,10 +85,7 @@ def read_bracket_dialect(
 
     ``prepare`` changes its text first; ``escapes`` names the escape policy of its words; ``leaf``
     is how one is written (:func:`check_bracket_options`); for the rest see :func:`read_dialect`.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``.
-        SpmrlError: an option has a mistake.
+    Raise a SpmrlError if an option has a mistake.
     """
     source = prepare(read_text(path, encoding))
     if leaf.endswith(_SISTERS):
@@ -104,7 +97,7 @@ def read_bracket_dialect(
 
 
 def check_bracket_options(options: Mapping[str, Any]) -> None:
-    """Make sure of ``leaf`` and ``escapes``, as far as given; a ValueError says what is allowed.
+    """Make sure of ``leaf`` and ``escapes``, as far as given; a SpmrlError says what is allowed.
 
     A leaf is written as it stands between its brackets, with ``{tag}``, ``{word}`` and ``{lemma}``
     for what changes: ``{tag} {word}``, ``{word} {tag} {lemma}``, ``{tag} {word}/{lemma}``. Of parts
@@ -113,12 +106,9 @@ def check_bracket_options(options: Mapping[str, Any]) -> None:
     ``{tag} (word {word...}) ...`` names its bracket, and the tag is the label around it. Behind
     ``{tag} {word...} (...)`` stand brackets that say something of the word.
     """
-    try:
-        escapes_named(options.get("escapes", "none"))
-        leaf = str(options.get("leaf", BRACKET_OPTIONS["leaf"]))
-        _leaf_of_template(leaf.removesuffix(_SISTERS))
-    except SpmrlError as error:
-        raise ValueError(str(error)) from None
+    escapes_named(options.get("escapes", "none"))
+    leaf = str(options.get("leaf", BRACKET_OPTIONS["leaf"]))
+    _leaf_of_template(leaf.removesuffix(_SISTERS))
 
 
 _ID = re.compile(r"\(\s*ID\s[^()]*\)\s*\)")
@@ -126,8 +116,6 @@ _INNERMOST = re.compile(r"\(([^()]*)\)")
 _NAME = re.compile(r"[ \t]*(?:([^()\s]+)\t[ \t]*(?![^(\s]))?")
 _PLACEHOLDER = re.compile(r"\{(tag|lemma|word(\.\.\.)?)\}")
 _NESTED = re.compile(r"\{tag\} \(([^()]*)\)( \.\.\.)?")
-
-
 _MARK_AND_LEMMA = re.compile(r"([^\w\s])-\1")
 _SISTERS = " (...)"  # at the end of a template
 _TEXT = r"(?:[^()\\]|\\.)"  # in which a backslash makes a bracket part of a word
@@ -151,11 +139,6 @@ def without_sisters(text: str) -> str:
         return match[1] + re.sub(r"[^\n]", " ", match[2])
 
     return re.sub(r"\\[()]", lambda match: _BRACKETS[match[0]], _WITH_SISTERS.sub(leaf, text))
-
-
-def looks_like_bracket_dialect(text: str) -> bool:
-    """Return whether a text begins with plain brackets, or with trees as of the next."""
-    return looks_like_brackets(text) or looks_like_sisters(text)
 
 
 def looks_like_sisters(text: str) -> bool:
@@ -432,4 +415,4 @@ def _sinica_tree(text: str, start: int, end: int) -> Tree:
         raise MistakeError(problem, opened[-1][1])
     if not words:
         raise MistakeError("found no word, expected a tree", start)
-    return make_tree(words, tags, labels, bounds)
+    return Tree(tuple(words), tuple(tags), tuple(labels), readonly_int32(bounds, -1, 2))

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal
 
 from spmrl_bench.readers import conll, dialects, graphs
+from spmrl_bench.readers.brackets import looks_like_brackets
 from spmrl_bench.registry import Registry
 
 Yields = Literal["trees", "graphs", "dependencies"]
@@ -38,7 +39,8 @@ _ENCODED = {"encoding": "utf-8"}
 # fmt: off
 _FORMATS = (
     Format("brackets", "bracketed trees (Penn Treebank, SPMRL; others by description)", "trees",
-           dialects.read_bracket_dialect, dialects.looks_like_bracket_dialect,
+           dialects.read_bracket_dialect,
+           lambda text: looks_like_brackets(text) or dialects.looks_like_sisters(text),
            {**_ENCODED, "escapes": ..., **dialects.BRACKET_OPTIONS}),
     Format("psd", "CorpusSearch bracketed trees with ID nodes", "trees",
            dialects.read_psd, dialects.looks_like_psd, _ENCODED | {"lemmas": False, "drop": []}),

@@ -330,11 +330,8 @@ def read_negra_export(
     3; in version 4 the lemma comes after the word. Any number of secondary edges, each a label and
     a node, may follow, and a comment after ``%%``. Nodes are called ``#500`` and up; parent 0 is
     none. Without a line ``#FORMAT`` the number of columns tells the version: odd in 3, even in 4.
-    Tables (``#BOT`` to ``#EOT``), lemmas, morphology and secondary edges are left out.
-
-    Raises:
-        ReadError: the file cannot be read or decoded; or from ``on_error``, it is of another
-            version, which ends it, or a sentence is malformed, and ``#BOS`` begins the next.
+    Tables (``#BOT`` to ``#EOT``), lemmas, morphology and secondary edges are left out. Another
+    version ends the file; behind a malformed sentence ``#BOS`` begins the next.
     """
     version: str | None = None
     sentence: _Lines | None = None

@@ -58,13 +58,12 @@ def is_encoding(name: str) -> bool:
     return known not in _NO_ENCODINGS
 
 
-def check_encoding(name: str) -> str:
-    """Return the name; a SpmrlError lists near ones if it is not that of an encoding."""
+def check_encoding(name: str) -> None:
+    """Raise a SpmrlError, which lists near ones, if a name is not that of an encoding."""
     if not is_encoding(name):
         every = {alias.replace("_", "-") for alias in encodings.aliases.aliases.values()}
         near = unknown_name("encoding", name, filter(is_encoding, every)).partition(" Known:")[0]
         raise SpmrlError(f"{near} Any text encoding of Python is allowed, such as utf-8, cp1252")
-    return name
 
 
 def read_text(path: FilePath, encoding: str = "utf-8") -> str:

@@ -24,21 +24,7 @@ from spmrl_bench.scoring.prm import (
 from spmrl_bench.scoring.texts import score_files, score_texts, score_trees
 
 __all__ = [
-    "PUBLISHED",
-    "AttachmentRules",
-    "BracketCounts",
-    "Column",
-    "MissingParse",
-    "Parameters",
-    "Policy",
-    "Program",
-    "Punctuation",
-    "Status",
-    "count_brackets",
-    "load_prm",
-    "score_dependencies",
-    "score_dependency_files",
-    "score_files",
-    "score_texts",
-    "score_trees",
-]
+    "PUBLISHED", "AttachmentRules", "BracketCounts", "Column", "MissingParse", "Parameters",
+    "Policy", "Program", "Punctuation", "Status", "count_brackets", "load_prm",
+    "score_dependencies", "score_dependency_files", "score_files", "score_texts", "score_trees",
+]  # fmt: skip

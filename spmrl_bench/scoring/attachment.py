@@ -108,12 +108,9 @@ def score_dependency_files(
     """Count a CoNLL-U or CoNLL-X file of parses against a file of gold trees.
 
     Both files are read to their ends first, so that there is no score of the part before a
-    mistake. Tags are those of the gold file; the test file needs none.
-
-    Raises:
-        ReadError: a file cannot be read, or is malformed.
-        ScoreError: a file holds no sentence, the files hold different sentences, or a gold tag
-            or relation that the rules need is missing; with file, line and sentence.
+    mistake. Tags are those of the gold file; the test file needs none. Raise a ReadError if a file
+    cannot be read or is malformed, a ScoreError as :func:`score_dependencies`, or if one holds no
+    sentence; with file, line and sentence.
     """
     gold, test = (
         list(read_conll_file(path, encoding=encoding, tag_column=rules.tags, roots=rules.roots))
@@ -247,9 +244,9 @@ class Attachment(Metric[AttachmentCounts, AttachmentRules]):
     def ratios(self, counts: AttachmentCounts) -> list[Ratio]:
         words = counts.column(AttachmentColumn.WORDS)
         return [
-            Ratio.of("las", counts.column(AttachmentColumn.BOTH), words),
-            Ratio.of("uas", counts.column(AttachmentColumn.HEADS), words),
-            Ratio.of("label_accuracy", counts.column(AttachmentColumn.LABELS), words),
+            Ratio("las", counts.column(AttachmentColumn.BOTH), words),
+            Ratio("uas", counts.column(AttachmentColumn.HEADS), words),
+            Ratio("label_accuracy", counts.column(AttachmentColumn.LABELS), words),
         ]
 
     def counting(self, rules: AttachmentRules) -> dict[str, str | None]:

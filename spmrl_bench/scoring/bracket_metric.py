@@ -90,9 +90,9 @@ class Brackets(Metric[BracketCounts, BracketRules]):
     def ratios(self, counts: BracketCounts) -> list[Ratio]:
         matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
         return [
-            Ratio.of("f1", 2 * matched, gold + test),
-            Ratio.of("recall", matched, gold),
-            Ratio.of("precision", matched, test),
+            Ratio("f1", 2 * matched, gold + test),
+            Ratio("recall", matched, gold),
+            Ratio("precision", matched, test),
         ]
 
     def counting(self, rules: BracketRules) -> dict[str, str | None]:
@@ -235,10 +235,9 @@ def by_sentence_length(counts: BracketCounts) -> list[BreakdownRow]:
     classes = np.searchsorted(SENTENCE_LENGTHS, counts.column(Column.LENGTH))
     rows = []
     for number, name in enumerate(length_names()):
-        chosen = counts.scored & (classes == number)
-        if chosen.any():
-            sums = (int(counts.column(column)[chosen].sum()) for column in columns)
-            rows.append(BreakdownRow(name, int(chosen.sum()), *sums))
+        chosen = BracketCounts(counts.rows[counts.scored & (classes == number)])
+        if len(chosen):
+            rows.append(BreakdownRow(name, len(chosen), *map(chosen.total, columns)))
     return rows
 
 

@@ -32,14 +32,10 @@ class Counts:
         self.rows.flags.writeable = False
 
     @classmethod
-    def from_rows(cls, rows: Iterable[Iterable[int]]) -> Self:
+    def from_rows(cls, rows: Iterable[Sequence[int]]) -> Self:
         """Return counts from one row per sentence, in the order of the columns. Raise a ScoreError
-        if a row has another number of columns, or counts that cannot be."""
-        listed = [tuple(row) for row in rows]
-        for number, row in enumerate(listed, start=1):
-            if len(row) != len(cls.columns):
-                raise ScoreError(f"row {number} holds no {cls.what} counts: {row}")
-        return cls._checked(np.array(listed, dtype=np.int64).reshape(-1, len(cls.columns)))
+        if counts cannot be."""
+        return cls._checked(np.array([*rows], dtype=np.int64).reshape(-1, len(cls.columns)))
 
     @classmethod
     def from_columns(cls, columns: Mapping[str, Sequence[int]]) -> Self:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate, compress, takewhile
@@ -155,11 +155,9 @@ def _same_words(one: _Side, other: _Side, rules: LabelRules) -> bool:
 
 
 def _kept_by_gold(gold: Tree, test: Tree, rules: LabelRules) -> list[bool]:
-    """Which words of a test tree are kept if gold's tags decide.
-
-    Empty elements are removed from each side by its own tags; what remains is paired by
-    position. Sides of different length then cannot be paired, and all is kept.
-    """
+    """Which words of a test tree are kept if gold's tags decide. Empty elements are removed from
+    each side by its own tags; what remains is paired by position. Sides of different length then
+    cannot be paired, and all is kept."""
     empty = rules.removed_tags & rules.not_in_length
     gold_tags = [tag for tag in gold.tags if tag not in empty]
     present = [tag not in empty for tag in test.tags]
@@ -179,69 +177,60 @@ def _crossing(gold: list[Bracket], test: list[Bracket]) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
 class LabelRules:
-    """A parameter file as look-ups."""
+    """A parameter file as look-ups, which work out each label once."""
 
-    removed_tags: frozenset[str]  # tags whose words are removed
-    not_in_length: frozenset[str]  # tags whose words do not count for the length
-    label: Callable[[str], str | None]  # what it is compared as; None where it does not count
-    deletions: Callable[[str], int]  # how many of the deleted labels a constituent's label is
-    tag: Callable[[str], str]  # what it is compared as
-    same_word: Callable[[str, str], bool]
+    def __init__(self, prm: Parameters) -> None:
+        spmrl = prm.program is Program.EVALB_SPMRL
+        cut_label = re.compile("[-=#]" if spmrl else "[-=]")
+
+        def cut(label: str) -> str:
+            return cut_label.split(label, maxsplit=1)[0]
+
+        # The first label of a class stands for it: load_prm gives every pair of a class, in order.
+        representative = {other: one for one, other in sorted(prm.eq_labels, reverse=True)}
+        deleted = [cut(label) if spmrl else label for label in prm.delete_labels]
+        deleted_classes = Counter(representative.get(label, label) for label in deleted)
+
+        def class_of(label: str) -> str:
+            label = cut(label)
+            return representative.get(label, label)
+
+        def label_class(label: str) -> str | None:
+            label = class_of(label)
+            if label in deleted_classes:
+                return None
+            return label if prm.labeled else ""
+
+        def tag_class(tag: str) -> str:
+            tag = cut(tag) if spmrl else tag
+            return representative.get(tag, tag)
+
+        def same_word(one: str, other: str) -> bool:
+            return one == other or (min(one, other), max(one, other)) in prm.eq_words
+
+        # Tags whose words are removed, and tags whose words do not count for the length.
+        self.removed_tags: frozenset[str] = frozenset() if spmrl else prm.delete_labels
+        self.not_in_length = prm.delete_labels_for_length
+        self.label = cache(label_class)  # what it is compared as; None where it does not count
+        self.tag = cache(tag_class)
+        # How many of the deleted labels the label of a constituent is.
+        self.deletions = lambda label: deleted_classes[class_of(label)]
+        self.same_word = same_word
 
     def length(self, tree: Tree) -> int:
         """Return the number of words that count for the length."""
         return len(tree) - sum(map(self.not_in_length.__contains__, tree.tags))
 
 
-@lru_cache(maxsize=32)
-def label_rules(prm: Parameters) -> LabelRules:
-    """Return the look-ups of a parameter file, which work out each label once."""
-    spmrl = prm.program is Program.EVALB_SPMRL
-    cut_label = re.compile("[-=#]" if spmrl else "[-=]")
-
-    def cut(label: str) -> str:
-        return cut_label.split(label, maxsplit=1)[0]
-
-    # The first label of a class stands for it: load_prm gives every pair of a class, in order.
-    representative = {other: one for one, other in sorted(prm.eq_labels, reverse=True)}
-    deleted = [cut(label) if spmrl else label for label in prm.delete_labels]
-    deleted_classes = Counter(representative.get(label, label) for label in deleted)
-
-    def class_of(label: str) -> str:
-        label = cut(label)
-        return representative.get(label, label)
-
-    def label_class(label: str) -> str | None:
-        label = class_of(label)
-        if label in deleted_classes:
-            return None
-        return label if prm.labeled else ""
-
-    def tag_class(tag: str) -> str:
-        tag = cut(tag) if spmrl else tag
-        return representative.get(tag, tag)
-
-    def same_word(one: str, other: str) -> bool:
-        return one == other or (min(one, other), max(one, other)) in prm.eq_words
-
-    return LabelRules(
-        removed_tags=frozenset() if spmrl else prm.delete_labels,
-        not_in_length=prm.delete_labels_for_length,
-        label=cache(label_class),
-        deletions=lambda label: deleted_classes[class_of(label)],
-        tag=cache(tag_class),
-        same_word=same_word,
-    )
+#: The look-ups of a parameter file.
+label_rules = lru_cache(maxsize=32)(LabelRules)
 
 
 @dataclass(slots=True)
 class _Side:
-    """The kept words of one tree, its fenceposts renumbered.
-
-    All constituents are still there, in pre-order, with those that lost all their words.
-    """
+    """The kept words of one tree, its fenceposts renumbered. All constituents are still there, in
+    pre-order, with those that lost all their words."""
 
     words: Sequence[str]
     tags: Sequence[str]
@@ -294,11 +283,9 @@ def _quotes(tree: Tree, prm: Parameters) -> list[_Quote]:
 
 
 def _put_back_quotes(one: _Side, other: _Side, gold: Tree, test: Tree, prm: Parameters) -> None:
-    """Undo the removal of quotation marks that only one side tagged as punctuation.
-
-    Follows the order of EVALB's ``fix_quote``, in which a mark that is put back moves itself
-    and all later marks of its side by one.
-    """
+    """Undo the removal of quotation marks that only one side tagged as punctuation. This
+    follows the order of EVALB's ``fix_quote``, in which a mark that is put back moves itself and
+    all later marks of its side by one."""
     removed = prm.delete_labels
     gold_quotes, test_quotes = _quotes(gold, prm), _quotes(test, prm)
     for number, mark in enumerate(test_quotes):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from spmrl_bench.errors import ScoreError, SpmrlError, unknown_name
+from spmrl_bench.errors import ScoreError, unknown_name
 from spmrl_bench.registry import Registry
 from spmrl_bench.scoring.counts import Counts, f1_of, percent
 from spmrl_bench.scoring.significance import Ratio
@@ -70,14 +70,6 @@ class Metric(ABC, Generic[CountsT, RulesT]):
     def rules(self, options: Mapping[str, Any]) -> RulesT:
         """Return what decides the counts, from a treebank's options. Raise a SpmrlError if an
         option is unknown or has a value that is not allowed."""
-
-    def check_rules(self, options: Mapping[str, Any]) -> None:
-        """Check a treebank's options, as :meth:`rules` takes them; a ValueError names the option,
-        what was found and what is allowed."""
-        try:
-            self.rules(options)
-        except SpmrlError as error:
-            raise ValueError(str(error)) from None
 
     @abstractmethod
     def count(self, gold: Sequence[Parse], test: Sequence[Parse], rules: RulesT) -> CountsT:

@@ -26,13 +26,12 @@ from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from resource import RLIMIT_FSIZE, setrlimit
-from typing import NamedTuple
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.readers.brackets import one_tree_per_line
 from spmrl_bench.readers.text import read_text
 from spmrl_bench.scoring.bracket_metric import require_all
-from spmrl_bench.scoring.counts import BracketCounts, Column, Status
+from spmrl_bench.scoring.counts import BracketCounts, Column, Status, percent
 from spmrl_bench.scoring.evalb import count_first_words, count_missed_as_program
 from spmrl_bench.scoring.prm import (
     PUBLISHED,
@@ -54,37 +53,16 @@ HEAD = f"""\
 {RULE}
 """
 
-# What both programs print for a status, and EVALB_SPMRL under -X for a missing parse.
-_OK, _ERROR, _SKIP, _MISSED = range(4)
+# What both programs print for a status; EVALB_SPMRL under -X for a missing parse.
 _PRINTED = {
-    Status.VALID: _OK,
-    Status.LENGTH_UNMATCH: _ERROR,
-    Status.WORDS_UNMATCH: _ERROR,
-    Status.NO_WORDS: _SKIP,
-    Status.MISSED: _MISSED,
+    Status.VALID: 0,
+    Status.LENGTH_UNMATCH: 1,
+    Status.WORDS_UNMATCH: 1,
+    Status.NO_WORDS: 2,
+    Status.MISSED: 3,
 }
 
 _TOO_MUCH = 1_000_000  # bytes beyond what should be printed
-
-
-class _Line(NamedTuple):
-    """One line of the table of sentences."""
-
-    sentence: int
-    length: int
-    status: int
-    matched: int = 0
-    gold: int = 0
-    test: int = 0
-    crossing: int = 0
-    words: int = 0
-    matched_tags: int = 0
-
-    @classmethod
-    def of(cls, sentence: int, row: Sequence[int]) -> _Line:
-        """The line that follows from the counts of a sentence."""
-        length, status, *counted = row
-        return cls(sentence, length, _PRINTED[Status(status)], *counted)
 
 
 def as_evalb(
@@ -105,11 +83,12 @@ def as_evalb(
     more = prm.program is Program.EVALB_SPMRL and not all_valid
     gold, test = read_sides() if more else ([], [])
     lines = _lines(gold, test, counts, prm, policy)
-    _check_errors(gold, counts, lines, prm)
-    short = [line for line in lines if line.length <= prm.cutoff_len]
-    table = "".join(map(_sentence_line, lines))
-    totals = f"{RULE}\n{_totals_line(_total(lines))}=== Summary ===\n"
-    summaries = _summary("All", lines) + _summary(f"len<={prm.cutoff_len}", short)
+    printed = BracketCounts.from_rows(row for _, row in lines)
+    _check_errors(gold, counts, printed, prm)
+    table = "".join(_sentence_line(*line) for line in lines)
+    totals = f"{RULE}\n{_totals_line(printed)}=== Summary ===\n"
+    cutoff = prm.cutoff_len
+    summaries = _summary("All", printed) + _summary(f"len<={cutoff}", printed.up_to(cutoff))
     return HEAD + table + totals + summaries
 
 
@@ -119,31 +98,29 @@ def _lines(
     counts: BracketCounts,
     prm: Parameters,
     policy: Policy,
-) -> list[_Line]:
-    """The lines that the program prints for the sentences, sometimes two for one.
-
-    EVALB_SPMRL calls a sentence with different numbers of words scored, without brackets. If gold
-    has at most one word, it then prints and counts it again, by the words that gold has. With
-    ``-X``, a missing parse has the status 3 and an inflated number of gold brackets.
-    """
-    lines = []
+) -> list[tuple[int, Sequence[int]]]:
+    """The sentences of the lines that the program prints, and their counts. EVALB_SPMRL calls a
+    sentence with different numbers of words scored, without brackets. If gold has at most one word,
+    it then prints and counts it again, by the words that gold has. With ``-X``, a missing parse has
+    the status 3 and an inflated number of gold brackets."""
+    lines: list[tuple[int, Sequence[int]]] = []
     for number, row in enumerate(counts.rows.tolist(), start=1):
         length, status = row[Column.LENGTH], row[Column.STATUS]
         if status == Status.VALID or prm.program is Program.EVALB:
-            lines.append(_Line.of(number, row))
+            lines.append((number, row))
             continue
         one, other = gold[number - 1], test[number - 1]
         if status == Status.LENGTH_UNMATCH:
-            lines.append(_Line(number, length, _OK))
+            lines.append((number, (length, Status.VALID, 0, 0, 0, 0, 0, 0)))
             if len(one) <= 1:
-                lines.append(_Line.of(number, count_first_words(one, other, prm)))
+                lines.append((number, count_first_words(one, other, prm)))
         elif status == Status.MISSED or (
             status == Status.NO_WORDS and policy.missing_parse is MissingParse.COUNT
         ):
             brackets = count_missed_as_program(one, prm)
-            lines.append(_Line(number, length, _MISSED, gold=brackets, words=len(one)))
+            lines.append((number, (length, Status.MISSED, 0, brackets, 0, 0, len(one), 0)))
         else:
-            lines.append(_Line.of(number, row))
+            lines.append((number, row))
     return lines
 
 
@@ -166,10 +143,10 @@ def _check_options(prm: Parameters, policy: Policy) -> None:
 
 
 def _check_errors(
-    gold: Sequence[Tree], counts: BracketCounts, lines: Sequence[_Line], prm: Parameters
+    gold: Sequence[Tree], counts: BracketCounts, printed: BracketCounts, prm: Parameters
 ) -> None:
     """Refuse where the program gives up: at the second error beyond MAX_ERROR."""
-    errors = sum(line.status == _ERROR for line in lines)
+    errors = _errors(printed)
     if prm.program is Program.EVALB_SPMRL:
         unmatched = counts.sentences_with(Status.LENGTH_UNMATCH).tolist()
         errors += sum(len(gold[index]) > 1 for index in unmatched)
@@ -182,67 +159,57 @@ def _check_errors(
         )
 
 
-def _scored(lines: Sequence[_Line]) -> list[_Line]:
-    return [line for line in lines if line.status in (_OK, _MISSED)]
+def _errors(counts: BracketCounts) -> int:
+    unmatched = Status.LENGTH_UNMATCH, Status.WORDS_UNMATCH
+    return sum(len(counts.sentences_with(status)) for status in unmatched)
 
 
-def _total(lines: Sequence[_Line]) -> _Line:
-    """A line of the sums over all that are scored."""
-    return _Line(*map(sum, zip(*_scored(lines), strict=True))) if _scored(lines) else _Line(0, 0, 0)
-
-
-def _sentence_line(line: _Line) -> str:
-    recall, precision = _percent(line.matched, line.gold), _percent(line.matched, line.test)
-    accuracy = _percent(line.matched_tags, line.words)
+def _sentence_line(sentence: int, row: Sequence[int]) -> str:
+    length, status, matched, gold, test, crossing, words, tags = row
+    recall, precision, accuracy = map(_percent, (matched, matched, tags), (gold, test, words))
     return (
-        f"{line.sentence:4}  {line.length:3}    {line.status}  {recall:6.2f} {precision:6.2f}"
-        f"   {line.matched:3}    {line.gold:3}  {line.test:3}    {line.crossing:3}"
-        f"   {line.words:4}  {line.matched_tags:4}   {accuracy:6.2f}\n"
+        f"{sentence:4}  {length:3}    {_PRINTED[Status(status)]}  {recall:6.2f} {precision:6.2f}"
+        f"   {matched:3}    {gold:3}  {test:3}    {crossing:3}"
+        f"   {words:4}  {tags:4}   {accuracy:6.2f}\n"
     )
 
 
-def _totals_line(totals: _Line) -> str:
+def _totals_line(counts: BracketCounts) -> str:
+    _, _, matched, gold, test, crossing, words, tags = map(counts.total, Column)
     brackets = ""
-    if totals.gold and totals.test:
+    if gold and test:
         brackets = (
-            f"                {_percent(totals.matched, totals.gold):6.2f}"
-            f" {_percent(totals.matched, totals.test):6.2f}"
-            f" {totals.matched:6} {totals.gold:5} {totals.test:5}  {totals.crossing:5}"
+            f"                {_percent(matched, gold):6.2f} {_percent(matched, test):6.2f}"
+            f" {matched:6} {gold:5} {test:5}  {crossing:5}"
         )
-    accuracy = _percent(totals.matched_tags, totals.words)
-    return f"{brackets}  {totals.words:5} {totals.matched_tags:5}   {accuracy:6.2f}\n"
+    return f"{brackets}  {words:5} {tags:5}   {_percent(tags, words):6.2f}\n"
 
 
-def _summary(title: str, lines: Sequence[_Line]) -> str:
-    totals, scored = _total(lines), _scored(lines)
-    valid = len(scored)
-    recall = _percent(totals.matched, totals.gold)
-    precision = _percent(totals.matched, totals.test)
-    f1 = f"{'-nan':>6}"  # 0 / 0 in C
-    if recall + precision:
-        f1 = f"{2 * precision * recall / (precision + recall):6.2f}"
-    crossing = totals.crossing / valid if valid else 0.0
-    complete = sum(line.matched == line.gold == line.test for line in scored)
+def _summary(title: str, counts: BracketCounts) -> str:
+    recall, precision = counts.recall or 0.0, counts.precision or 0.0
+    f1 = f"{counts.f1:6.2f}" if recall + precision else f"{'-nan':>6}"  # 0 / 0 in C
+    matched, gold, test = map(counts.column, (Column.MATCHED, Column.GOLD, Column.TEST))
+    complete = int(((matched == gold) & (gold == test) & counts.scored).sum())
     return f"""
 -- {title} --
-Number of sentence        = {len(lines):6}
-Number of Error sentence  = {sum(line.status == _ERROR for line in lines):6}
-Number of Skip  sentence  = {sum(line.status == _SKIP for line in lines):6}
-Number of Valid sentence  = {valid:6}
+Number of sentence        = {len(counts):6}
+Number of Error sentence  = {_errors(counts):6}
+Number of Skip  sentence  = {len(counts.sentences_with(Status.NO_WORDS)):6}
+Number of Valid sentence  = {counts.valid:6}
 Bracketing Recall         = {recall:6.2f}
 Bracketing Precision      = {precision:6.2f}
 Bracketing FMeasure       = {f1}
-Complete match            = {_percent(complete, valid):6.2f}
-Average crossing          = {crossing:6.2f}
-No crossing               = {_percent(sum(line.crossing == 0 for line in scored), valid):6.2f}
-2 or less crossing        = {_percent(sum(line.crossing <= 2 for line in scored), valid):6.2f}
-Tagging accuracy          = {_percent(totals.matched_tags, totals.words):6.2f}
+Complete match            = {_percent(complete, counts.valid):6.2f}
+Average crossing          = {counts.average_crossing or 0.0:6.2f}
+No crossing               = {counts.no_crossing or 0.0:6.2f}
+2 or less crossing        = {counts.two_or_less_crossing or 0.0:6.2f}
+Tagging accuracy          = {counts.tagging_accuracy or 0.0:6.2f}
 """
 
 
 def _percent(part: int, whole: int) -> float:
     """As the programs have it: nothing of nothing is 0."""
-    return 100.0 * part / whole if whole else 0.0
+    return percent(part, whole) or 0.0
 
 
 def check_against_program(
@@ -261,12 +228,9 @@ def check_against_program(
     ``counts`` are our own of these files, by the published policy and ``prm``, which name the
     program. It gets the trees one per line, in UTF-8, and is stopped after ``timeout`` seconds.
     ``allow_skipped`` accepts counts without the sentences that the program leaves out. The result
-    names the program for signatures, with the beginning of its SHA-256: ``evalb(0a1b2c3d)``.
-
-    Raises:
-        ReadError: a file cannot be read, or a tree is malformed (with line and column).
-        ScoreError: sentences are left out; the program does not finish well, or prints
-            something else; there is nothing it could print, or its score is of more.
+    names the program for signatures, with the beginning of its SHA-256: ``evalb(0a1b2c3d)``. Raise
+    a ScoreError if sentences are left out, the program does not finish well or prints something
+    else, there is nothing it could print, or its score is of more.
     """
     if not allow_skipped:
         try:
@@ -327,11 +291,9 @@ def _run(
     timeout: float,
     most: int,
 ) -> bytes:
-    """What a program prints for sentences, one line each, in a folder of its own.
-
-    It may crash, hang, or print more than ``most`` bytes, so its output goes into files that the
-    system keeps from growing, and stopping it stops what it started as well.
-    """
+    """What a program prints for sentences, one line each, in a folder of its own. It may crash,
+    hang, or print more than ``most`` bytes, so its output goes into files that the system keeps
+    from growing, and stopping it stops what it started as well."""
     with tempfile.TemporaryDirectory(prefix="spmrl-bench-") as name:
         folder = Path(name)
         (folder / "prm").write_text(_parameter_file(prm), encoding="utf-8")

@@ -114,11 +114,9 @@ def load_prm(
     """Return the parameters of a file of this package (``"COLLINS"``) or of any file (a path).
 
     Text without a folder part and without ``.prm`` is a name. ``program``, in any case, is for a
-    file that does not declare its own and is not EVALB's.
-
-    Raises:
-        ScoreError: the name or file does not exist; a line is unknown, incomplete or
-            contradicts another; the program is unknown or declared otherwise.
+    file that does not declare its own and is not EVALB's. Raise a ScoreError if the name or file
+    does not exist, a line is unknown, incomplete or contradicts another, or the program is unknown
+    or declared otherwise.
     """
     path = Path(name_or_path)
     if path.suffix != ".prm" and path.name == os.fspath(name_or_path):
@@ -224,11 +222,8 @@ def _number(key: str, values: list[str], place: str) -> int:
 
 
 def _check_equivalence(pairs: frozenset[tuple[str, str]], path: Path) -> None:
-    """Refuse A = B and B = C without A = C.
-
-    The C programs then match brackets in an order-dependent way: which of two brackets is left
-    over depends on which comes first.
-    """
+    """Refuse A = B and B = C without A = C. The C programs then match brackets in an
+    order-dependent way: which of two brackets is left over depends on which comes first."""
     for label in sorted({label for pair in pairs for label in pair}):
         partners = {one for pair in pairs if label in pair for one in pair} - {label}
         for one, other in combinations(sorted(partners), 2):

@@ -18,7 +18,7 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring.counts import percent
@@ -41,21 +41,6 @@ class Ratio:
     name: str
     numerator: NDArray[np.int64]  # [sentences]
     denominator: NDArray[np.int64]  # [sentences]
-
-    @classmethod
-    def of(cls, name: str, numerator: ArrayLike, denominator: ArrayLike) -> Ratio:
-        """Return a checked ratio; a single denominator stands for every sentence. Raise a
-        ScoreError if the two are no rows of whole numbers of one length."""
-        above, below = np.asarray(numerator), np.asarray(denominator)
-        if below.ndim == 0:
-            below = np.broadcast_to(below, above.shape)
-        whole = all(np.issubdtype(part.dtype, np.integer) for part in (above, below))
-        if above.ndim != 1 or above.shape != below.shape or not whole:
-            raise ScoreError(
-                f"{name}: needs one whole number per sentence above and below the line, found "
-                f"{above.dtype} {list(above.shape)} and {below.dtype} {list(below.shape)}"
-            )
-        return cls(name, above.astype(np.int64), below.astype(np.int64))
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -202,10 +187,8 @@ def _check(systems: Sequence[Sequence[Ratio]], trials: int, seed: int) -> None:
 
 
 def _columns(ratios: Sequence[Ratio]) -> Matrix:
-    """Float64 ``[sentences, 2 * ratios]``: numerator and denominator of each.
-
-    The sums stay whole numbers below 2**53, so floating point adds them without error.
-    """
+    """Float64 ``[sentences, 2 * ratios]``: numerator and denominator of each. The sums stay whole
+    numbers below 2**53, so floating point adds them without error."""
     parts = [part for ratio in ratios for part in (ratio.numerator, ratio.denominator)]
     return np.stack(parts, axis=1).astype(np.float64)
 
@@ -233,10 +216,8 @@ def _in_chunks(
 def _swapped(
     one: Matrix, other: Matrix, trials: int, seed: int
 ) -> tuple[tuple[Matrix, Matrix], bool]:
-    """Sums of both systems with sentences swapped, ``[trials, columns]`` each; whether all ways.
-
-    A sentence with the same counts on both sides is the same swapped or not, so it has no coin.
-    """
+    """Sums of both systems with sentences swapped, ``[trials, columns]`` each; whether all ways. A
+    sentence with the same counts on both sides is the same swapped or not, so it has no coin."""
     change = other - one
     change = change[change.any(axis=1)]
     sentences = len(change)

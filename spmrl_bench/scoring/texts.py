@@ -120,12 +120,9 @@ def score_texts(
     The C programs compare words as they stand in the files; the default escape policy
     changes the fewest of them. A text in which every line closes the brackets it opens holds
     one sentence per line, blank ones being sentences without a parse. In any other text trees
-    may span lines, and blank lines mean nothing. ``names`` stand in messages.
-
-    Raises:
-        ReadError: a tree is malformed (with line and column).
-        ScoreError: a text holds no tree, or the texts hold different numbers of sentences.
-        SpmrlError: the escape policy is unknown.
+    may span lines, and blank lines mean nothing. ``names`` stand in messages. Raise a ReadError if
+    a tree is malformed, a ScoreError if a text holds no tree, or the texts hold different numbers
+    of sentences, a SpmrlError if the escape policy is unknown.
     """
     escapes_named(escapes)
     kernel = None if policy.punctuation is Punctuation.BY_GOLD else _load_kernel()
@@ -244,12 +241,10 @@ def _load_kernel() -> Any:
 
 
 def _classifier(prm: Parameters) -> Callable[[str], tuple[int, int, bool, bool, bool]]:
-    """What the kernel asks about the spelling of a label or tag.
-
-    The answer is the class that it is compared as where it is a label (-1: it does not count), the
-    class where it is a tag, and whether words with the tag are removed, count for the length, and
-    can be quotation marks. Classes are numbered from 0.
-    """
+    """What the kernel asks about the spelling of a label or tag. The answer is the class that it is
+    compared as where it is a label (-1: it does not count), the class where it is a tag, and
+    whether words with the tag are removed, count for the length, and can be quotation marks.
+    Classes are numbered from 0."""
     rules = label_rules(prm)
     numbers: dict[str, int] = {}
 

@@ -30,7 +30,7 @@ from spmrl_bench.leaderboard.record import (
 )
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import METRICS, metric_named
-from spmrl_bench.scoring.settings_text import settings_text
+from spmrl_bench.scoring.signature import settings_text
 from spmrl_bench.storage.files import write_text
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.systems.predictions import OTHER, Policy, Predictions, file_text, read_predictions

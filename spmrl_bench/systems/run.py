@@ -39,7 +39,7 @@ from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
-from spmrl_bench.scoring.settings_text import settings_folder
+from spmrl_bench.scoring.signature import settings_folder
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
 from spmrl_bench.systems import watcher

@@ -127,10 +127,8 @@ def _place_of(name: str, where: str = "") -> tuple[Path, str | None]:
 
 
 def _places(wanted: str | None = None) -> dict[str, tuple[Path, str | None]]:
-    """The file and the edition of every treebank, or of those that one can be, sorted by name.
-
-    A user's own file stands in front of one of the program's.
-    """
+    """The file and the edition of every treebank, or of those that one can be, sorted by name. A
+    user's own file stands in front of one of the program's."""
     places: dict[str, tuple[Path, str | None]] = {}
     for folder in reversed(data_dirs("treebanks")):
         for path in sorted(folder.glob("*.toml")):
@@ -226,11 +224,9 @@ def treebank_status(manifest: Manifest, root: Root = None) -> TreebankStatus:
 
 def _find_folder(manifest: Manifest, root: Root, layer_path: str | None = None) -> Path | None:
     """The first of a manifest's folders, or of its second layer's, that has the files; else the
-    first that exists, else the first; None if there is nowhere to look.
-
-    The mini treebanks lie in the program's own folder, all others under the directory of treebanks,
-    unless the path is absolute. What exists elsewhere, and is not listed by the user, is an error.
-    """
+    first that exists, else the first; None if there is nowhere to look. The mini treebanks lie in
+    the program's own folder, all others under the directory of treebanks, unless the path is
+    absolute. What exists elsewhere, and is not listed by the user, is an error."""
     base, own = treebanks_root(root), data_dir("treebanks")
     if manifest.track == "mini" and (own / manifest.path).is_dir():
         base = own

@@ -289,33 +289,20 @@ def shared_note(shared: list[Shared]) -> list[str]:
 
 @dataclass
 class TreebankStatistics:
-    """Figures of some sentences; :meth:`add` takes them one by one.
-
-    Attributes:
-        sentences, tokens, one_word: how many, and how many sentences of one word.
-        forms, tags: how often each word form and each tag occurs.
-        labels: how often each label of a constituent occurs; of dependencies, each relation.
-        longest: number of words of the longest sentence, and its number from 1.
-        deepest: number of constituents around a word, at most; of dependencies, of arcs above it.
-        chains: how often each chain of constituents over the same words occurs, top-down.
-        several_roots: trees without a single constituent over all words.
-        discontinuous: constituents with a gap, in what :meth:`add_raw` was given; of dependencies,
-            arcs that are not projective.
-        discontinuous_sentences: sentences with at least one.
-    """
+    """Figures of some sentences; :meth:`add` takes them one by one."""
 
     sentences: int = 0
     tokens: int = 0
-    forms: Counter[str] = field(default_factory=Counter)
+    forms: Counter[str] = field(default_factory=Counter)  # of words
     tags: Counter[str] = field(default_factory=Counter)
-    labels: Counter[str] = field(default_factory=Counter)
-    longest: tuple[int, int] = (0, 0)
-    deepest: int = 0
-    chains: Counter[str] = field(default_factory=Counter)
-    one_word: int = 0
-    several_roots: int = 0
-    discontinuous: int = 0
-    discontinuous_sentences: int = 0
+    labels: Counter[str] = field(default_factory=Counter)  # of constituents, or relations
+    longest: tuple[int, int] = (0, 0)  # words of the longest sentence, and its number from 1
+    deepest: int = 0  # constituents around a word, or arcs above it, at most
+    chains: Counter[str] = field(default_factory=Counter)  # constituents over the same words
+    one_word: int = 0  # sentences of one word
+    several_roots: int = 0  # trees without a single constituent over all words
+    discontinuous: int = 0  # constituents with a gap in the files, or arcs that are not projective
+    discontinuous_sentences: int = 0  # sentences with at least one
 
     def add(self, sentence: Tree | DependencyTree) -> None:
         """Count a sentence as it is trained on."""

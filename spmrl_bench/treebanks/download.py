@@ -21,7 +21,7 @@ from urllib.parse import quote
 from spmrl_bench.errors import TreebankError
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import create
-from spmrl_bench.storage.paths import check_path, require_inside
+from spmrl_bench.storage.paths import require_inside
 from spmrl_bench.storage.unzip import UNPACKED, unzip
 from spmrl_bench.treebanks.catalogue import ROOT_VARIABLE, Root, treebanks_root
 from spmrl_bench.treebanks.manifest import Fetch, Manifest
@@ -100,11 +100,7 @@ class _Place:
         yield path
 
     def _path(self, name: str) -> Path:
-        try:
-            path = self.folder / check_path(name)
-        except ValueError as error:
-            raise TreebankError(f"{self.folder}: '{name}' {error}") from None
-        return require_inside(self.root, path, TreebankError, to="write")
+        return require_inside(self.root, self.folder / name, TreebankError, to="write")
 
 
 def _fetch_files(

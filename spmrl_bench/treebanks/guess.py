@@ -166,10 +166,8 @@ def _tried(read: Callable[..., Iterator[Any]], path: Path) -> tuple[int, list[Sp
 
 
 def _partners(paths: Sequence[str], others: Sequence[str]) -> tuple[str, ...] | None:
-    """The file of the same name but for the ending, of each; None if one has none.
-
-    Where names alone are not unique, those of their folders must be the same too.
-    """
+    """The file of the same name but for the ending, of each; None if one has none. Where names
+    alone are not unique, those of their folders must be the same too."""
     for parts in (1, 2):
         keys = [PurePosixPath(path).with_suffix("").parts[-parts:] for path in paths]
         by_key = {PurePosixPath(other).with_suffix("").parts[-parts:]: other for other in others}
@@ -301,18 +299,14 @@ def guess_transforms(form: Format, trees: Sequence[Tree | Graph], *, markup: boo
 def divide(
     paths: Sequence[str], given: Mapping[SplitName, Sequence[str]], folder: Path
 ) -> Division:
-    """Divide the files of a treebank among the splits.
+    """Divide the files of a treebank, by their ``paths`` in its folder, among the splits.
 
-    Args:
-        paths: of the files, relative to the folder.
-        given: what the user says of some splits, each of: a path or a name, with or without its
-            ending; a pattern of these with ``*``; a folder; ``@FILE`` with one of these a line.
-            A pattern takes no file that names claim for a split of which nothing is said, and for
-            train none that is taken for another.
-        folder: where ``FILE`` is looked for, if it is not in the working directory.
-
-    Raise a TreebankError if it is open what is for training, or what a file is for, something given
-    matches no file, or several treebanks lie in the folder.
+    The user may have given for a split: a path or a name, with or without its ending; a pattern of
+    these with ``*``; a folder; ``@FILE`` with one of these a line, which is looked for in the
+    working directory and in the folder. A pattern takes no file that names claim for a split of
+    which nothing is said, and for train none that is taken for another. Raise a TreebankError if it
+    is open what is for training, or what a file is for, something given matches no file, or several
+    treebanks lie in the folder.
     """
     starred = {split: [one for one in given[split] if "*" in one] for split in given}
     chosen = {
@@ -342,14 +336,11 @@ def divide(
 
 
 def _named_splits(paths: Sequence[str]) -> dict[SplitName, tuple[str, ...]]:
-    """The files of each split that names tell of.
-
-    The innermost part of a path tells that has words of exactly one split: alone (``x.train``), or
-    with what corpora are called by (``devset``). ``gold`` and ``eval`` mean test in a path without
-    another word. Where all three splits are called alike but for the word, files that are called
-    otherwise (``train5k``, ``train-small``) are none of them. Several such threes or pairs are an
-    error.
-    """
+    """The files of each split that names tell of. The innermost part of a path tells that has words
+    of exactly one split: alone (``x.train``), or with what corpora are called by (``devset``).
+    ``gold`` and ``eval`` mean test in a path without another word. Where all three splits are
+    called alike but for the word, files that are called otherwise (``train5k``, ``train-small``)
+    are none of them. Several such threes or pairs are an error."""
     around = posixpath.commonpath([posixpath.dirname(path) for path in paths] or [""])
     names = {path: _CAMEL.sub(" ", path[len(around) :]).lower() for path in paths}
     told = _told(names, _STRONG)

@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from spmrl_bench.errors import SpmrlError, unknown_name
+from spmrl_bench.errors import as_value_error, unknown_name
 from spmrl_bench.readers.conll import MultiwordTokens
 from spmrl_bench.readers.dialects import check_bracket_options
 from spmrl_bench.readers.formats import FORMATS, Format, Yields
@@ -193,7 +193,8 @@ class SourceFormat(StrictModel):
         if name not in form.options:
             options = ", ".join(form.options) or "none"
             raise ValueError(f"format {form.name} has no such option; it has {options}")
-        check_bracket_options({name: value})
+        with as_value_error():
+            check_bracket_options({name: value})
         if name == "encoding" and not all(map(is_encoding, value.split(ALTERNATIVE))):
             raise ValueError("no such text encoding")
         return value
@@ -286,7 +287,8 @@ class Attachment(StrictModel):
     @field_validator("punctuation", "relations")
     @classmethod
     def _is_rule(cls, value: str, info: ValidationInfo) -> str:
-        metric_named("attachment").check_rules({str(info.field_name): value})
+        with as_value_error():
+            metric_named("attachment").rules({str(info.field_name): value})
         return value
 
 
@@ -393,10 +395,8 @@ class Manifest(SourceFormat):
         has = {"dependencies": (), "graphs": ("graph", "tree"), "trees": ("tree",)}[form.yields]
         before = 0
         for name in names:
-            try:
+            with as_value_error():
                 stage = transform_named(name).stage
-            except SpmrlError as error:
-                raise ValueError(str(error)) from None
             if stage not in has and (stage, form.name) != ("text", "brackets"):
                 raise ValueError(f"{name} applies to a {stage}, which this format does not have")
             if (place := _STAGES.index(stage)) < before:

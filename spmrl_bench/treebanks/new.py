@@ -37,34 +37,23 @@ _UNKNOWN = "unknown: fill in what the release says"
 
 @dataclass
 class NewTreebank:
-    """What a folder was found to be.
-
-    Attributes:
-        folder: that was looked at, absolute.
-        source, beside, others: as of :func:`~spmrl_bench.treebanks.guess.guess_sources`.
-        division: of the files among the splits.
-        ranges: the first and last sentence, from 1, of each split that has a part of the files.
-        notes: what else there is to say.
-        shared, overlaps: as of :func:`~spmrl_bench.treebanks.check.find_overlaps`.
-        errors: one for each sentence that breaks the format.
-        manifest, checksums: the texts of the two files.
-    """
+    """What a folder was found to be."""
 
     name: str
     language: str
-    folder: Path
-    source: Source
+    folder: Path  # that was looked at, absolute
+    source: Source  # this, `beside` and `others` as of `guess_sources`
     beside: Source | None
     others: Mapping[str, str]
-    division: Division
-    ranges: dict[SplitName, tuple[int, int]]
+    division: Division  # of the files among the splits
+    ranges: dict[SplitName, tuple[int, int]]  # sentences, from 1, of splits with a part of files
     statistics: dict[str, check.TreebankStatistics] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    shared: list[check.Shared] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what else there is to say
+    shared: list[check.Shared] = field(default_factory=list)  # this and the next of `find_overlaps`
     overlaps: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    manifest: str = ""
-    checksums: str = ""
+    errors: list[str] = field(default_factory=list)  # of sentences that break the format
+    manifest: str = ""  # the text of the file
+    checksums: str = ""  # likewise
 
     @property
     def longest(self) -> int:
@@ -105,16 +94,12 @@ def inspect_folder(
 ) -> NewTreebank:
     """Look at a folder, read everything in it, and make its manifest (as text).
 
-    Args:
-        language: English name in small letters; the folder's name without it.
-        name: of the treebank; without it, language and folder, or the folder's alone.
-        format_name, encoding: of the files; guessed without them.
-        given: files by split, as for :func:`~spmrl_bench.treebanks.guess.divide`.
-        allow_shared: whether splits may have the same sentences.
-
-    Raise a TreebankError if there is a treebank of that name, no file of a known format is there,
-    the encoding has to be named, nothing tells which files are for what, or there are too few
-    sentences for three splits; a ReadError if a file cannot be read at all.
+    The ``language`` is the English name in small letters, else the folder's name; the ``name`` is
+    else both, or the folder's alone. Format and encoding are guessed unless they are named. Files
+    are ``given`` by split, as for :func:`~spmrl_bench.treebanks.guess.divide`. Raise a
+    TreebankError if there is a treebank of that name, no file of a known format is there, the
+    encoding has to be named, nothing tells which files are for what, or there are too few sentences
+    for three splits; a ReadError if a file cannot be read at all.
     """
     folder = folder.absolute()
     slug = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "treebank"

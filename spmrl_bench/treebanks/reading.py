@@ -139,11 +139,9 @@ def read_layer(files: TreebankFiles, split: SplitName, found: FirstLayer) -> Spl
     What a range, a table, the transforms or broken brackets leave out there is left out here. The
     layer's files have a sentence for each one of the trees' files, or lack those without words, or
     those outside the range and table too, or all that were left out; their number tells which.
-    Where a column of the table names them, they are found by their names instead.
-
-    Raises:
-        ReadError: a file is malformed or empty.
-        TreebankError: the manifest has no such layer, or its sentences or words are others.
+    Where a column of the table names them, they are found by their names instead. Raise a ReadError
+    if a file is malformed or empty, a TreebankError if the manifest has no such layer, or its
+    sentences or words are others.
     """
     manifest, rules = files.manifest, dependency_layer(files.manifest)
     paths = files.of(split, "dependencies").paths
@@ -264,10 +262,8 @@ def _column(
 def _match_by_count(
     layer: Sequence[DependencySentence], kinds: Sequence[Sequence[int]]
 ) -> list[DependencySentence]:
-    """The sentences of the last kind; the layer has those of the first kind of as many.
-
-    Kinds are numbers of sentences in the trees' files, each holding the next.
-    """
+    """The sentences of the last kind; the layer has those of the first kind of as many. Kinds are
+    numbers of sentences in the trees' files, each holding the next."""
     numbers = next((numbers for numbers in kinds if len(numbers) == len(layer)), None)
     if numbers is None:
         expected = " or ".join(map(str, dict.fromkeys(map(len, kinds))))
@@ -296,11 +292,8 @@ def _match_by_name(
 def _align(
     number: int, tree: Tree, dependencies: DependencyTree, rules: DependencyLayer
 ) -> DependencyTree:
-    """The dependencies of a sentence, over the words of its tree.
-
-    Where the rules let words be merged, spaces and underscores, which join the parts of a word, do
-    not count.
-    """
+    """The dependencies of a sentence, over the words of its tree. Where the rules let words be
+    merged, spaces and underscores, which join the parts of a word, do not count."""
     if tree.words == dependencies.words:
         return dependencies
     if rules.words == "same":

@@ -44,9 +44,8 @@ class Treebank:
     closed: asking for its sentences is an error. ``eval`` opens it to score the selected variant.
     The digest of the test files (:meth:`fingerprint_of`) is no sentence.
 
-    Attributes:
-        manifest, name, track, language, rules: as declared.
-        layers: the layers of annotation that are here, constituents first.
+    ``manifest``, ``name``, ``track``, ``language`` and ``rules`` are as declared; ``layers`` are
+    those that are here, constituents first.
     """
 
     def __init__(self, status: catalogue.TreebankStatus, files: TreebankFiles) -> None:
@@ -82,13 +81,9 @@ class Treebank:
     def examples(self, split: str, layers: Collection[Layer] | None = None) -> list[Parse]:
         """Return the sentences of a split after all transforms, with these layers, else with all.
 
-        Two layers are of the same sentences with the same words.
-
-        Raises:
-            TreebankError: no such split, it is not as the manifest declares, the treebank has
-                not these layers, or their sentences or words differ.
-            ClosedSplitError: the test split is closed.
-            ReadError: a file is malformed.
+        Two layers are of the same sentences with the same words. Raise a TreebankError if there is
+        no such split, it is closed or not as the manifest declares, the treebank has not these
+        layers, or their sentences or words differ; a ReadError if a file is malformed.
         """
         found = {layer: self.data(split, layer).sentences for layer in layers or self.layers}
         sizes = {layer: len(sentences) for layer, sentences in found.items()}
@@ -242,16 +237,11 @@ class Treebank:
 
 
 def open_treebank(name: str, root: str | os.PathLike[str] | None = None) -> Treebank:
-    """Return the treebank of a name.
+    """Return the treebank of a name, such as ``german-squoia``.
 
-    Args:
-        name: of a manifest, such as ``german-squoia``.
-        root: the directory with treebanks; without it, the one that the environment variable
-            ``TREEBANKS`` names. Mini treebanks need none.
-
-    Raises:
-        TreebankError: the name is unknown, the manifest has mistakes, files are missing, or two
-            splits have the same sentences.
+    ``root`` is the directory with treebanks; without it, the one that the environment variable
+    ``TREEBANKS`` names. Mini treebanks need none. Raise a TreebankError if the name is unknown, the
+    manifest has mistakes, files are missing, or two splits have the same sentences.
     """
     status = catalogue.treebank_status(catalogue.load_manifest(name), root)
     if not status.present or status.files is None:
@@ -269,11 +259,9 @@ def _split_name(name: str) -> SplitName:
 
 
 def _version(form: str, transforms: Sequence[str]) -> int | dict[str, int]:
-    """1, or the versions of the reader and the transforms that are not 1.
-
-    Whoever changes what one of them gives for the same files raises its version, so that scores on
-    the sentences of before stand in no table with new ones.
-    """
+    """1, or the versions of the reader and the transforms that are not 1. Whoever changes what one
+    of them gives for the same files raises its version, so that scores on the sentences of before
+    stand in no table with new ones."""
     versions = {name: transform_named(name).version for name in transforms}
     versions = {form: FORMATS.get(form).version} | versions
     return {name: version for name, version in versions.items() if version != 1} or 1

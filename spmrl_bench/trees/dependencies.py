@@ -132,10 +132,8 @@ def merge_words(tree: DependencyTree, sizes: Sequence[int], words: Sequence[str]
     the root (the first of several) gives the word its head, relation and tag; what hung from any
     part hangs from the word. No cycle can come of that: the part that is chosen hangs from a word
     nearer to the root than all parts, so every step upwards leads to a word whose chosen part is
-    nearer to the root than that of the word before. Raise a ValueError if the sizes do not fit the
-    tree or the words.
+    nearer to the root than that of the word before.
     """
-    _check_sizes(sizes, len(words), len(tree))
     heads = tree.heads.tolist()
     depth = depths(heads)
     word_of = [0, *(number for number, size in enumerate(sizes, 1) for _ in range(size))]
@@ -157,10 +155,8 @@ def split_words(
     """Return the tree with words divided (*ex-* and *ministre*) into the parts ``words``.
 
     Each has as many parts as ``sizes`` say, at least one. The last stands for the word, and those
-    before it hang from it by ``relation``. Raise a ValueError if the sizes do not fit the tree or
-    the words.
+    before it hang from it by ``relation``.
     """
-    _check_sizes(sizes, len(tree), len(words))
     last = [0, *accumulate(sizes)]  # of each word its last part, from 1; 0 for the root
     tags, heads, relations = [], [], []
     for word, (size, head) in enumerate(zip(sizes, tree.heads.tolist(), strict=True)):
@@ -168,8 +164,3 @@ def split_words(
         heads += [last[word + 1]] * (size - 1) + [last[head]]
         relations += [relation] * (size - 1) + [tree.relations[word]]
     return DependencyTree(tuple(words), tuple(tags), readonly_int32(heads), tuple(relations))
-
-
-def _check_sizes(sizes: Sequence[int], words: int, parts: int) -> None:
-    if sum(sizes) != parts or len(sizes) != words or min(sizes, default=1) < 1:
-        raise ValueError(f"{words} words of {list(sizes)} parts are not {parts} parts")

@@ -133,15 +133,9 @@ def write_brackets(tree: Tree, escapes: str = "ptb", *, spelt: Sequence[str] | N
     """Return the tree on one line, without a line end.
 
     A tree without words, which a parser may return for a sentence that it gave up, is ``(())``.
-
-    Args:
-        tree: to write.
-        escapes: name of the policy by which its words are escaped.
-        spelt: how its words stand in some other bracketed text, to be written as they stand there.
-
-    Raises:
-        TreeError: the tree has several words but no constituent over all of them.
-        SpmrlError: the escape policy is unknown.
+    ``escapes`` names the policy by which words are escaped; ``spelt`` is how they stand in some
+    other bracketed text, to be written as they stand there. Raise a TreeError if the tree has
+    several words but no constituent over all of them, a SpmrlError if the policy is unknown.
     """
     policy = escapes_named(escapes)
     n = len(tree)

@@ -23,11 +23,8 @@ dependency is turned around. Others with their head outside are moved below it.
 
 **Heads.** A word whose head is inside another constituent and not its head word is moved to that
 head word, or, where the children that hang together would have a gap, upwards until they have none
-(:func:`~spmrl_bench.trees.projective.projectivize`). Constituents never change.
-
-The public code of the paper takes as head word the last of the children with a head outside,
-leaves the others as they are (the paper says that 50 heads are wrong in the Penn Treebank), makes
-groups of one level, and fails where a group would have gaps or a group within it.
+(:func:`~spmrl_bench.trees.projective.projectivize`). Constituents never change. ``docs/lal.md``
+compares all that with the public code.
 
 **Division span.** The second representation of the paper (section 2.2) writes head words into
 labels, so that a chart that knows only labels finds heads too: each constituent is divided after

@@ -15,7 +15,6 @@ from spmrl_bench.trees.tree import Tree
 Layer = Literal["constituents", "dependencies"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 
-
 #: What is less likely is left out of :class:`Probabilities`.
 LEAST: Mapping[Layer, float] = {"constituents": 1e-3, "dependencies": 1e-5}
 

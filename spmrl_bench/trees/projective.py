@@ -82,15 +82,10 @@ def nonprojective_words(heads: Sequence[int]) -> list[int]:
 def projectivize(heads: Sequence[int]) -> list[int]:
     """Return the heads after the least lifting that leaves all arcs projective.
 
-    Of all projective trees in which the head of every word was above it before, this one has every
-    word as low as any. The time is linear in the number of words, but for sorting.
-
-    Args:
-        heads: the head of each of ``n`` words, numbered from 1, that form a tree; 0 is the root,
-            which may have several dependents and dominates everything.
-
-    Raises:
-        TreeError: the heads form no tree.
+    Words are numbered from 1; 0 is the root, which may have several dependents and dominates
+    everything. Of all projective trees in which the head of every word was above it before, this
+    one has every word as low as any. The time is linear in the number of words, but for sorting.
+    Raise a TreeError if the heads form no tree.
     """
     heads = list(heads)
     dependents, downwards = _top_down(heads)
@@ -302,11 +297,9 @@ class _Deprojectivizer:
             target = self.heads[target]
 
     def _ranked(self, word: int, path_only: bool) -> Iterator[tuple[int, ...]]:
-        """The words that fit below the head of a word, as what they are preferred by.
-
-        The least goes first: whether others on the path depend on it (if only words on the path
-        are asked for), whether the arc would be projective, the depth, the distance, the number.
-        """
+        """The words that fit below the head of a word, as what they are preferred by. The least
+        goes first: whether others on the path depend on it (if only words on the path are asked
+        for), whether the arc would be projective, the depth, the distance, the number."""
         wanted = self.marks[word].lifted_from
         level, depth = [self.heads[word]], 0
         while level:

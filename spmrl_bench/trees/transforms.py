@@ -119,14 +119,9 @@ _MARKUP = re.compile(r"(?:(?<=[\n\r])|\A)[ \t]*<[^\n\r]*>[ \t]*(?=[\n\r]|\Z)")
 # Graphs ------------------------------------------------------------------------------------
 
 for _function in (
-    graph.add_vroot,
-    graph.attach_loose_tokens,
-    graph.drop_markup_tokens,
-    graph.loosen_punctuation,
-    graph.vroot_for_top,
-    graph.raise_crossing_branches,
-    graph.split_crossing_branches,
-):
+    graph.add_vroot, graph.attach_loose_tokens, graph.drop_markup_tokens, graph.loosen_punctuation,
+    graph.vroot_for_top, graph.raise_crossing_branches, graph.split_crossing_branches,
+):  # fmt: skip
     transform("graph")(_function)
 
 

@@ -117,17 +117,11 @@ class Tree(ByContent):
         """Return a tree of NLTK as one of ours.
 
         A node whose only child is a leaf is the tag of a word, every other node a constituent.
-        A tree without leaves, as ``nltk.Tree("", [])``, is the tree without words.
-
-        Args:
-            tree: its labels and leaves are strings.
-            escapes: name of the escape policy (see :mod:`spmrl_bench.trees.escapes`) of a tree
-                that ``nltk.Tree.fromstring`` read from a treebank's file; None where leaves are
-                the words themselves.
-
-        Raises:
-            TreeError: a leaf has no tag of its own, a constituent no word, or a name is no string.
-            SpmrlError: the escape policy is unknown.
+        A tree without leaves, as ``nltk.Tree("", [])``, is the tree without words. ``escapes``
+        names the policy (see :mod:`spmrl_bench.trees.escapes`) of a tree that
+        ``nltk.Tree.fromstring`` read from a treebank's file; without it leaves are the words
+        themselves. Raise a TreeError if a leaf has no tag of its own, a constituent no word, or a
+        name is no string, a SpmrlError if the escape policy is unknown.
         """
         policy = None if escapes is None else escapes_named(escapes)
         words: list[str] = []

@@ -135,7 +135,7 @@ def test_p_and_mark_are_those_of_the_significance_test_on_summed_counts() -> Non
         counts = [each.dev.counts("brackets") for each in records if each.variant == variant]
         one, other = (BRACKETS.ratios(own)[0] for own in counts)
         above = one.numerator + other.numerator
-        return Ratio.of("f1", above, one.denominator + other.denominator)
+        return Ratio("f1", above, one.denominator + other.denominator)
 
     (expected,) = compare([summed("word-charlstm")], [summed("charlstm")])
     assert row.compared["word-charlstm"] == (expected.difference, expected.p_randomisation)

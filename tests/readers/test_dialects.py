@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spmrl_bench.errors import SpmrlError
 from spmrl_bench.readers.dialects import (
     check_bracket_options,
     read_bracket_dialect,
@@ -131,7 +132,7 @@ def test_mistakes_in_options() -> None:
         ({"leaf": "({tag} {word})"}, "found"),
         ({"escapes": "ptbb"}, "unknown escape policy 'ptbb'. Did you mean ptb?"),
     ]:
-        with pytest.raises(ValueError) as caught:  # noqa: PT011
+        with pytest.raises(SpmrlError) as caught:
             check_bracket_options({"escapes": "none", **options})
         assert str(caught.value).startswith(problem)
 

@@ -100,8 +100,8 @@ scoring/evalb.py < scoring/test_evalb.py scoring/test_planted_mistakes.py
 
 the length of a sentence is that without what is removed
 scoring/evalb.py < scoring/test_evalb.py scoring/test_planted_mistakes.py
--        not_in_length=prm.delete_labels_for_length,
-+        not_in_length=prm.delete_labels,
+-self.not_in_length = prm.delete_labels_for_length
++self.not_in_length = prm.delete_labels
 
 a sentence without a parse is a complete match where gold has no bracket
 scoring/counts.py < scoring/test_metrics.py

@@ -157,11 +157,9 @@ def test_unknown_rules() -> None:
         ({"relation": "none"}, "'relation'.*relations"),
         ({"relations": ["none"]}, r"relations must be a name, found \['none'\]"),
     ):
-        with pytest.raises(ValueError, match=problem):
-            ATTACHMENT.check_rules(options)
         with pytest.raises(ScoreError, match=problem):
             ATTACHMENT.rules(options)
-    ATTACHMENT.check_rules({"punctuation": "ptb-ctb", "relations": "universal"})
+    ATTACHMENT.rules({"punctuation": "ptb-ctb", "relations": "universal"})
 
 
 def test_tags_that_the_papers_leave_out() -> None:

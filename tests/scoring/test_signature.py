@@ -17,8 +17,14 @@ from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.counts import AttachmentCounts
 from spmrl_bench.scoring.prm import Parameters
-from spmrl_bench.scoring.settings_text import settings_folder, settings_text, variant_text
-from spmrl_bench.scoring.signature import KEYS, Signature, sign
+from spmrl_bench.scoring.signature import (
+    KEYS,
+    Signature,
+    settings_folder,
+    settings_text,
+    sign,
+    variant_text,
+)
 from tests.reliability.tally import Tally
 from tests.scoring.test_metrics import ROWS
 

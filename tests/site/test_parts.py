@@ -57,7 +57,7 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
 def test_errors_are_counted_for_each_run() -> None:
     def summed(matched: list[int], runs: int) -> Sums:
         gold = np.array([4, 4, 4, 4]) * runs
-        ratio = Ratio.of("f1", 2 * np.array(matched), 2 * gold)
+        ratio = Ratio("f1", 2 * np.array(matched), 2 * gold)
         return Sums(ratio, np.array([True, True, True, False]), [5, 6, 7, 8], runs)
 
     both = compared(summed([4, 2, 0, 0], 1), summed([7, 8, 0, 8], 2))

@@ -156,9 +156,3 @@ def test_merging_undoes_dividing() -> None:
             divided = split_words(whole, sizes, words, "part")
             assert head_fault(divided.heads.tolist()) is None
             assert merge_words(divided, sizes, whole.words) == whole
-
-
-def test_sizes_that_do_not_fit() -> None:
-    for sizes in ([2, 2], [3], [0, 3], [1, 2, 0], [4, -1]):
-        with pytest.raises(ValueError, match=r"2 words of .* parts are not 3 parts"):
-            merge_words(tree(2, 0, 2), sizes, ["a", "b"])
