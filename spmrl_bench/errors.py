@@ -73,7 +73,7 @@ class RecipeError(SpmrlError):
     """A recipe or a setting is unknown or out of range."""
 
 
-class ScoreError(SpmrlError):
+class ScoreError(SpmrlError, ValueError):
     """Gold and test cannot be compared, or a parameter file is wrong."""
 
 

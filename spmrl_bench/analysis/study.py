@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from spmrl_bench.errors import RecipeError, ScoreError, unknown_name
+from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.experiments.recipe import Inputs, SettingsLayer
 from spmrl_bench.parsers.legacy import FLAT, dotted
 from spmrl_bench.scoring.metric import SelectionMetric
@@ -35,17 +35,10 @@ def _layers(value: object) -> object:
     raise ValueError(f"layers are {', '.join(map(repr, LAYERS))}, or a list of numbers from 0 on")
 
 
-def _metric(text: object) -> SelectionMetric:
-    try:
-        return SelectionMetric.parse(str(text))
-    except ScoreError as error:
-        raise ValueError(str(error)) from None
-
-
 #: ``all`` and ``none``, a share of a stack of any height (a paper's "first four of eight layers" is
 #: the first half), or layers by number, the first of which is 0.
 Layers = Annotated[str | tuple[int, ...], BeforeValidator(_layers)]
-Metric = Annotated[SelectionMetric, BeforeValidator(_metric)]
+Metric = Annotated[SelectionMetric, BeforeValidator(lambda text: SelectionMetric.parse(str(text)))]
 SomeInputs = Annotated[Inputs, Field(min_length=1)]
 Text = Annotated[str, Field(min_length=1)]
 

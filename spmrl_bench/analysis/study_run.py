@@ -35,7 +35,7 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import FLAT
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.backend import LOCAL, Backend
+from spmrl_bench.process.executors.units import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.storage.toml import describe_mistake
@@ -99,12 +99,9 @@ def plan_study(
 
     The language is by default that of the treebank, and the treebank the first of the language
     that is present. ``settings`` are of all rows, but a row's own win, and the files of a
-    pre-trained input concern only the rows that have it.
-
-    Raises:
-        RecipeError: an unknown name or setting, a setting or a size that the study decides, tags or
-            attention where there are none, a metric by which a row is not scored.
-        TreebankError: the treebank is absent.
+    pre-trained input concern only the rows that have it. A RecipeError for unknown names, a setting
+    or a size that the study decides, tags or attention where there are none, and a metric by which
+    a row is not scored; a TreebankError where the treebank is absent.
     """
     if study.size and size not in (None, study.size):
         raise RecipeError(f"study {study.name} is of the size {study.size}, not of '{size}'")

@@ -30,8 +30,7 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
-from spmrl_bench.process.executors.units import Unit, run_units
+from spmrl_bench.process.executors.units import LOCAL, Backend, Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.training import best_weights
@@ -183,7 +182,7 @@ def evaluate_all(
             errors.append(error)
     if units:
         at_once = min(jobs, len(asked))
-        executor = executor_for(on, at_once, device=device, shared=results_dir, log=say)
+        executor = on.executor(at_once, device=device, shared=results_dir, log=say)
         for outcome in run_units(units, executor, log=say):
             if isinstance(outcome.error, SpmrlError):
                 errors.append(outcome.error)
@@ -276,7 +275,7 @@ class Ensemble:
             recipe=recipe,
             searches=searches_behind(runs[0].folder.parents[1], recipe),
             **results,
-            baselines=baseline_results(bank, "test", kind.metrics) if selected and alone else {},
+            baselines=baseline_results(bank, kind.metrics) if selected and alone else {},
             training=_training([ended(run.folder) for run in runs], parsers),
             hardware=find_hardware(getattr(parsers[0], "device", None)),
         )

@@ -43,8 +43,7 @@ from spmrl_bench.leaderboard.searches import (
 )
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
-from spmrl_bench.process.executors.units import Outcome, Unit, run_units
+from spmrl_bench.process.executors.units import LOCAL, Backend, Outcome, Unit, run_units
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import write_text
@@ -353,7 +352,7 @@ def run_search(
 
         _write(work, folder, document)
         log(work.first.note)
-        executor = executor_for(on, jobs, device=device, shared=folder.parent, log=log)
+        executor = on.executor(jobs, device=device, shared=folder.parent, log=log)
         try:
             run_units([], executor, log=log, next_unit=next_unit, on_end=on_end)
         finally:

@@ -30,8 +30,7 @@ from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.calibration import keep_temperature
 from spmrl_bench.parsers.kinds import kind_named
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
-from spmrl_bench.process.executors.units import Outcome, Unit, run_units
+from spmrl_bench.process.executors.units import LOCAL, Backend, Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import BEST, LAST, best_weights
@@ -114,7 +113,7 @@ def train_all(
 
     if units:
         place = runs[0].folder.parents[1]
-        executor = executor_for(on, at_once, device=device, shared=place, log=say)
+        executor = on.executor(at_once, device=device, shared=place, log=say)
         outcomes = run_units(units, executor, log=say, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)

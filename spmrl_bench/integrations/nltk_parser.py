@@ -130,14 +130,8 @@ def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list
 
 
 def to_graph(tree: DependencyTree | None) -> DependencyGraph:
-    """A dependency tree as a graph of NLTK; words without a tag have ``_``.
-
-    Args:
-        tree: None for a sentence without words, whose graph has none.
-
-    Raises:
-        TreeError: a word, tag or relation has a tab or an end of line in it.
-    """
+    """A dependency tree as a graph of NLTK, None as one without words; words without a tag have
+    ``_``. Raise a TreeError if a word, tag or relation has a tab or an end of line in it."""
     if tree is None:
         return DependencyGraph()
     tags = [UNSPECIFIED if tag == NO_TAG else tag for tag in tree.tags]

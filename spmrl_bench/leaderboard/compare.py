@@ -111,11 +111,8 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
 
     It is wanted by the path of a record; by the beginning of the name of one in
     ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
-    weights, or its parses, is taken.
-
-    Raises:
-        RecordError: there is none or there are several, or it is broken.
-        CheckpointError: a folder holds no trained parser.
+    weights, or its parses, is taken. A RecordError if there is none or there are several, or it is
+    broken; a CheckpointError if a folder holds no trained parser.
     """
     path, folder = Path(wanted), results_dir / "runs"
     if path.is_dir():

@@ -60,8 +60,8 @@ class _Stream(io.FileIO):
 
 
 @contextmanager
-def standard_streams(status: int) -> Iterator[None]:
-    """Have the three streams in UTF-8; end with the status where results cannot be written."""
+def standard_streams() -> Iterator[None]:
+    """Have the three streams in UTF-8; end with status 1 where results cannot be written."""
     # A closed stream becomes one that fails as it would; no file may get its number.
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115
@@ -86,7 +86,7 @@ def standard_streams(status: int) -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        sys.exit(status)
+        sys.exit(1)
     except SpmrlError as error:
         echo(f"spmrl-bench: {error}", err=True)
-        sys.exit(status)
+        sys.exit(1)

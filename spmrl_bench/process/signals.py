@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-Handler = Callable[[int, FrameType | None], None]
-
 #: Ctrl-C, what asks a program to end, and a terminal that is closed.
 STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 #: What is said where nothing was in work.
@@ -48,7 +46,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def on_signals(handler: Handler, *numbers: int) -> Iterator[None]:
+def on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
     """Within it, these signals call the handler; in a thread, where none can, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield

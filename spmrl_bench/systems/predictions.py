@@ -103,16 +103,13 @@ def read_predictions(
     policy: Policy = "refuse",
     encoding: str = "utf-8",
 ) -> Predictions:
-    """The answers of a file: trees, one a line or laid out over several lines, or CoNLL-U.
+    """The answers of a file, trees (one a line or laid out over several) or CoNLL-U, to the
+    sentences of a split, which have the layer of the file.
 
-    Args:
-        gold: the sentences of the split, with the layer of the file.
-        transforms: of the treebank; those that change trees, not words, are applied to the answers.
-
-    Raises:
-        ReadError: the file cannot be read, or, laid out over lines, has a malformed tree.
-        ScoreError: it has another number of sentences, or, by the policy ``refuse``, answers
-            that cannot be scored; the first of them are listed with their lines.
+    Of the treebank's ``transforms`` those that change trees, not words, are applied to them. Raise
+    a ReadError if the file cannot be read or, laid out over lines, has a malformed tree; a
+    ScoreError if it has another number of sentences or, by the policy ``refuse``, answers that
+    cannot be scored.
     """
     text = read_text(path, encoding)
     layer: Layer = "dependencies" if looks_like_conll(text) else "constituents"
