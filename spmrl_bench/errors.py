@@ -21,11 +21,8 @@ class SpmrlError(Exception):
 
 
 class ReadError(SpmrlError):
-    """A treebank file breaks its format.
-
-    The message starts with ``path:line:`` (or ``path:line:column:``) and names the
-    sentence where one is known. Lines and columns count from 1.
-    """
+    """A treebank file breaks its format. The message starts with ``path:line:`` (or
+    ``path:line:column:``), both from 1, and names the sentence where one is known."""
 
     def __init__(
         self,
@@ -52,9 +49,7 @@ class TokensError(SpmrlError, TypeError):
 
 class ArrayError(SpmrlError, ValueError):
     """An array or tensor that a computation cannot take: of a wrong type, shape, order or range.
-
-    The message names the argument, what was found and what is allowed.
-    """
+    The message names the argument, what was found and what is allowed."""
 
 
 class NotFiniteError(ArrayError):

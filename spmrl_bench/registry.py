@@ -35,8 +35,7 @@ class Registry(Generic[Part]):
         return [*self._own, *sorted(self._places.keys() - self._own.keys())]
 
     def get(self, name: str, error: type[SpmrlError] = SpmrlError) -> Part:
-        """Return the object of a name; an error of the class given if there is none of that name,
-        or it cannot be imported."""
+        """Return the object of a name; an ``error`` if there is none, or it cannot be imported."""
         if name not in self._places:
             raise error(unknown_name(self._what, name, self.names()))
         place = self._places[name]

@@ -90,8 +90,7 @@ class SpansByHead(NamedTuple):
 
 
 def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[SpansByHead]:
-    """Parse sentences, which are read lazily, and see what the heads gave each; errors are those of
-    :meth:`Parser.head_outputs`."""
+    """What the heads gave sentences, read lazily; errors are those of ``Parser.head_outputs``."""
     waiting: dict[int, Example] = {}
 
     def given() -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
@@ -105,11 +104,9 @@ def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[Spans
 
 
 def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
-    """What each head contributes to span vectors (section 2, figure 6).
-
-    From features ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them, to
-    ``[spans, heads, d_proj]``: of each head the forward part, then the backward part.
-    """
+    """What each head contributes to span vectors (section 2, figure 6). From features
+    ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them, to
+    ``[spans, heads, d_proj]``: of each head the forward part, then the backward part."""
     start, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     forward, backward = np.split(features.astype(np.float64), 2, axis=2)
     parts = (forward[end] - forward[start], backward[end + 1] - backward[start + 1])
@@ -117,11 +114,9 @@ def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
 
 
 def shares(parts: Rows, measure: Measure = "norm") -> Rows:
-    """What share each head has in span vectors, by ``norm`` or as ``released``.
-
-    From ``[spans, heads, d_proj]`` to ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a
-    span to which no head gives anything has zeros.
-    """
+    """What share each head has in span vectors, by ``norm`` or as ``released``. From
+    ``[spans, heads, d_proj]`` to ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a span
+    to which no head gives anything has zeros."""
     if measure == "norm":
         sizes = np.linalg.norm(parts, axis=2)
     else:

@@ -44,11 +44,9 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 def layer_numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The layers of a stack of ``count`` that the value of a key stands for, in ascending order.
-
-    A share that is no whole number of layers is rounded up: the first half of five is three. Raise
-    a RecipeError if a number is that of no layer.
-    """
+    """The layers of a stack of ``count`` that the value of a key stands for, in ascending order. A
+    share that is no whole number of layers is rounded up: the first half of five is three. Raise a
+    RecipeError if a number is that of no layer."""
     if not isinstance(layers, str):
         for number in layers:
             if number >= count:
@@ -120,8 +118,7 @@ class Study(BaseModel, extra="forbid", frozen=True):
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
     reference: Text  # name of the row that the others are compared with
     shared: Shared = Field(default_factory=Shared)
-    # Settings that are not the study's subject, though some rows have their own: its user may
-    # change them for the other rows.
+    # Settings that are not its subject: its user may change them for rows without their own.
     free: tuple[Text, ...] = ()
     rows: tuple[StudyRow, ...]
 

@@ -137,10 +137,8 @@ def encoder_of(model: ParserConfig) -> tuple[str, Any]:
 
 
 def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, AttentionMask]:
-    """The limits of each layer of a model that has any; a RecipeError where they cannot be.
-
-    A window that the model was trained with stays where the row has none of its own.
-    """
+    """The limits of each layer of a model that has any; a RecipeError where they cannot be. A
+    window that the model was trained with stays where the row has none of its own."""
     if limits == AttentionLimits():
         return {}
     name, encoder = encoder_of(model)
@@ -323,8 +321,7 @@ class StudyResult(StudyRun):
         return estimate(self.scores)
 
     def score_within(self, minutes: float) -> SeedMean | None:
-        """Of the best scores that the runs had after so much time; None if one had none, or was
-        ended before by ``train.max_minutes``."""
+        """Of the runs' best scores by then; None if one had none, or ``max_minutes`` were over."""
         best = []
         for config, state in zip(self.configs, self.ended, strict=True):
             last = max([config.train.max_minutes or 0.0, *(s / 60 for s, _ in state.curve[-1:])])

@@ -61,8 +61,7 @@ def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence
 
 
 def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
-    """Parse the words of gold parses and count by the rules of each metric (:func:`rules_of`), and
-    right tags if the parser tags."""
+    """Parse the words of gold; count by each metric's rules (:func:`rules_of`), and right tags."""
     # The treebank's tags are copied into the parses, whether or not the parser reads them:
     # parameter sets delete punctuation by tag, and tags that differ would hide sentences.
     tags = [parse.tags for parse in gold]
@@ -88,11 +87,9 @@ def score_split(
     seeds: Sequence[int] = (),
     saved: SavedParses | None = None,
 ) -> SplitResult:
-    """The scores of a parser on a split, with their signatures, as a record keeps them.
-
-    ``config`` is None for a baseline, ``seeds`` are those of the members of an ensemble. A
-    SpmrlError says that the parser has no room for a sentence, or parses cannot be ``saved``.
-    """
+    """The scores of a parser on a split, with their signatures, as a record keeps them. ``config``
+    is None for a baseline, ``seeds`` are those of the members of an ensemble. A SpmrlError says
+    that the parser has no room for a sentence, or parses cannot be ``saved``."""
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
     gold = gold_parses(bank, split, kind.metrics)

@@ -249,8 +249,7 @@ def licence_identifier(text: str) -> str | None:
 
 
 def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> str:
-    """The card of a package, whose description is given: Markdown, with what the hub reads of it in
-    front, as YAML."""
+    """The card of a described package: Markdown, behind what the hub reads of it, as YAML."""
     forms = templates(Path(__file__).parent, escape=False)
     forms.filters["json"] = partial(json.dumps, ensure_ascii=False)
     forms.filters["cents"] = lambda value: "" if value is None else f"{value:.2f}"

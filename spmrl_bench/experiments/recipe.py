@@ -33,14 +33,7 @@ from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import variant_text
 from spmrl_bench.storage import toml
 from spmrl_bench.storage.digests import digests
-from spmrl_bench.storage.paths import (
-    check_name,
-    check_path,
-    data_dir,
-    data_dirs,
-    home,
-    require_inside,
-)
+from spmrl_bench.storage.paths import check_name, check_path, data_dir, data_dirs, require_inside
 from spmrl_bench.training.train_config import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
@@ -424,16 +417,14 @@ def recipe_of(treebank: str) -> str:
 
 
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
-    """Path and text of a recipe below a folder, for a treebank that none names yet.
-
-    It is called as the language, or as the treebank. Nothing but positions for its ``longest``
-    sentence may have to be said."""
+    """Path and text of a recipe below a folder for a treebank that none names yet, called as the
+    language or else as that; it says no more than the positions that the ``longest`` needs."""
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
     sizes = toml.read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
     needed = longest + 2  # the ends of a sentence have positions too
     if needed > min(size["model"]["attention"]["max_positions"] for size in sizes):
         content["model"] = {"max_positions": needed}
-    folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
+    folders = [*data_dirs("recipes"), top / "recipes"]
     for name in (language, treebank):
         if not any((folder / f"{name}.toml").exists() for folder in folders):
             return top / "recipes" / f"{name}.toml", toml.toml_text(content)

@@ -115,8 +115,7 @@ class Failed(BaseModel):
 
 
 def read_noted(model: type[Noted], path: Path) -> Noted | None:
-    """What a file of the folder notes, None where there is none; a CheckpointError has all that is
-    wrong with it."""
+    """What a file of the folder notes; None without one, a CheckpointError where it is wrong."""
     if not path.exists():
         return None
     return validated(model, read_json(path, CheckpointError), path, CheckpointError)

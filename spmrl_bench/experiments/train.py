@@ -148,11 +148,9 @@ def train_run(
     console: Console | None = None,
     prune: Prune | None = None,
 ) -> None:
-    """Train a run, or continue what its folder has; an error is noted there.
-
-    ``prune`` may end it at a dev evaluation. Before all input has been read, nothing of the folder
-    is changed. Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
-    """
+    """Train a run, or continue what its folder has; an error is noted there. ``prune`` may end it
+    at a dev evaluation. Before all input has been read, nothing of the folder is changed. Ctrl-C
+    and SIGTERM raise Interrupted after the batch was finished and saved."""
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
     with (

@@ -69,9 +69,8 @@ class NltkParser(ParserI):
             raise SpmrlError(f"this parser finds {' and '.join(found)}, not {self.layer}")
 
     def parse(self, sent: Sentence, *_: Any, **__: Any) -> Iterator[Any]:
-        """The best parses of one sentence, best first. Raise a TokensError for a text, whose
-        letters would be taken for words, and a SpmrlError if the sentence is too long, or has no
-        tags and the parser reads them."""
+        """The best parses of one sentence, best first. A TokensError for a text, whose letters
+        would be taken for words; a SpmrlError if it is too long, or lacks tags that are read."""
         return next(self.parse_sents([sent]))
 
     def parse_sents(self, sents: Iterable[Sentence], *_: Any, **__: Any) -> Iterator[Iterator[Any]]:

@@ -142,17 +142,14 @@ class ParserComponent(Pipe):
         _ = self.parser
 
     def __call__(self, doc: Doc) -> Doc:
-        """The document, annotated in place. Unless the pipeline has an error handler, raise a
-        SpmrlError if a sentence is too long, sentences are not told apart, or the parser reads tags
-        and there are none."""
+        """The document, annotated in place. Without an error handler in the pipeline, a SpmrlError
+        if a sentence is too long or lacks tags that are read, or sentences are not told apart."""
         return next(self.pipe([doc]), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = WINDOW_SENTENCES) -> Iterator[Doc]:
-        """Documents, annotated in place, in their order; faster than one by one.
-
-        So many as ``batch_size`` at most are parsed together, and read no further ahead. Errors are
-        those of :meth:`__call__`; where a handler goes on, the documents around are given.
-        """
+        """Documents, annotated in place, in their order; faster than one by one. So many as
+        ``batch_size`` at most are parsed together, and read no further ahead. Errors are those of
+        :meth:`__call__`; where a handler goes on, the documents around are given."""
         _ = self.parser  # an error of it is no document's
         for docs in windows(stream, len, most=batch_size):
             try:
@@ -237,10 +234,8 @@ class ParserComponent(Pipe):
         return found
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the parser in a folder, beside what else is there.
-
-        In it, the folder ``parser`` is one that :func:`~spmrl_bench.load` opens too.
-        """
+        """Save the parser in a folder, beside what else is there. In it, the folder ``parser`` is
+        one that :func:`~spmrl_bench.load` opens too."""
         write_folder(Path(path) / _SAVED, self.parser.save)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> ParserComponent:
@@ -258,8 +253,7 @@ class ParserComponent(Pipe):
         return bytes(srsly.msgpack_dumps(files))
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> ParserComponent:
-        """Take the parser of :meth:`to_bytes`; CheckpointError if it is none, or a file's name
-        leads out of the folder."""
+        """Take the parser of :meth:`to_bytes`; CheckpointError if none, or it leads elsewhere."""
         with TemporaryDirectory() as place:
             try:
                 for name, content in srsly.msgpack_loads(data).items():
@@ -324,9 +318,7 @@ def write_parses(
     tags: bool,
 ) -> None:
     """Annotate a document in place with what a component, by its name, found of its sentences.
-
-    Constituents become ``doc.spans[key]``; with ``tags``, words get the tags of their parses.
-    """
+    Constituents become ``doc.spans[key]``; with ``tags``, words get the tags of their parses."""
     number = partial(doc.vocab.strings.add, allow_transient=False)  # outlives a memory zone
     spans, chances = [], list[float | None]()
     for sentence, parse, status in found:

@@ -47,10 +47,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def find_commit(root: Path = _ROOT) -> str | None:
-    """Commit of the checkout the program runs from, with ``-dirty`` after it if files changed.
-
-    None outside a checkout, such as in an installed wheel, and where git is not installed.
-    """
+    """Commit of the checkout the program runs from, with ``-dirty`` after it if files changed. None
+    outside a checkout, such as in an installed wheel, and where git is not installed."""
     if not (root / ".git").exists():
         return None
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

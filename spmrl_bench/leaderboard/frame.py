@@ -262,11 +262,9 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
 
 
 def searches_behind(runs: Path, recipe: Mapping[str, Any]) -> list[Search]:
-    """The searches, on any treebank of a folder of runs, that resolved settings come from.
-
-    Where a trial had these settings, whatever its seed and its time, these are all searches for the
-    variant, since the later ones go on from what the earlier ones have shown.
-    """
+    """The searches, on any treebank of a folder of runs, that resolved settings come from. Where a
+    trial had these settings, whatever its seed and its time, these are all searches for the
+    variant, since the later ones go on from what the earlier ones have shown."""
     # A description that takes over what was found is another one than that of the trials.
     other = dict.fromkeys(("train.max_minutes", "system.minutes", "system.description"))
 

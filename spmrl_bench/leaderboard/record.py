@@ -102,10 +102,8 @@ class MetricResult(Part):
         return int(signature_parts(self.signature_long).get("skipped", "0"))
 
     def check(self, name: str, sentences: int) -> None:
-        """Raise a ValueError where it cannot be the result of a metric.
-
-        Figures and columns that the metric has got or lost since are as they were counted then.
-        """
+        """Raise a ValueError where it cannot be the result of a metric. Figures and columns that
+        the metric has got or lost since are as they were counted then."""
         skipped = signature_parts(self.signature_long).get("skipped", "0")
         if not re.fullmatch("[0-9]{1,9}", skipped):
             raise ValueError(f"{name}: signature_long: skipped is '{skipped:.20}', no number")
@@ -243,10 +241,8 @@ class System(Part):
 
 
 class Record(StoredModel):
-    """One run; or an ensemble of such runs, from other seeds; or the parses of a system.
-
-    Of a system, ``variant`` is its name and version, and ``weights`` stands for its parses.
-    """
+    """One run; or an ensemble of such runs, from other seeds; or the parses of a system. Of a
+    system, ``variant`` is its name and version, and ``weights`` stands for its parses."""
 
     what: ClassVar[str] = "record"
     version: ClassVar[int] = SCHEMA_VERSION
@@ -405,8 +401,7 @@ WRITING = ".tested.lock"
 
 
 def shipped_records(results: Path) -> Path:
-    """The folder of the records that come with the program: below that of the results in a
-    checkout."""
+    """The folder of the program's own records: below that of the results in a checkout."""
     return _IN_WHEEL if _IN_WHEEL.is_dir() else results / SHIPPED / "runs"
 
 

@@ -152,8 +152,7 @@ def _latex_note(note: str) -> str:
 
 
 def templates(folder: Path, *, escape: bool = True) -> jinja2.Environment:
-    """The templates of a folder, which miss nothing of what they are given and, for HTML, escape
-    it."""
+    """The templates of a folder, in which nothing may be missing and, for HTML, all is escaped."""
     import jinja2
 
     return jinja2.Environment(

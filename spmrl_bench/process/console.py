@@ -29,8 +29,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def plain(text: object) -> str:
-    """Return a text in which control characters, by which a file of others could steer the
-    terminal, are written out."""
+    """The text with control characters, by which a file could steer the terminal, written out."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
 
 
@@ -74,8 +73,7 @@ def standard_streams() -> Iterator[None]:
         errors="surrogateescape",
         line_buffering=results.isatty(),
     )
-    # No buffer is above it: a handler of signals may have something to say while something else is
-    # being said.
+    # Without a buffer above it: a handler of signals may speak while something else is being said.
     messages: Any = _Stream(errors, tells=False)
     sys.stderr = io.TextIOWrapper(
         messages, encoding="utf-8", errors="backslashreplace", write_through=True

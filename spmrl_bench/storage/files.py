@@ -137,8 +137,7 @@ def create(path: Path, data: bytes) -> None:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Write to the end of a file; where that fails, nothing of it stays there, unless another has
-    written behind it."""
+    """Write to the end of a file, nothing where that fails, unless another wrote behind it."""
     _make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
@@ -289,11 +288,8 @@ def open_regular_file(path: Path) -> BufferedReader:
 
 
 def open_unpacked(path: Path) -> BufferedReader | BytesIO:
-    """Open a file for reading, unpacked if its name ends in ``.gz``.
-
-    An OSError says that it is broken, or holds more than :data:`MOST_UNPACKED` bytes. It may be a
-    pipe (``<(...)``), but no device.
-    """
+    """Open a file for reading, unpacked if it is a ``.gz``; it may be a pipe (``<(...)``), but no
+    device. An OSError if it is broken, or holds more than :data:`MOST_UNPACKED` bytes."""
     if path.suffix != ".gz":
         check_stored(path.stat(), path)
         return path.open("rb") if path.is_fifo() else open_regular_file(path)

@@ -120,10 +120,8 @@ def _fault(member: zipfile.ZipInfo) -> str | None:
 
 
 def _clash(place: str, member: str, taken: dict[str, str]) -> str | None:
-    """Take a place that no other member has, also where capitals are no difference.
-
-    ``taken`` has the members by their places, and the folders around them.
-    """
+    """Take a place that no other member has, also where capitals are no difference. ``taken`` has
+    the members by their places, and the folders around them."""
     key = normalize("NFC", place).casefold()
     for folder in (key[:end] for end, letter in enumerate(key) if letter == "/"):
         if taken.setdefault(folder, "/") != "/":

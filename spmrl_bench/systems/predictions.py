@@ -50,10 +50,8 @@ def file_text(
     spaces: bool = False,
 ) -> str:
     """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
-
     Without ``tags`` those of the treebank are left out; without ``structure`` trees have their root
-    alone, and words no heads. Only where ``spaces`` are kept a word has white space.
-    """
+    alone, and words no heads. Only where ``spaces`` are kept a word has white space."""
 
     def text(parse: Parse) -> str:
         words = parse.words if spaces else _given(parse.words)

@@ -329,11 +329,9 @@ class SystemRun(AnyRun):
 
 
 class SystemSearch(SearchPlan):
-    """A search over a system on one treebank, whose trials are whole trainings.
-
-    It is trained without a look at its own scores of dev, which are counted otherwise; what it
-    answers on dev is scored as all is, and nothing ends a trial that falls behind.
-    """
+    """A search over a system on one treebank, whose trials are whole trainings. It is trained
+    without a look at its own scores of dev, which are counted otherwise; what it answers on dev is
+    scored as all is, and nothing ends a trial that falls behind."""
 
     @property
     def select(self) -> str:
@@ -421,10 +419,8 @@ def run_command(
     command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
 ) -> ResourceUsage:
     """Run a command to its end, or until its seconds of the processor are over, of each thread; its
-    output is at the end of a log.
-
-    A TrainingError, with the last lines of the log, where it cannot be started or fails.
-    """
+    output is at the end of a log. A TrainingError, with the last lines of the log, where it cannot
+    be started or fails."""
     if shutil.which(command[0]) is None:
         raise TrainingError(f"{command[0]}: cannot be run: no such program")
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}

@@ -35,11 +35,8 @@ Answer: TypeAlias = tuple[Status, Exception | None]
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A piece of work.
-
-    The function, of a module, is called with the arguments, which can be pickled, and two more by
-    name: ``device``, and ``console``, where it may speak (None leaves that to it).
-    """
+    """A piece of work: a module's function, called with arguments that can be pickled, ``device``
+    and ``console``, where it may speak (None leaves that to it)."""
 
     title: str
     function: Callable[..., None]
@@ -205,8 +202,7 @@ class Backend:
     def executor(
         self, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
     ) -> Executor:
-        """What does units there, where all machines see the folder ``shared``; a SpmrlError says
-        that it is not to be had."""
+        """What does units there, where all see ``shared``; a SpmrlError if it is not to be had."""
         if self.kind == "dask":
             from spmrl_bench.process.executors.dask import DaskExecutor
 
