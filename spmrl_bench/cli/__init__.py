@@ -10,7 +10,7 @@ from __future__ import annotations
 
 # Importing a module of commands registers them with the application, in the order of its help.
 # isort: off
-from spmrl_bench.cli import training, parsing, scoring, comparing  # noqa: F401
+from spmrl_bench.cli import training, parsing, scoring  # noqa: F401
 from spmrl_bench.cli import model, recipes, results, runs, studies, systems, treebanks  # noqa: F401
 
 # isort: on

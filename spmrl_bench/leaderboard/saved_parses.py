@@ -94,7 +94,7 @@ class SavedParses:
         rules: Mapping[str, Any],
         gold: Sequence[Parse] | None = None,
     ) -> bool:
-        """Whether the files of a split give what a record says, by this gold or that beside them."""
+        """Whether a split's files give what a record says, by this gold or that beside them."""
         try:
             for name, own in rules.items():
                 metric = metric_named(name)
