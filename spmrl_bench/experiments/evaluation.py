@@ -104,7 +104,7 @@ def score_split(
             "settings": settings_text(config.overrides),
             "ensemble": len(seeds) or None,
             "size": config.size,
-            "precision": config.model.precision,
+            "precision": config.model.precision.replace("float32", ""),  # the usual one
             "seed": "+".join(map(str, seeds)) or config.seed,
             "learns": "tags" if parser.predicts_tags else None,
             "encoder": "+".join(sorted(encoders_of(config.model))),
@@ -140,8 +140,6 @@ def metric_result(
         "transforms": "+".join(bank.manifest.transforms),
         **source,
     }
-    if values.get("precision") == "float32":  # the usual one
-        del values["precision"]
     also = {key: str(value) for key, value in values.items() if value not in (None, "")}
     signature = sign(metric, counts, rules, **also)
     return MetricResult(

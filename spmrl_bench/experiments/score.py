@@ -181,8 +181,7 @@ def evaluate_all(
         except SpmrlError as error:
             errors.append(error)
     if units:
-        at_once = min(jobs, len(asked))
-        executor = on.executor(at_once, device=device, shared=results_dir, log=say)
+        executor = on.executor(min(jobs, len(asked)), device=device, shared=results_dir, log=say)
         for outcome in run_units(units, executor, log=say):
             if isinstance(outcome.error, SpmrlError):
                 errors.append(outcome.error)

@@ -62,8 +62,7 @@ _DRAWS, _LEARNT = 60, 10
 _OWN_FAULT = (TrainingError, SentenceTooLongError, RecipeError)
 _RANGE = re.compile(r"\s*(log|int|[-+.\d][-+.\de]*)\s*:", re.IGNORECASE)
 
-Value = str | int | float
-"""A value of a trial: a number of a range, or the text of a choice."""
+Value = str | int | float  # of a trial: a number of a range, or the text of a choice
 
 
 def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -428,8 +427,7 @@ def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[
         values: dict[str, Value] = {key: drawn[key] for key in work.space}
         for key, searched in work.space.items():
             if isinstance(value := drawn[key], float):  # four digits are read easily
-                near = float(f"{value:.4g}")
-                values[key] = min(searched.high, max(searched.low, near))
+                values[key] = min(searched.high, max(searched.low, float(f"{value:.4g}")))
         if values not in known:
             return values
     return None

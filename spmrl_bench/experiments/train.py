@@ -112,8 +112,7 @@ def train_all(
             say(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
-        place = runs[0].folder.parents[1]
-        executor = on.executor(at_once, device=device, shared=place, log=say)
+        executor = on.executor(at_once, device=device, shared=runs[0].folder.parents[1], log=say)
         outcomes = run_units(units, executor, log=say, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)

@@ -97,15 +97,13 @@ class NltkParser(ParserI):
         return ProbabilisticTree(tree.label(), tree, logprob=chance)
 
 
-def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list[str] | None]]:
+def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[Sequence[str], list[str] | None]]:
     """Words of each sentence with its tags, if the first has any; all have, or none has."""
     tagged: bool | None = None
     for sentence in sents:
         if isinstance(sentence, (str, bytes)):
-            raise TokensError(
-                f"expected a list of words, found the text {sentence[:40]!r}: split it into words "
-                "first"
-            )
+            yield sentence, None  # which the parser refuses
+            continue
         items: list[Any] = list(sentence)
         pairs = bool(items) and all(
             isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)

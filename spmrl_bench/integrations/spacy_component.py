@@ -165,8 +165,8 @@ class ParserComponent(Pipe):
     def _annotate(self, docs: Sequence[Doc]) -> None:
         """Parse all sentences of some documents together, and write what was found."""
         asked = [self._sentences(doc) for doc in docs]
-        found = list(self._parsed([sentence for sentences in asked for sentence in sentences]))
-        layers, rest = kind_named(self.parser.kind).layers, iter(found)
+        rest = iter([*self._parsed([sentence for sentences in asked for sentence in sentences])])
+        layers = kind_named(self.parser.kind).layers
         for doc, sentences in zip(docs, asked, strict=True):
             own = list(islice(rest, len(sentences)))
             write_parses(

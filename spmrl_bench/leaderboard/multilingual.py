@@ -37,8 +37,7 @@ from spmrl_bench.scoring.significance import TRIALS
 _SCORE = ("dev", "", "score")
 # What describes a treebank rather than the way of scoring.
 _OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
-_About = tuple[str, str, str, str]
-"""Settings, precision, size and select of a setup."""
+_About = tuple[str, str, str, str]  # settings, precision, size and select of a setup
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]|$)")
 
-Note = str | Sequence[str]
-"""A paragraph, or the items of a list; text between backquotes is set as code."""
+Note = str | Sequence[str]  # a paragraph, or a list's items; between backquotes stands code
 
 
 @dataclass(frozen=True, slots=True)
