@@ -255,8 +255,7 @@ def order_of_heads(relative: Rows) -> list[int]:
 
     Within a category, those that stand out the most come first. A head stands out in a category by
     what it contributes there (``[categories, heads]``, less the average head) beyond its own mean
-    over the categories, in standard deviations of the heads of each; of one category alone, by all
-    that it contributes.
+    over the categories, in standard deviations of the heads of each; of one alone, by all of it.
     """
     deviation = relative.std(axis=1, keepdims=True)
     own = relative / np.where(deviation > 0, deviation, 1)
@@ -269,9 +268,8 @@ def draw_heads(found: HeadContributions, categories: Sequence[str] = (), *, mode
     """A heat map: some categories or those that are predicted the most, below each other, by heads.
 
     It shows the figures of Mrini et al. 2020 (section 4.5, figure 8) for all heads and not for some
-    that were picked, beside the average head, which is the dotted line of that figure. Raise a
-    SpmrlError if no span was predicted, or none of a category that is named, or matplotlib is not
-    installed.
+    that were picked, beside the average head, which is the dotted line of that figure. A SpmrlError
+    if no span was predicted, or none of a category that is named, or there is no matplotlib.
     """
     spans = found.spans
     named = [found.row(name) for name in categories]

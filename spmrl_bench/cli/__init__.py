@@ -1,9 +1,8 @@
 """The command ``spmrl-bench``: a thin layer of words over the package.
 
-Every command parses its arguments, calls one function of the package and prints what it
-returns: results on standard output, everything else on standard error. What a command needs
-is imported when it runs, so that ``--help`` answers at once and only the commands that train
-or parse load torch.
+Every command parses its arguments, calls one function of the package and prints what it returns:
+results on standard output, all else on standard error. What it needs is imported when it runs, so
+that ``--help`` answers at once and only the commands that train or parse load torch.
 """
 
 from __future__ import annotations

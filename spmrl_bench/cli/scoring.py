@@ -319,20 +319,17 @@ def compare(
         where = str(gold)
         name, sides = _of_files(gold, Path(first), Path(second), prm)
     else:
-        from spmrl_bench.leaderboard.compare import (
-            common_metric,
-            comparable_counts,
-            record_differences,
-        )
+        from spmrl_bench.leaderboard import compare as of_records
 
         found = _find((first, second), results, treebank, strict)
         one, other = (records[0] for records in found)
-        name = metric or common_metric(one, other)
+        name = metric or of_records.common_metric(one, other)
         where = split or ("test" if one.test and other.test else "dev")
-        differing = record_differences(one, other)
+        differing = of_records.record_differences(one, other)
         sides = []
         for records, (beside, *_) in (found, found[::-1]):
-            counted = [comparable_counts(record, beside, where, name)[0] for record in records]
+            both = (of_records.comparable_counts(own, beside, where, name) for own in records)
+            counted = [counts for counts, _ in both]
             result: Any = records[0].result(where)
             sides.append(_Side(counted, result.metrics[name].signature_long))
     scorer = metric_named(name)

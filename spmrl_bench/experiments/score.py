@@ -297,14 +297,13 @@ class Ensemble:
 
 
 def _counted_by(rules: Mapping[str, Any], result: SplitResult | None) -> bool:
-    for name, own in rules.items():
-        if result is None or name not in result.metrics:
-            return False
-        parts = signature_parts(result.metrics[name].signature_long)
-        counting = metric_named(name).counting(own).items()
-        if any(parts.get(key) != value for key, value in counting if value is not None):
-            return False
-    return True
+    if result is None or not rules.keys() <= result.metrics.keys():
+        return False
+    return all(
+        value in (None, signature_parts(result.metrics[name].signature_long).get(key))
+        for name, own in rules.items()
+        for key, value in metric_named(name).counting(own).items()
+    )
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

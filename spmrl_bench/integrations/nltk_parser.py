@@ -1,7 +1,6 @@
 """A trained parser as a parser of NLTK: trees and dependency graphs as its other parsers give them.
 
-The best parse comes for each sentence, or so many of the best. NLTK is an extra (``pip install
-'spmrl-bench[nltk]'``).
+The best parse of each sentence comes, or several. It is an extra: ``spmrl-bench[nltk]``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Documents of results in a folder, each a file named by the hash of its bytes and never changed.
 
-Any number of processes write into one folder, each file atomically. Whatever else lies under the
-name of a document is refused with a reason, within bounds of time and memory. What a document says
-is another module's.
+Any number of processes write into one folder, each file atomically. Whatever else lies under such a
+name is refused with a reason, within bounds of time and memory. What one says is not known here.
 """
 
 from __future__ import annotations

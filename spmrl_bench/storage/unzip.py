@@ -55,8 +55,7 @@ def unzip(
     The empty folder ``into`` gets them, under numbers. ``target`` gives the path that a member
     becomes in the end, None if it is not wanted; ``name`` is the archive's in messages. Raise an
     ``error`` if it is no whole archive, a member would leave its folder, is no plain file or meets
-    another one, or a bound is exceeded; the caller then has to empty ``into``. Raise an OSError if
-    that cannot be written.
+    another one, or a bound is exceeded, an OSError if ``into`` cannot be written; empty it then.
     """
 
     def refused(problem: str) -> SpmrlError:

@@ -104,10 +104,9 @@ def read_predictions(
     """The answers of a file, trees (one a line or laid out over several) or CoNLL-U, to the
     sentences of a split, which have the layer of the file.
 
-    Of the treebank's ``transforms`` those that change trees, not words, are applied to them. Raise
-    a ReadError if the file cannot be read or, laid out over lines, has a malformed tree; a
-    ScoreError if it has another number of sentences or, by the policy ``refuse``, answers that
-    cannot be scored.
+    The treebank's ``transforms`` that change trees, not words, are applied to them. A ReadError if
+    the file cannot be read or, laid out over lines, has a malformed tree; a ScoreError if it has
+    another number of sentences or, by the policy ``refuse``, answers that cannot be scored.
     """
     text = read_text(path, encoding)
     layer: Layer = "dependencies" if looks_like_conll(text) else "constituents"

@@ -418,9 +418,8 @@ def system_runs(
 def run_command(
     command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
 ) -> ResourceUsage:
-    """Run a command to its end, or until its seconds of the processor are over, of each thread; its
-    output is at the end of a log. A TrainingError, with the last lines of the log, where it cannot
-    be started or fails."""
+    """Run a command to its end, or until its seconds of the processor, of each thread, are over,
+    with its output behind a log, whose last lines a TrainingError has where it fails."""
     if shutil.which(command[0]) is None:
         raise TrainingError(f"{command[0]}: cannot be run: no such program")
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}

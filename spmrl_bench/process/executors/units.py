@@ -1,8 +1,7 @@
 """Units of work, executors, which do them somewhere, and the loop that has many of them done.
 
 A unit leaves what it does in files, so that any process that sees the same folders may do it, be
-killed at any moment, and begin it again; so may :func:`run_units`. Where that is, ``--on`` says
-(docs/runs.md).
+killed at any moment, and begin it again; so may :func:`run_units`. ``--on`` says where that is.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ def run_units(
     all have begun and there is room, or nothing is left in work, ``next_unit`` is asked for one
     more. A SpmrlError says that the executor cannot do anything more.
 
-    Ctrl-C and SIGTERM raise Interrupted after every unit has saved where it is; Ctrl-C again raises
+    Ctrl-C and SIGTERM raise Interrupted when all have saved where they are, a second Ctrl-C
     KeyboardInterrupt at once.
     """
     waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))
