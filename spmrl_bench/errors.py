@@ -125,8 +125,7 @@ def _shortened(text: str) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:
-    """Message for a look-up that failed: what was asked, near matches, what exists; ``also`` are
-    names that are meant now and then, but not listed."""
+    """Message for a failed look-up, with near matches; ``also`` are names that are not listed."""
     name = _shortened(name)
     names = sorted(known)
     near = difflib.get_close_matches(name, [*names, *also], n=3, cutoff=0.6)

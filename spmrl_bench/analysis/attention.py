@@ -38,8 +38,7 @@ _ACTIONS = (
     "(the left edge: the root) to the dependent; crossing arcs are drawn as the actions make them. "
     "Log probability of the parse: {score:.2f}. Parser: {model}."
 )
-#: Inches: what can still be read when it is printed as wide as a page.
-PAGE = 9.0
+PAGE = 9.0  # inches: what can still be read when it is printed as wide as a page
 _TICKS = [0, 0.05, 0.2, 0.5, 1]
 
 

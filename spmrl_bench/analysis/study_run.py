@@ -35,7 +35,7 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import FLAT
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.units import LOCAL, Backend
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.storage.toml import describe_mistake

@@ -87,7 +87,7 @@ def parse(
     names, options = files or [], bulk.ParseOptions(on_long, output, tags, scored=scores, best=best)
     if to is not None:
         from spmrl_bench.parsing.folders import parse_folder
-        from spmrl_bench.process.executors.units import parse_backend
+        from spmrl_bench.process.executors.backend import parse_backend
 
         if len(names) != 1 or not Path(names[0]).is_dir():
             given = " ".join(names) or "nothing"

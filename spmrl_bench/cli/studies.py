@@ -54,7 +54,7 @@ def study(
     from spmrl_bench.analysis.study_run import plan_study, readable_scores, run_study
     from spmrl_bench.analysis.study_table import Findings, study_document, write_study
     from spmrl_bench.leaderboard.writing import to_markdown
-    from spmrl_bench.process.executors.units import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where, given = parse_backend(on), options.parse_settings(settings)
     work = plan_study(chosen, lang=lang, treebank=treebank, size=size, seeds=seeds, settings=given)
@@ -110,7 +110,7 @@ def search(
         spmrl-bench study search german --system pcfg --set 'vertical=0|1' --trials 2
     """
     from spmrl_bench.experiments.search import plan_search, run_search, trials_report
-    from spmrl_bench.process.executors.units import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where, lang = parse_backend(on), options.required_lang(lang)
     chosen: dict[str, Any] = {"variants": [variant] if variant else None, "pruner": pruner}

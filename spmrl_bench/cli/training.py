@@ -134,7 +134,7 @@ def train(
         spmrl-bench train --track open --system all --minutes 10
     """
     from spmrl_bench.experiments.train import train_all
-    from spmrl_bench.process.executors.units import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where = parse_backend(on)
     work, absent = selected.plan(runs)
@@ -172,7 +172,7 @@ def evaluate(
     from spmrl_bench.leaderboard.multilingual import write_track
     from spmrl_bench.leaderboard.published import load_published
     from spmrl_bench.leaderboard.tables import results_markdown
-    from spmrl_bench.process.executors.units import parse_backend
+    from spmrl_bench.process.executors.backend import parse_backend
 
     where, track = parse_backend(on), selected.track
     if selected.system and ensemble:

@@ -30,7 +30,8 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.units import LOCAL, Backend, Unit, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend
+from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.training import best_weights

@@ -43,7 +43,8 @@ from spmrl_bench.leaderboard.searches import (
 )
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
-from spmrl_bench.process.executors.units import LOCAL, Backend, Outcome, Unit, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend
+from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.settings_text import settings_folder
 from spmrl_bench.storage.files import write_text

@@ -30,7 +30,8 @@ from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.calibration import keep_temperature
 from spmrl_bench.parsers.kinds import kind_named
-from spmrl_bench.process.executors.units import LOCAL, Backend, Outcome, Unit, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend
+from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import BEST, LAST, best_weights

@@ -234,8 +234,7 @@ class ParserComponent(Pipe):
         return found
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the parser in a folder, beside what else is there. In it, the folder ``parser`` is
-        one that :func:`~spmrl_bench.load` opens too."""
+        """Save the parser in the folder ``parser`` below, which ``spmrl_bench.load`` opens too."""
         write_folder(Path(path) / _SAVED, self.parser.save)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> ParserComponent:

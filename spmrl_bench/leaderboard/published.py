@@ -58,8 +58,7 @@ COLUMNS = tuple(PublishedFigure.model_fields)
 
 
 def load_published() -> tuple[list[PublishedFigure], list[str]]:
-    """All figures of the program and the user, and a message for each line that holds none; a
-    RecordError where a folder cannot be read."""
+    """All figures, and a message for each line that is none; a RecordError for a broken folder."""
     found: list[PublishedFigure] = []
     errors: list[str] = []
     for path in (path for folder in data_dirs("published") for path in files_of(folder, ".csv")):

@@ -27,7 +27,8 @@ from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
 from spmrl_bench.parsing.models import identity, trained_on
 from spmrl_bench.parsing.streams import Form, sentences_of
-from spmrl_bench.process.executors.units import LOCAL, Backend, Unit, run_units
+from spmrl_bench.process.executors.backend import LOCAL, Backend
+from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.storage.files import (
     create,

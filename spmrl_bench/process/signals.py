@@ -11,8 +11,7 @@ from types import FrameType
 
 #: Ctrl-C, what asks a program to end, and a terminal that is closed.
 STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-#: What is said where nothing was in work.
-INTERRUPTED = "\nspmrl-bench: interrupted"
+INTERRUPTED = "\nspmrl-bench: interrupted"  # is said where nothing was in work
 
 
 class Interrupted(KeyboardInterrupt):

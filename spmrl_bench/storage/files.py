@@ -251,8 +251,7 @@ def last_complete_version(path: Path) -> Path | None:
 
 
 def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
-    """What a function reads from the last whole version of a folder, or ``path`` if there is none;
-    it is called again where the folder was replaced meanwhile."""
+    """What ``read`` makes of the last whole version; again, where it was replaced meanwhile."""
     while True:
         place, before = _version(path)
         try:

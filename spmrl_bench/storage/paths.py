@@ -28,8 +28,7 @@ from spmrl_bench.storage.files import write_text
 
 DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems", "encoders"]
 
-#: The environment variable that names the user's own folder.
-HOME_VARIABLE = "SPMRL_BENCH_HOME"
+HOME_VARIABLE = "SPMRL_BENCH_HOME"  # of the environment; it names the user's own folder
 #: Set to ``0`` in the environment, nothing is kept and nothing kept is used.
 CACHE_VARIABLE = "SPMRL_BENCH_CACHE"
 
@@ -167,8 +166,7 @@ def require_inside(
 
 
 def listed_folders(error: type[SpmrlError], top: Path | None = None) -> list[Path]:
-    """The folders outside that the user has allowed to be read, in the user's own folder or another
-    such one; an ``error`` if the list is bad."""
+    """The folders outside that the user allows to be read; an ``error`` if the list is bad."""
     path = (top or home()) / _LIST
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

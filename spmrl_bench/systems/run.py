@@ -58,16 +58,13 @@ from spmrl_bench.trees.parse import Parse
 
 _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
-#: What the commands that train and parse print.
-_LOG, _PARSE_LOG = "train.log", "parse.log"
-#: Seconds between asking a command to end and ending it.
-GRACE = 20.0
+_LOG, _PARSE_LOG = "train.log", "parse.log"  # what the commands that train and parse print
+GRACE = 20.0  # seconds between asking a command to end and ending it
 #: Variables by which libraries of linear algebra learn how many threads they may use.
 _THREADS = tuple(
     f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "RAYON")
 )
-#: Variables that would have a system import our libraries in the place of its own.
-_OURS = ("PYTHONPATH", "PYTHONHOME")
+_OURS = ("PYTHONPATH", "PYTHONHOME")  # would have a system import our libraries, not its own
 
 
 class ResourceUsage(NamedTuple):

@@ -1,7 +1,7 @@
 """Units of work, executors, which do them somewhere, and the loop that has many of them done.
 
 A unit leaves what it does in files, so that any process that sees the same folders may do it, be
-killed at any moment, and begin it again; so may :func:`run_units`. ``--on`` says where that is.
+killed at any moment, and begin it again; so may :func:`run_units`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import signal
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
-from spmrl_bench.errors import RecipeError, RunOwnedError, TrainingError, unknown_name
+from spmrl_bench.errors import RunOwnedError, TrainingError
 from spmrl_bench.process.signals import STOPPING, Interrupted, on_signals
-from spmrl_bench.storage.paths import home
-from spmrl_bench.storage.toml import read_toml, validated
 
 #: How often a unit is started again that was lost, or was stopped by a preemptible executor.
 RESTARTS = {"lost": 3, "stopped": 100}
@@ -180,65 +178,3 @@ def run_units(
     if signals and (len(begun) > len(over) or waiting or (next_unit and next_unit())):
         raise Interrupted(signals[0])
     return [outcome for outcome in over if outcome.error is not None]
-
-
-# Where they are done ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Backend:
-    """Where units are done; the address is of a Dask scheduler, the settings are those of SLURM."""
-
-    kind: Literal["local", "dask", "slurm"] = "local"
-    address: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether it is this machine, where ``--jobs`` says how much goes on at once."""
-        return self.kind == "local"
-
-    def executor(
-        self, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
-    ) -> Executor:
-        """What does units there, where all see ``shared``; a SpmrlError if it is not to be had."""
-        if self.kind == "dask":
-            from spmrl_bench.process.executors.dask import DaskExecutor
-
-            return DaskExecutor(self.address, shared, device=device, log=log)
-        if self.kind == "slurm":
-            from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
-
-            place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
-            settings = validated(SlurmSettings, self.settings, place, RecipeError)
-            return SlurmExecutor(settings, shared / ".slurm", device)
-        from spmrl_bench.process.executors.local import InProcess, LocalExecutor
-
-        return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)
-
-
-LOCAL = Backend()
-
-
-def parse_backend(text: str | None) -> Backend:
-    """What ``--on`` says; a RecipeError if that is unknown, or ``config.toml`` is wrong."""
-    if text is None or text == "local":
-        return LOCAL
-    for scheme in ("dask://", "tcp://", "tls://"):
-        if text.startswith(scheme) and text != scheme:
-            address = text.removeprefix("dask://")
-            return Backend("dask", address if "://" in address else f"tcp://{address}")
-    kind, _, changes = text.partition(":")
-    if kind != "slurm":
-        known = "local", "dask://HOST:PORT", "slurm", "slurm:KEY=VALUE,..."
-        raise RecipeError(f"--on: {unknown_name('place to work', text, known)}")
-    path = home() / "config.toml"
-    settings = read_toml(path, RecipeError).get("slurm", {}) if path.exists() else {}
-    if not isinstance(settings, dict):
-        raise RecipeError(f"{path}: slurm is {settings!r}; expected a section, [slurm]")
-    for pair in filter(None, changes.split(",")):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise RecipeError(f"--on {text}: '{pair}' is not KEY=VALUE, such as partition=gpu")
-        settings[key.strip()] = value.strip()
-    return Backend("slurm", settings=settings)

@@ -15,8 +15,9 @@ from spmrl_bench.experiments.train import train_all
 from spmrl_bench.parsers.baselines import AttachNeighbour
 from spmrl_bench.parsing.bulk import ParseOptions
 from spmrl_bench.process.executors import dask as module
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.dask import DaskExecutor
-from spmrl_bench.process.executors.units import LOCAL, Backend, Unit, run_units
+from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.storage.living import process_start_time
 from tests.builders import cli
 from tests.conftest import PATIENCE, until

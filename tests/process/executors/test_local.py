@@ -15,18 +15,9 @@ import pytest
 
 from spmrl_bench.errors import RecipeError, RunOwnedError, TrainingError
 from spmrl_bench.process.executors import local, units
+from spmrl_bench.process.executors.backend import LOCAL, Backend, parse_backend
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
-from spmrl_bench.process.executors.units import (
-    LOCAL,
-    RESTARTS,
-    Backend,
-    Executor,
-    Outcome,
-    Status,
-    Unit,
-    parse_backend,
-    run_units,
-)
+from spmrl_bench.process.executors.units import RESTARTS, Executor, Outcome, Status, Unit, run_units
 from spmrl_bench.process.signals import Interrupted
 from tests.conftest import until
 from tests.process.executors.work import die, diverge, note, refuse, wait
