@@ -21,21 +21,10 @@ if TYPE_CHECKING:
     from spmrl_bench.trees.tree import Tree
 
 __all__ = [
-    "DependencyTree",
-    "Parse",
-    "Parser",
-    "SpmrlError",
-    "Tree",
-    "evaluate",
-    "load",
-    "open_treebank",
-    "read_dependencies",
-    "read_trees",
-    "results_frame",
-    "score_dependencies",
-    "score_trees",
+    "DependencyTree", "Parse", "Parser", "SpmrlError", "Tree", "evaluate", "load", "open_treebank",
+    "read_dependencies", "read_trees", "results_frame", "score_dependencies", "score_trees",
     "train",
-]
+]  # fmt: skip
 __version__ = "0.1.0"
 
 _PLACES = {

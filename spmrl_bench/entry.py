@@ -23,7 +23,7 @@ def main() -> None:
     # training down twentyfold; a short spin keeps most of the speed of an idle machine.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     try:
-        with standard_streams(status=1):
+        with standard_streams():
             from spmrl_bench.cli import app
 
             app(prog_name="spmrl-bench")

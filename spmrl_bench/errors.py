@@ -22,11 +22,8 @@ class SpmrlError(Exception):
 
 
 class ReadError(SpmrlError):
-    """A treebank file breaks its format.
-
-    The message starts with ``path:line:`` (or ``path:line:column:``) and names the
-    sentence where one is known. Lines and columns count from 1.
-    """
+    """A treebank file breaks its format. The message starts with ``path:line:`` (or
+    ``path:line:column:``), both from 1, and names the sentence where one is known."""
 
     def __init__(
         self,
@@ -53,9 +50,7 @@ class TokensError(SpmrlError, TypeError):
 
 class ArrayError(SpmrlError, ValueError):
     """An array or tensor that a computation cannot take: of a wrong type, shape, order or range.
-
-    The message names the argument, what was found and what is allowed.
-    """
+    The message names the argument, what was found and what is allowed."""
 
 
 class NotFiniteError(ArrayError):
@@ -74,7 +69,7 @@ class RecipeError(SpmrlError):
     """A recipe or a setting is unknown or out of range."""
 
 
-class ScoreError(SpmrlError):
+class ScoreError(SpmrlError, ValueError):
     """Gold and test cannot be compared, or a parameter file is wrong."""
 
 
@@ -140,8 +135,7 @@ def _shortened(text: str) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], also: Iterable[str] = ()) -> str:
-    """Message for a look-up that failed: what was asked, near matches, what exists; ``also`` are
-    names that are meant now and then, but not listed."""
+    """Message for a failed look-up, with near matches; ``also`` are names that are not listed."""
     name = _shortened(name)
     names = sorted(known)
     near = difflib.get_close_matches(name, [*names, *also], n=3, cutoff=0.6)

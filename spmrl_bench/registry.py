@@ -21,18 +21,10 @@ class Registry(Generic[Part]):
     """Objects by name, each imported when it is first asked for."""
 
     def __init__(self, what: str, group: str, own: Mapping[str, str | Part]) -> None:
-        """Make a registry.
-
-        Args:
-            what: it holds, for messages.
-            group: of the entry points in which packages name theirs.
-            own: the program's own by name, which no package can replace; an object, or the
-                ``module:attribute`` where it is.
-        """
-        self._what = what
-        self._group = group
-        self._own = own
-        self._loaded: dict[str, Part] = {}
+        """Have the program's ``own`` by name, which no package can replace, each an object or the
+        ``module:attribute`` where it is, and those that packages name in entry points of a
+        ``group``; messages say ``what`` they are."""
+        self._what, self._group, self._own = what, group, own
 
     @cached_property
     def _places(self) -> dict[str, str | Part]:
@@ -43,17 +35,14 @@ class Registry(Generic[Part]):
         return [*self._own, *sorted(self._places.keys() - self._own.keys())]
 
     def get(self, name: str, error: type[SpmrlError] = SpmrlError) -> Part:
-        """Return the object of a name; an error of the class given if there is none of that name,
-        or it cannot be imported."""
+        """Return the object of a name; an ``error`` if there is none, or it cannot be imported."""
         if name not in self._places:
             raise error(unknown_name(self._what, name, self.names()))
-        if name not in self._loaded:
-            place = self._places[name]
-            try:
-                self._loaded[name] = imported(place) if isinstance(place, str) else place
-            except (ImportError, AttributeError) as problem:
-                raise error(f"{self._what} {name}: cannot import {place}: {problem}") from problem
-        return self._loaded[name]
+        place = self._places[name]
+        try:
+            return imported(place) if isinstance(place, str) else place
+        except (ImportError, AttributeError) as problem:
+            raise error(f"{self._what} {name}: cannot import {place}: {problem}") from problem
 
 
 def imported(place: str) -> Any:

@@ -38,8 +38,7 @@ _ACTIONS = (
     "(the left edge: the root) to the dependent; crossing arcs are drawn as the actions make them. "
     "Log probability of the parse: {score:.2f}. Parser: {model}."
 )
-#: Inches: what can still be read when it is printed as wide as a page.
-PAGE = 9.0
+PAGE = 9.0  # inches: what can still be read when it is printed as wide as a page
 _TICKS = [0, 0.05, 0.2, 0.5, 1]
 
 
@@ -51,11 +50,9 @@ def draw_heads_of(
     heads: Sequence[int],
     model: str,
 ) -> Figure:
-    """The pictures of the chosen layers and heads (from 0), a block for each part.
-
-    ``maps`` are weights of ``Parser.attention``, ``[layers, heads, n + 2, n + 2]`` of ``n`` words.
-    Raise a SpmrlError if the figure would be too large, or matplotlib is not installed.
-    """
+    """The pictures of the chosen layers and heads (from 0), a block for each part. ``maps`` are
+    weights of ``Parser.attention``, ``[layers, heads, n + 2, n + 2]`` of ``n`` words. Raise a
+    SpmrlError if the figure would be too large, or matplotlib is not installed."""
     tokens = ["START", *words, "STOP"]
     count = len(tokens)
     # A picture by itself has room for large labels; of many, each has what keeps them readable.
@@ -110,10 +107,8 @@ def _draw_block(
 
 
 def draw_actions(found: DerivationTrace, *, layers: Sequence[int], model: str) -> Figure:
-    """A picture for each of the chosen layers (from 0), side by side if they fit on a page.
-
-    Raise a SpmrlError if the figure would be too large, or matplotlib is not installed.
-    """
+    """A picture for each of the chosen layers (from 0), side by side if they fit on a page. Raise a
+    SpmrlError if the figure would be too large, or matplotlib is not installed."""
     count, n = found.removed.shape
     names = 0.075 * (max(map(len, found.actions)) + 5)
     pitch = 0.12 * n + 0.2

@@ -16,8 +16,7 @@ from spmrl_bench.leaderboard.writing import write_file
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
 BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#D9D9D9"
 
-#: Inches. A larger figure cannot be read as one, and takes gigabytes to draw.
-LARGEST = 70.0
+LARGEST = 70.0  # inches; a larger figure cannot be read as one, and takes gigabytes to draw
 
 STYLE: dict[str, Any] = {
     "font.size": 9,
@@ -71,8 +70,7 @@ class Figure:
         bar.ax.tick_params(labelsize=6.5)
 
     def save(self, path: Path) -> None:
-        """Write the figure in the format of the name's ending; raise a SpmrlError if there is none,
-        a RecordError if the file cannot be written."""
+        """Write the figure in the format that the name ends with; a SpmrlError where it cannot."""
         form = check_format(path)
         from matplotlib.text import Text
 

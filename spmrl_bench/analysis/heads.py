@@ -90,8 +90,7 @@ class SpansByHead(NamedTuple):
 
 
 def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[SpansByHead]:
-    """Parse sentences, which are read lazily, and see what the heads gave each; errors are those of
-    :meth:`Parser.head_outputs`."""
+    """What the heads gave sentences, read lazily; errors are those of ``Parser.head_outputs``."""
     waiting: dict[int, Example] = {}
 
     def given() -> Iterator[tuple[Sequence[str], Sequence[str] | None]]:
@@ -105,11 +104,9 @@ def spans_by_head(parser: Parser, examples: Iterable[Example]) -> Iterator[Spans
 
 
 def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
-    """What each head contributes to span vectors (section 2, figure 6).
-
-    From features ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them, to
-    ``[spans, heads, d_proj]``: of each head the forward part, then the backward part.
-    """
+    """What each head contributes to span vectors (section 2, figure 6). From features
+    ``[n, heads, d_proj]`` of the tokens of a sentence, START and STOP among them, to
+    ``[spans, heads, d_proj]``: of each head the forward part, then the backward part."""
     start, end = np.array(spans, dtype=np.int64).reshape(-1, 2).T
     forward, backward = np.split(features.astype(np.float64), 2, axis=2)
     parts = (forward[end] - forward[start], backward[end + 1] - backward[start + 1])
@@ -117,11 +114,9 @@ def span_features(features: NDArray[np.float32], spans: Sequence[Span]) -> Rows:
 
 
 def shares(parts: Rows, measure: Measure = "norm") -> Rows:
-    """What share each head has in span vectors, by ``norm`` or as ``released``.
-
-    From ``[spans, heads, d_proj]`` to ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a
-    span to which no head gives anything has zeros.
-    """
+    """What share each head has in span vectors, by ``norm`` or as ``released``. From
+    ``[spans, heads, d_proj]`` to ``[spans, heads]``, whose rows sum up to 1; with ``norm`` a span
+    to which no head gives anything has zeros."""
     if measure == "norm":
         sizes = np.linalg.norm(parts, axis=2)
     else:
@@ -260,8 +255,7 @@ def order_of_heads(relative: Rows) -> list[int]:
 
     Within a category, those that stand out the most come first. A head stands out in a category by
     what it contributes there (``[categories, heads]``, less the average head) beyond its own mean
-    over the categories, in standard deviations of the heads of each; of one category alone, by all
-    that it contributes.
+    over the categories, in standard deviations of the heads of each; of one alone, by all of it.
     """
     deviation = relative.std(axis=1, keepdims=True)
     own = relative / np.where(deviation > 0, deviation, 1)
@@ -274,9 +268,8 @@ def draw_heads(found: HeadContributions, categories: Sequence[str] = (), *, mode
     """A heat map: some categories or those that are predicted the most, below each other, by heads.
 
     It shows the figures of Mrini et al. 2020 (section 4.5, figure 8) for all heads and not for some
-    that were picked, beside the average head, which is the dotted line of that figure. Raise a
-    SpmrlError if no span was predicted, or none of a category that is named, or matplotlib is not
-    installed.
+    that were picked, beside the average head, which is the dotted line of that figure. A SpmrlError
+    if no span was predicted, or none of a category that is named, or there is no matplotlib.
     """
     spans = found.spans
     named = [found.row(name) for name in categories]

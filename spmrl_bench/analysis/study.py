@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from spmrl_bench.errors import RecipeError, as_value_error, unknown_name
+from spmrl_bench.errors import RecipeError, unknown_name
 from spmrl_bench.experiments.recipe import Inputs, SettingsLayer
 from spmrl_bench.parsers.legacy import FLAT, dotted
 from spmrl_bench.scoring.metric import SelectionMetric
@@ -35,25 +35,18 @@ def _layers(value: object) -> object:
     raise ValueError(f"layers are {', '.join(map(repr, LAYERS))}, or a list of numbers from 0 on")
 
 
-def _metric(text: object) -> SelectionMetric:
-    with as_value_error():
-        return SelectionMetric.parse(str(text))
-
-
 #: ``all`` and ``none``, a share of a stack of any height (a paper's "first four of eight layers" is
 #: the first half), or layers by number, the first of which is 0.
 Layers = Annotated[str | tuple[int, ...], BeforeValidator(_layers)]
-Metric = Annotated[SelectionMetric, BeforeValidator(_metric)]
+Metric = Annotated[SelectionMetric, BeforeValidator(lambda text: SelectionMetric.parse(str(text)))]
 SomeInputs = Annotated[Inputs, Field(min_length=1)]
 Text = Annotated[str, Field(min_length=1)]
 
 
 def layer_numbers(key: str, layers: str | tuple[int, ...], count: int) -> tuple[int, ...]:
-    """The layers of a stack of ``count`` that the value of a key stands for, in ascending order.
-
-    A share that is no whole number of layers is rounded up: the first half of five is three. Raise
-    a RecipeError if a number is that of no layer.
-    """
+    """The layers of a stack of ``count`` that the value of a key stands for, in ascending order. A
+    share that is no whole number of layers is rounded up: the first half of five is three. Raise a
+    RecipeError if a number is that of no layer."""
     if not isinstance(layers, str):
         for number in layers:
             if number >= count:
@@ -125,8 +118,7 @@ class Study(BaseModel, extra="forbid", frozen=True):
     minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
     reference: Text  # name of the row that the others are compared with
     shared: Shared = Field(default_factory=Shared)
-    # Settings that are not the study's subject, though some rows have their own: its user may
-    # change them for the other rows.
+    # Settings that are not its subject: its user may change them for rows without their own.
     free: tuple[Text, ...] = ()
     rows: tuple[StudyRow, ...]
 

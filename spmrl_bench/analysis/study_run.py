@@ -45,7 +45,6 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
 SPLIT = "dev"
-SCHEMA_VERSION = 3  # as the version of records that first said of a split what is said here
 
 #: Settings of files without which an input can not be.
 _FILES = {
@@ -99,12 +98,9 @@ def plan_study(
 
     The language is by default that of the treebank, and the treebank the first of the language
     that is present. ``settings`` are of all rows, but a row's own win, and the files of a
-    pre-trained input concern only the rows that have it.
-
-    Raises:
-        RecipeError: an unknown name or setting, a setting or a size that the study decides, tags or
-            attention where there are none, a metric by which a row is not scored.
-        TreebankError: the treebank is absent.
+    pre-trained input concern only the rows that have it. A RecipeError for unknown names, a setting
+    or a size that the study decides, tags or attention where there are none, and a metric by which
+    a row is not scored; a TreebankError where the treebank is absent.
     """
     if study.size and size not in (None, study.size):
         raise RecipeError(f"study {study.name} is of the size {study.size}, not of '{size}'")
@@ -140,10 +136,8 @@ def encoder_of(model: ParserConfig) -> tuple[str, Any]:
 
 
 def attention_limits(limits: AttentionLimits, model: ParserConfig) -> dict[int, AttentionMask]:
-    """The limits of each layer of a model that has any; a RecipeError where they cannot be.
-
-    A window that the model was trained with stays where the row has none of its own.
-    """
+    """The limits of each layer of a model that has any; a RecipeError where they cannot be. A
+    window that the model was trained with stays where the row has none of its own."""
     if limits == AttentionLimits():
         return {}
     name, encoder = encoder_of(model)
@@ -277,9 +271,9 @@ class StudyScore(StoredModel):
     """The score of a parser whose attention is limited."""
 
     what: ClassVar[str] = "score of a study"
-    version: ClassVar[int] = SCHEMA_VERSION
+    version: ClassVar[int] = 3  # as of records that first said of a split what is said here
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = version
     key: ScoreKey
     result: SplitResult
 
@@ -326,8 +320,7 @@ class StudyResult(StudyRun):
         return estimate(self.scores)
 
     def score_within(self, minutes: float) -> SeedMean | None:
-        """Of the best scores that the runs had after so much time; None if one had none, or was
-        ended before by ``train.max_minutes``."""
+        """Of the runs' best scores by then; None if one had none, or ``max_minutes`` were over."""
         best = []
         for config, state in zip(self.configs, self.ended, strict=True):
             last = max([config.train.max_minutes or 0.0, *(s / 60 for s, _ in state.curve[-1:])])

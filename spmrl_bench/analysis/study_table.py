@@ -71,8 +71,7 @@ class Findings:
 
     @cached_property
     def chances(self) -> dict[str, float]:
-        """p of each difference by sentences, by the name of the row; without those that cannot be
-        tested, such as a sum of two figures."""
+        """p of each difference by sentences, by row, without what has no test (sums of figures)."""
         found = {one.name: _p(self._reference, one) for one in self.rows}
         own = self._reference.name
         return {name: p for name, p in found.items() if p is not None and name != own}
@@ -320,10 +319,8 @@ def _figure(findings: Findings, height: float, *marks: str) -> Figure:
 
 
 def _curve(axes: Any, points: Mapping[Any, SeedMean], far: float, **style: Any) -> None:
-    """A line through means, with thin lines of a standard deviation.
-
-    Points that are so ``far`` below the best one of all lines do not show.
-    """
+    """A line through means, with thin lines of a standard deviation. Points that are so ``far``
+    below the best one of all lines do not show."""
     means = [one.mean for one in points.values()]
     spread = [one.sd or 0.0 for one in points.values()]
     thin: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2, "markersize": 4.5}
@@ -420,11 +417,9 @@ def _minutes(findings: Findings) -> Figure:
 
 
 def best_by_minute(one: StudyResult) -> dict[float, SeedMean]:
-    """The best score known by then, a mean over a row's runs, at each of their evaluations.
-
-    It begins when all runs have a score, and ends where the first of them ended. Empty where a run
-    of an earlier version did not note its times.
-    """
+    """The best score known by then, a mean over a row's runs, at each of their evaluations. It
+    begins when all runs have a score, and ends where the first of them ended. Empty where a run of
+    an earlier version did not note its times."""
     times = [[seconds / 60 for seconds, _ in state.curve] for state in one.ended]
     if not all(times):
         return {}
@@ -437,9 +432,7 @@ def best_by_minute(one: StudyResult) -> dict[float, SeedMean]:
 
 def draw_study(findings: Findings) -> Figure:
     """The picture that the study asks for: its scores, and its differences beside published ones.
-
     Scores of a paper are of another treebank, so only differences share an axis with them. Scores
-    are drawn as points, since their axis does not begin at zero; differences as bars from zero.
-    """
+    are drawn as points, since their axis does not begin at zero; differences as bars from zero."""
     draw = {"systems": _systems, "parsing": _parsing, "minutes": _minutes}
     return draw[findings.work.study.figure](findings)

@@ -46,8 +46,7 @@ class Difference(NamedTuple):
     """Fenceposts of the span; of a dependency those of the word."""
     gold: str
     predicted: str
-    """Labels of the span, unary chains joined by ``+`` and empty where there is no constituent; of
-    a dependency the relations."""
+    """Labels of the span, unary chains joined by ``+``, empty for none; of words, relations."""
     gold_probability: float
     predicted_probability: float
     """How likely either decision is, 0 below :data:`~spmrl_bench.trees.parse.LEAST`."""
@@ -63,10 +62,8 @@ class Difference(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """A sentence, by its number in the split from 1, on which gold and parser differ.
-
-    There is a difference at least; those of constituents come first, in the order of the sentence.
-    """
+    """A sentence, by its number in the split from 1, on which gold and parser differ. There is a
+    difference at least; those of constituents come first, in the order of the sentence."""
 
     number: int
     gold: Parse
@@ -102,8 +99,7 @@ def disagreements(
 
 
 def differences(gold: Parse, found: Parse) -> Iterator[Difference]:
-    """Yield what differs in a parse with probabilities, of spans by the left end, wider ones
-    first."""
+    """What differs in a parse with probabilities; of spans by the left end, wider ones first."""
     known = found.probabilities
     if known is not None and known.constituents is not None and gold.tree and found.tree:
         right, own = (

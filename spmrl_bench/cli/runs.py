@@ -50,8 +50,7 @@ def listing(
     states = [run for run in looked_at if not state or run.state in state]
     if as_json:
         for run in states:
-            named = {"run": of.shown(run.folder, runs), **vars(run)}
-            echo(json.dumps(named, default=str))
+            echo(json.dumps({"run": of.shown(run.folder, runs), **vars(run)}, default=str))
         return
     if states:
         print_rows(of.HEADINGS, (of.row(run, runs) for run in states))

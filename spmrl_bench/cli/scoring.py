@@ -1,29 +1,35 @@
-"""The command that scores files of parses, in brackets or CoNLL-U."""
+"""The commands that score files of parses, and say whether two parsers differ by chance."""
 
 from __future__ import annotations
 
 import json
+import statistics
 import string
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from typer import Argument, Option
 
+from spmrl_bench.cli import options
 from spmrl_bench.cli.app import app
-from spmrl_bench.cli.options import Encoding, say_line
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.process.console import echo
 
 if TYPE_CHECKING:
+    from spmrl_bench.leaderboard.record import Record
     from spmrl_bench.scoring import BracketCounts
     from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.counts import Counts
     from spmrl_bench.scoring.metric import Metric
+    from spmrl_bench.scoring.significance import Interval, Ratio
     from spmrl_bench.trees import Tree
 
 _SNIFFED = 65536  # bytes in which a file shows what it holds
+FEW = 100  # sentences below which the bootstrap finds too many differences
 
 
 @app.command()
@@ -75,7 +81,7 @@ def score(
         metavar="PATH",
         help="Brackets: print nothing unless this EVALB or EVALB_SPMRL binary counts the same.",
     ),
-    encoding: Encoding = "utf-8",
+    encoding: options.Encoding = "utf-8",
     form: Literal["table", "json", "evalb"] = Option(
         "table", "--format", help="evalb is what the C programs print, byte for byte."
     ),
@@ -118,7 +124,7 @@ def score(
         raise SpmrlError(f"--punctuation {punctuation}: for CoNLL, but {gold} holds brackets")
     parameters = scoring.load_prm(prm, program)
     for note in parameters.notes:
-        say_line(note)
+        options.say_line(note)
     missing, by_gold = scoring.MissingParse(missing_parse), scoring.Punctuation.BY_GOLD
     policy = scoring.Policy(missing, scoring.Punctuation(punctuation or "by-tag"))
     if official is not None and policy != scoring.PUBLISHED:
@@ -134,7 +140,7 @@ def score(
     if (outer, escapes) == ("keep", "brackets"):
         counts = scoring.score_files(gold, test, parameters, policy, encoding=encoding)
         if note := other_root(_beginning(gold, encoding), _beginning(test, encoding), parameters):
-            say_line(note)
+            options.say_line(note)
     elif ours:
         counts = scoring.score_trees(*sides(), parameters, policy)
     else:
@@ -144,7 +150,7 @@ def score(
     if counts.skipped and punctuation is None and ours:
         for name, trees in zip(("gold", "the file of parses"), sides(), strict=True):
             if {tag for tree in trees for tag in tree.tags} == {NO_TAG}:
-                say_line(
+                options.say_line(
                     f"{name} has no tags ({NO_TAG}): punctuation is removed where gold has it "
                     "(--punctuation by-gold)"
                 )
@@ -161,7 +167,9 @@ def score(
             official, gold, test, counts, parameters, allow_skipped=allow_skipped,
             encoding=encoding,
         )  # fmt: skip
-        say_line(f"{scorer} and our own scorer agree in every count of {len(counts)} sentences")
+        options.say_line(
+            f"{scorer} and our own scorer agree in every count of {len(counts)} sentences"
+        )
     # The first sentence left out because of its words, and because of their number: which word.
     alike: dict[str, list[int]] = {}
     for status in (Status.WORDS_UNMATCH, Status.LENGTH_UNMATCH):
@@ -170,14 +178,14 @@ def score(
             one, other = (side[k] for side in sides())
             if k == left_out[0]:
                 difference = first_difference(one, other, parameters, policy)
-                say_line(f"sentence {k + 1}: {difference}")
+                options.say_line(f"sentence {k + 1}: {difference}")
             reason = written_otherwise(one, other)
             if reason and not (punctuation and "--punctuation" in reason):
                 alike.setdefault(reason, []).append(k + 1)
     if form == "evalb":
         echo(as_evalb(sides, counts, parameters, policy), nl=False)
         signature = sign(brackets.BRACKETS, counts, rules, **also)
-        say_line(f"{brackets.left_out_text(counts)}{signature.long()}")
+        options.say_line(f"{brackets.left_out_text(counts)}{signature.long()}")
     else:
         parts = None if by is None else _parts(by, sides(), counts, rules)
         _print("brackets", counts, rules, parts=parts, intervals=intervals, as_json=as_json, **also)
@@ -257,3 +265,212 @@ def _parts(
     headings = (how, *parts[0].figures())
     text = tabulate(rows, headers=headings, tablefmt="simple", floatfmt=".2f", missingval="n/a")
     return f"by_{how}", [{"name": part.name, **part.figures()} for part in parts], f"{text}\n\n"
+
+
+class _Side(NamedTuple):
+    """The counts of one side on the same sentences, for each seed, and the first signature."""
+
+    counts: list[Counts]
+    signature: str
+
+
+@app.command()
+def compare(
+    first: str = Argument(
+        ...,
+        metavar="A",
+        help="A run folder; a record, or the beginning of its name; a variant or a system of the "
+        "table, with all its seeds; or, with --gold, a file of parses.",
+    ),
+    second: str = Argument(..., metavar="B", help="Likewise."),
+    treebank: str | None = Option(None, help="Needed where several have the variant or system."),
+    split: Literal["dev", "test"] | None = Option(
+        None, help="Default: test where both were scored on it."
+    ),
+    metric: str | None = Option(None, help="Default: the first that both have."),
+    gold: Path | None = Option(None, help="Gold trees of two files of parses."),
+    prm: str = Option("spmrl", help="Parameter set for files of brackets."),
+    trials: int = Option(
+        10_000, min=1, max=1_000_000, help="Random swaps and random draws of sentences."
+    ),
+    seed: int = Option(0, min=0, help="Seed of the swaps and draws."),
+    form: Literal["table", "json"] = Option("table", "--format", help="What to print."),
+    latex: Path | None = Option(None, metavar="FILE", help="Also write the table as LaTeX."),
+    results: options.ResultsFolder = Path("results"),
+    strict: options.StrictFiles = False,
+) -> None:
+    """Test whether two parsers differ by chance; say what differs.
+
+    Prints both scores with 95 % confidence intervals, the difference B - A, and the p of two
+    tests over sentences: approximate randomisation and paired bootstrap; over several seeds of
+    both, also that of a permutation test of their means. Below stands what else differs in their
+    making. Scores that do not compare are refused, with the keys that differ.
+
+    Examples:
+        spmrl-bench compare runs/german-mini/small-{charlstm,bilstm}-seed1
+        spmrl-bench compare charlstm bilstm --treebank german-mini --latex table.tex
+        spmrl-bench compare a.mrg b.mrg --gold gold.mrg
+    """
+    from spmrl_bench.scoring import significance
+    from spmrl_bench.scoring.metric import metric_named
+
+    differing: list[tuple[str, str, str]] = []
+    if gold is not None:
+        where = str(gold)
+        name, sides = _of_files(gold, Path(first), Path(second), prm)
+    else:
+        from spmrl_bench.leaderboard import compare as of_records
+
+        found = _find((first, second), results, treebank, strict)
+        one, other = (records[0] for records in found)
+        name = metric or of_records.common_metric(one, other)
+        where = split or ("test" if one.test and other.test else "dev")
+        differing = of_records.record_differences(one, other)
+        sides = []
+        for records, (beside, *_) in (found, found[::-1]):
+            both = (of_records.comparable_counts(own, beside, where, name) for own in records)
+            counted = [counts for counts, _ in both]
+            result: Any = records[0].result(where)
+            sides.append(_Side(counted, result.metrics[name].signature_long))
+    scorer = metric_named(name)
+    ratios = [
+        _sums(scorer, side.counts, len(beside.counts)) for side, beside in (sides, sides[::-1])
+    ]
+    # What is 0 of 0 cannot be compared, as the precision of parses without brackets.
+    pairs = zip(*ratios, strict=True)
+    defined = [pair for pair in pairs if all(one.value is not None for one in pair)]
+    if not defined:
+        raise SpmrlError(f"nothing was counted by the metric {name} on {where}")
+    compared = significance.compare(*zip(*defined, strict=True), trials=trials, seed=seed)
+    over_seeds = _over_seeds(scorer, sides)
+    counts = sides[0].counts[0]
+    headings = ("", "A", "B", "B - A", "p randomisation", "p bootstrap")
+    rows = [
+        (
+            scorer.title(one.name),
+            f"{one.one:.2f} {_shown(one.one_interval)}",
+            f"{one.other:.2f} {_shown(one.other_interval)}",
+            f"{one.difference:+.2f} {_shown(one.interval, '+')}",
+            f"{one.p_randomisation:.4f}",
+            f"{one.p_bootstrap:.4f}",
+        )
+        for one in compared
+    ]
+    if latex is not None:
+        from spmrl_bench.leaderboard.writing import Document, Table, to_latex, write_file
+
+        table = Table(f"A: {first}; B: {second}; {where}", headings, rows, frozenset(headings[1:]))
+        write_file(latex, to_latex(Document("", tables=(table,))).encode())
+    if form == "json":
+        report = {
+            "metric": name,
+            "split": where,
+            "sentences": len(counts),
+            "skipped": counts.skipped,
+            "trials": trials,
+            "seed": seed,
+            "level": significance.LEVEL,
+            "figures": {result.name: asdict(result) for result in compared},
+            "signatures": [side.signature for side in sides],
+            "seeds": over_seeds,
+            "differences": {key: [left, right] for key, left, right in differing},
+        }
+        echo(json.dumps(report, indent=2))
+        return
+    options.print_rows(headings, rows)
+    best = compared[0]
+    equal = len(counts) - best.better - best.worse
+    echo(
+        f"\nB is better than A on {best.better:,} sentences of {where}, worse on {best.worse:,}, "
+        f"equal on {equal:,} (by {scorer.title(best.name)})."
+    )
+    if over_seeds:
+        echo(
+            f"Over seeds: {over_seeds['A']} and {over_seeds['B']}; p {over_seeds['p']:.4f} "
+            "(permutation test of the means)."
+        )
+    if len(counts) < FEW:
+        echo(f"Fewer than {FEW} sentences: intervals and p bootstrap are rough.")
+    if counts.skipped:
+        echo(f"LEFT OUT of every figure: {counts.skipped:,} sentences.")
+    swaps = "all swaps" if best.exact else f"{trials:,} random swaps"
+    echo(
+        f"Randomisation: {swaps}; bootstrap: {trials:,} draws; seed {seed}. Intervals: "
+        f"{significance.LEVEL:g} %.\n"
+    )
+    for letter, side in zip("AB", sides, strict=True):
+        echo(f"{letter}: {side.signature}")
+    if differing:
+        echo("\nWhat else differs:\n")
+        options.print_rows(("key", "A", "B"), differing)
+
+
+def _find(
+    wanted: Sequence[str], results: Path, treebank: str | None, strict: bool
+) -> list[list[Record]]:
+    """The records of both sides: of one run, or of all seeds of an entry of the table."""
+    from spmrl_bench.leaderboard.board import load_results
+    from spmrl_bench.leaderboard.compare import find_record
+
+    loaded = load_results([results]) if not all(Path(one).exists() for one in wanted) else None
+    found: list[list[Record]] = []
+    for one in wanted:
+        entry = loaded.named(one, treebank) if loaded and not Path(one).exists() else []
+        if not entry:
+            mistakes: list[str] = []
+            entry = [find_record(one, results, mistakes)]
+            options.name_left_out(mistakes, strict)
+        found.append(entry)
+    return found
+
+
+def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, list[_Side]]:
+    from spmrl_bench.scoring import AttachmentRules, load_prm, score_dependency_files, score_files
+    from spmrl_bench.scoring.bracket_metric import BracketRules
+    from spmrl_bench.scoring.metric import metric_named
+    from spmrl_bench.scoring.signature import sign
+
+    name = "attachment" if is_conll(gold) else "brackets"
+    conll = name == "attachment"
+    rules: Any = AttachmentRules() if conll else BracketRules(load_prm(prm))
+    sides = []
+    for path in (first, second):
+        counts: Counts = (
+            score_dependency_files(gold, path, rules) if conll else score_files(gold, path, *rules)
+        )
+        sides.append(_Side([counts], sign(metric_named(name), counts, rules).long()))
+    if (sides[0].counts[0].scored != sides[1].counts[0].scored).any():
+        raise SpmrlError(
+            f"{first} and {second} leave out different sentences of {gold}: a comparison of the "
+            "others would reward failures"
+        )
+    return name, sides
+
+
+def _sums(scorer: Metric[Any, Any], counts: Sequence[Counts], times: int) -> list[Ratio]:
+    """The figures of all seeds together, multiplied so that both sides weigh the same."""
+    from spmrl_bench.scoring.significance import Ratio
+
+    return [
+        Ratio(
+            each[0].name,
+            times * sum(ratio.numerator for ratio in each),
+            times * sum(ratio.denominator for ratio in each),
+        )
+        for each in zip(*map(scorer.ratios, counts), strict=True)
+    ]
+
+
+def _over_seeds(scorer: Metric[Any, Any], sides: Sequence[_Side]) -> dict[str, Any]:
+    """Means over the seeds and the p of their difference; empty without several on both sides."""
+    from spmrl_bench.scoring.significance import permutation
+
+    values = [[scorer.ratios(one)[0].value or 0.0 for one in side.counts] for side in sides]
+    if min(map(len, values)) < 2:
+        return {}
+    texts = [f"{statistics.fmean(one):.2f} ± {statistics.stdev(one):.2f}" for one in values]
+    return {"A": texts[0], "B": texts[1], "p": permutation(*values)}
+
+
+def _shown(interval: Interval, sign: str = "") -> str:
+    return f"[{interval.low:{sign}.2f}, {interval.high:{sign}.2f}]"

@@ -133,5 +133,4 @@ def search(
     echo(trials_report(found))
     if (best := found.best) is None:
         raise SpmrlError(f"none of {len(found.trials)} trials came to its end")
-    command = work.command(lang, best, runs)
-    echo(f"\nBest: trial {best.number}. To train it:\n\n    {command}")
+    echo(f"\nBest: trial {best.number}. To train it:\n\n    {work.command(lang, best, runs)}")

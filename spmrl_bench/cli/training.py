@@ -76,8 +76,7 @@ class Selection:
             return plan_track(str(self.track), languages=names, **own, **common)
         others = [description.load_system(name) for name in system if name != "all"]
         if "all" in system:
-            paths = description.system_paths()
-            known, wrong = options.loaded_all(description.load_system, paths)
+            known, wrong = options.loaded_all(description.load_system, description.system_paths())
             options.name_left_out([*map(str, wrong)], strict=False)
             trained = (one for one in known.values() if one.train)
             others += filter(description.is_installed, trained)

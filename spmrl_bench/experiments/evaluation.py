@@ -60,8 +60,7 @@ def check_lengths(parser: Parser, bank: Treebank, split: str, examples: Sequence
 
 
 def evaluate_parser(parser: Parser, gold: Sequence[Parse], rules: Mapping[str, Any]) -> Evaluated:
-    """Parse the words of gold parses and count by the rules of each metric (:func:`rules_of`), and
-    right tags if the parser tags."""
+    """Parse the words of gold; count by each metric's rules (:func:`rules_of`), and right tags."""
     # The treebank's tags are copied into the parses, whether or not the parser reads them:
     # parameter sets delete punctuation by tag, and tags that differ would hide sentences.
     tags = [parse.tags for parse in gold]
@@ -87,11 +86,9 @@ def score_split(
     seeds: Sequence[int] = (),
     saved: SavedParses | None = None,
 ) -> SplitResult:
-    """The scores of a parser on a split, with their signatures, as a record keeps them.
-
-    ``config`` is None for a baseline, ``seeds`` are those of the members of an ensemble. A
-    SpmrlError says that the parser has no room for a sentence, or parses cannot be ``saved``.
-    """
+    """The scores of a parser on a split, with their signatures, as a record keeps them. ``config``
+    is None for a baseline, ``seeds`` are those of the members of an ensemble. A SpmrlError says
+    that the parser has no room for a sentence, or parses cannot be ``saved``."""
     kind = kind_named(parser.kind)
     rules = rules_of(bank, kind.metrics)
     gold = gold_parses(bank, split, kind.metrics)
@@ -106,7 +103,7 @@ def score_split(
             "settings": settings_text(config.overrides),
             "ensemble": len(seeds) or None,
             "size": config.size,
-            "precision": config.model.precision,
+            "precision": config.model.precision.replace("float32", ""),  # the usual one
             "seed": "+".join(map(str, seeds)) or config.seed,
             "learns": "tags" if parser.predicts_tags else None,
             "encoder": "+".join(sorted(encoders_of(config.model))),
@@ -142,8 +139,6 @@ def metric_result(
         "transforms": "+".join(bank.manifest.transforms),
         **source,
     }
-    if values.get("precision") == "float32":  # the usual one
-        del values["precision"]
     also = {key: str(value) for key, value in values.items() if value not in (None, "")}
     signature = sign(metric, counts, rules, **also)
     return MetricResult(
@@ -154,15 +149,13 @@ def metric_result(
     )
 
 
-def baseline_results(bank: Treebank, split: str, metrics: Sequence[str]) -> dict[str, SplitResult]:
-    """The scores of all baselines for these metrics, by the name of their kind."""
-    return {
-        name: score_split(
-            made.build(made.Config(), bank.examples("train", kind.layers)), bank, split
-        )
-        for name, kind in baselines_for(metrics).items()
-        for made in [kind.parser_class]
-    }
+def baseline_results(bank: Treebank, metrics: Sequence[str]) -> dict[str, SplitResult]:
+    """The scores on test of all baselines for these metrics, by the name of their kind."""
+    found = {}
+    for name, kind in baselines_for(metrics).items():
+        made, examples = kind.parser_class, bank.examples("train", kind.layers)
+        found[name] = score_split(made.build(made.Config(), examples), bank, "test")
+    return found
 
 
 def record_of(bank: Treebank, layers: Sequence[Layer], **fields: Any) -> Record:

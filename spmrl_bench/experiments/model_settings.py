@@ -49,8 +49,7 @@ def _model_layer() -> type[BaseModel]:
 
 
 def check_model(values: Mapping[str, Any]) -> None:
-    """Check settings of a parser, in tables or under short names; a ValidationError names those
-    that are wrong as they were typed."""
+    """Check settings of a parser, also under short names; a ValidationError has keys as typed."""
     model, tables = _model_layer(), all_parts()
     try:
         model.model_validate(in_tables(values, tables))

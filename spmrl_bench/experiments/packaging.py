@@ -81,8 +81,7 @@ def package_run(
     to bfloat16 or as they are; return it, and what whoever shares it has to know, a sentence each.
 
     By default the name is ``spmrl_bench_``, the treebank, and the encoder that the parser reads;
-    the licence that of the treebank if it is a well-known open one. A SpmrlError says why there can
-    be no package.
+    the licence a well-known open one of the treebank. A SpmrlError says why there is no package.
     """
     config = read_config(run / "run.json")
     record = find_record(str(run), results)
@@ -151,8 +150,7 @@ def package_run(
 
 
 def best_of(runs: Iterable[Path], results: Path) -> tuple[list[Path], list[SpmrlError]]:
-    """Return of the runs on each treebank the best on dev, of those whose parser reads an encoder
-    and of the others, and why some cannot be compared."""
+    """The best on dev of each treebank's runs with an encoder and without, and errors of others."""
     scored: list[tuple[float, Path, tuple[str, bool]]] = []
     errors: list[SpmrlError] = []
     for run in runs:
@@ -249,8 +247,7 @@ def licence_identifier(text: str) -> str | None:
 
 
 def write_card(package: Mapping[str, Any], parser: Any, weights: int | None) -> str:
-    """The card of a package, whose description is given: Markdown, with what the hub reads of it in
-    front, as YAML."""
+    """The card of a described package: Markdown, behind what the hub reads of it, as YAML."""
     forms = templates(Path(__file__).parent, escape=False)
     forms.filters["json"] = partial(json.dumps, ensure_ascii=False)
     forms.filters["cents"] = lambda value: "" if value is None else f"{value:.2f}"

@@ -125,8 +125,7 @@ def make_runs(
         size=chosen_size,
         settings=settings,
     )
-    seeds = list(dict.fromkeys(seeds))
-    configs = [resolve(variant=name, seed=seed) for name in names for seed in seeds]
+    configs = [resolve(variant=one, seed=seed) for one in names for seed in dict.fromkeys(seeds)]
     # Files are read when all mistakes have been told.
     return [
         Run.of(bank, config.model_copy(update={"fingerprint": prints}), runs_dir, note)

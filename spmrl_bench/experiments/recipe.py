@@ -31,23 +31,9 @@ from spmrl_bench.parsers.base import ParserConfig
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.signature import variant_text
+from spmrl_bench.storage import toml
 from spmrl_bench.storage.digests import digests
-from spmrl_bench.storage.paths import (
-    check_name,
-    check_path,
-    data_dir,
-    data_dirs,
-    home,
-    require_inside,
-)
-from spmrl_bench.storage.toml import (
-    moved,
-    optional_fields,
-    read_toml,
-    strict_model,
-    toml_text,
-    validated,
-)
+from spmrl_bench.storage.paths import check_name, check_path, data_dir, data_dirs, require_inside
 from spmrl_bench.training.train_config import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
@@ -106,7 +92,7 @@ def _trainable(kind: str) -> str:
 Inputs = Annotated[tuple[str, ...], _check(_inputs_checked)]
 KindName = Annotated[str, _check(_trainable)]
 Selection = Annotated[str, _check(lambda text: str(SelectionMetric.parse(text)))]
-TrainLayer: Any = strict_model("TrainLayer", optional_fields(TrainConfig))
+TrainLayer: Any = toml.strict_model("TrainLayer", toml.optional_fields(TrainConfig))
 
 
 class SettingsLayer(BaseModel, extra="forbid"):
@@ -234,7 +220,7 @@ class RunConfig(
         try:
             return config.model_validate(value)
         except ValidationError as error:
-            raise moved(error, config, lambda at: at) from None
+            raise toml.moved(error, config, lambda at: at) from None
 
     @property
     def name(self) -> str:
@@ -307,7 +293,7 @@ class Recipe(BaseModel):
             ],
             settings or {},
         )
-        config = validated(
+        config = toml.validated(
             RunConfig,
             {
                 "recipe": self.name,
@@ -374,7 +360,7 @@ class Recipe(BaseModel):
                 f"{unknown_name('variant', name, self.variants)} Lexical inputs joined by "
                 f"'-', such as word-tag, are variants too: {', '.join(known)}"
             )
-        return validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
+        return toml.validated(Variant, {"inputs": inputs}, f"variant {name}", RecipeError)
 
 
 def list_recipes() -> list[str]:
@@ -410,10 +396,10 @@ def load_recipe(name: str, *, light: bool = False) -> Recipe:
         raise RecipeError(f"{path}: no such recipe file")
     beside = path.with_name("base.toml")
     base_path = beside if beside.is_file() else data_dir("recipes") / "base.toml"
-    shared, own = read_toml(base_path, RecipeError), content or read_toml(path, RecipeError)
-    context = {"light": light}
-    base = validated(BaseRecipe, shared, base_path, RecipeError, context=context)
-    language = validated(LanguageRecipe, own, path, RecipeError, context=context)
+    shared = toml.read_toml(base_path, RecipeError)
+    own, context = content or toml.read_toml(path, RecipeError), {"light": light}
+    base = toml.validated(BaseRecipe, shared, base_path, RecipeError, context=context)
+    language = toml.validated(LanguageRecipe, own, path, RecipeError, context=context)
     return Recipe(name=name if content else path.stem, path=path, base=base, language=language)
 
 
@@ -429,17 +415,15 @@ def recipe_of(treebank: str) -> str:
 
 
 def new_recipe(language: str, treebank: str, longest: int, top: Path) -> tuple[Path, str]:
-    """Path and text of a recipe below a folder, for a treebank that none names yet.
-
-    It is called as the language, or as the treebank. Nothing but positions for its ``longest``
-    sentence may have to be said."""
+    """Path and text of a recipe below a folder for a treebank that none names yet, called as the
+    language or else as that; it says no more than the positions that the ``longest`` needs."""
     content: dict[str, object] = {"base": "base", "language": language, "treebanks": [treebank]}
-    sizes = read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
+    sizes = toml.read_toml(data_dir("recipes") / "base.toml", RecipeError)["size"].values()
     needed = longest + 2  # the ends of a sentence have positions too
     if needed > min(size["model"]["attention"]["max_positions"] for size in sizes):
         content["model"] = {"max_positions": needed}
-    folders = [data_dir("recipes"), home() / "recipes", top / "recipes"]
+    folders = [*data_dirs("recipes"), top / "recipes"]
     for name in (language, treebank):
         if not any((folder / f"{name}.toml").exists() for folder in folders):
-            return top / "recipes" / f"{name}.toml", toml_text(content)
+            return top / "recipes" / f"{name}.toml", toml.toml_text(content)
     raise RecipeError(f"there is a recipe '{treebank}' already: choose another name (--name)")

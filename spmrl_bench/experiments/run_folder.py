@@ -115,8 +115,7 @@ class Failed(BaseModel):
 
 
 def read_noted(model: type[Noted], path: Path) -> Noted | None:
-    """What a file of the folder notes, None where there is none; a CheckpointError has all that is
-    wrong with it."""
+    """What a file of the folder notes; None without one, a CheckpointError where it is wrong."""
     if not path.exists():
         return None
     return validated(model, read_json(path, CheckpointError), path, CheckpointError)
@@ -175,8 +174,7 @@ def read_config(path: Path) -> RunConfig:
 
 
 def check_settings(folder: Path, config: RunConfig, *, other_minutes: bool = False) -> None:
-    """Raise a SettingsMismatchError if a run folder has settings that are not those of the run; it
-    may have ``other_minutes`` to train."""
+    """Raise a SettingsMismatchError if a folder has other settings, besides ``other_minutes``."""
     path = folder / SETTINGS
     if not path.exists():
         return
@@ -217,8 +215,8 @@ def differences(old: Mapping[str, object], new: Mapping[str, object], at: str = 
 
 
 def final_progress(folder: Path, config: RunConfig | None = None) -> Progress | None:
-    """The state in which training has ended; None where it has not, or where it ran out of time and
-    the settings with which it would go on give it more."""
+    """The state in which training has ended; None where it has not, or a run out of time goes on
+    with these settings."""
     saved = read_progress(folder / LAST)
     if saved is None or saved.stopped_by is None:
         return None

@@ -30,7 +30,7 @@ from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.ensemble import Ensemble as ParserEnsemble
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
@@ -182,8 +182,7 @@ def evaluate_all(
         except SpmrlError as error:
             errors.append(error)
     if units:
-        at_once = min(jobs, len(asked))
-        executor = executor_for(on, at_once, device=device, shared=results_dir, log=say)
+        executor = on.executor(min(jobs, len(asked)), device=device, shared=results_dir, log=say)
         for outcome in run_units(units, executor, log=say):
             if isinstance(outcome.error, SpmrlError):
                 errors.append(outcome.error)
@@ -276,7 +275,7 @@ class Ensemble:
             recipe=recipe,
             searches=searches_behind(runs[0].folder.parents[1], recipe),
             **results,
-            baselines=baseline_results(bank, "test", kind.metrics) if selected and alone else {},
+            baselines=baseline_results(bank, kind.metrics) if selected and alone else {},
             training=_training([ended(run.folder) for run in runs], parsers),
             hardware=find_hardware(getattr(parsers[0], "device", None)),
         )
@@ -299,14 +298,13 @@ class Ensemble:
 
 
 def _counted_by(rules: Mapping[str, Any], result: SplitResult | None) -> bool:
-    for name, own in rules.items():
-        if result is None or name not in result.metrics:
-            return False
-        parts = signature_parts(result.metrics[name].signature_long)
-        counting = metric_named(name).counting(own).items()
-        if any(parts.get(key) != value for key, value in counting if value is not None):
-            return False
-    return True
+    if result is None or not rules.keys() <= result.metrics.keys():
+        return False
+    return all(
+        value in (None, signature_parts(result.metrics[name].signature_long).get(key))
+        for name, own in rules.items()
+        for key, value in metric_named(name).counting(own).items()
+    )
 
 
 def _training(states: Sequence[Progress], parsers: Sequence[Any]) -> Training:

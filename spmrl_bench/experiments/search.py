@@ -43,7 +43,7 @@ from spmrl_bench.leaderboard.searches import (
 )
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.scoring.metric import SelectionMetric
 from spmrl_bench.scoring.signature import settings_folder
@@ -63,8 +63,7 @@ _DRAWS, _LEARNT = 60, 10
 _OWN_FAULT = (TrainingError, SentenceTooLongError, RecipeError)
 _RANGE = re.compile(r"\s*(log|int|[-+.\d][-+.\de]*)\s*:", re.IGNORECASE)
 
-Value = str | int | float
-"""A value of a trial: a number of a range, or the text of a choice."""
+Value = str | int | float  # of a trial: a number of a range, or the text of a choice
 
 
 def read_space(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
@@ -353,7 +352,7 @@ def run_search(
 
         _write(work, folder, document)
         log(work.first.note)
-        executor = executor_for(on, jobs, device=device, shared=folder.parent, log=log)
+        executor = on.executor(jobs, device=device, shared=folder.parent, log=log)
         try:
             run_units([], executor, log=log, next_unit=next_unit, on_end=on_end)
         finally:
@@ -429,8 +428,7 @@ def draw(work: SearchPlan, folder: Path, trials: Sequence[SearchTrial]) -> dict[
         values: dict[str, Value] = {key: drawn[key] for key in work.space}
         for key, searched in work.space.items():
             if isinstance(value := drawn[key], float):  # four digits are read easily
-                near = float(f"{value:.4g}")
-                values[key] = min(searched.high, max(searched.low, near))
+                values[key] = min(searched.high, max(searched.low, float(f"{value:.4g}")))
         if values not in known:
             return values
     return None

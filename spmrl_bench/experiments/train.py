@@ -30,7 +30,7 @@ from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.calibration import keep_temperature
 from spmrl_bench.parsers.kinds import kind_named
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
@@ -113,8 +113,7 @@ def train_all(
             say(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
-        place = runs[0].folder.parents[1]
-        executor = executor_for(on, at_once, device=device, shared=place, log=say)
+        executor = on.executor(at_once, device=device, shared=runs[0].folder.parents[1], log=say)
         outcomes = run_units(units, executor, log=say, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)
@@ -149,11 +148,9 @@ def train_run(
     console: Console | None = None,
     prune: Prune | None = None,
 ) -> None:
-    """Train a run, or continue what its folder has; an error is noted there.
-
-    ``prune`` may end it at a dev evaluation. Before all input has been read, nothing of the folder
-    is changed. Ctrl-C and SIGTERM raise Interrupted after the batch was finished and saved.
-    """
+    """Train a run, or continue what its folder has; an error is noted there. ``prune`` may end it
+    at a dev evaluation. Before all input has been read, nothing of the folder is changed. Ctrl-C
+    and SIGTERM raise Interrupted after the batch was finished and saved."""
     config, bank = run.config, run.treebank
     kind, criterion = kind_named(config.kind), config.criterion
     with (

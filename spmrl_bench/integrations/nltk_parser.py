@@ -1,7 +1,6 @@
 """A trained parser as a parser of NLTK: trees and dependency graphs as its other parsers give them.
 
-The best parse comes for each sentence, or so many of the best. NLTK is an extra (``pip install
-'spmrl-bench[nltk]'``).
+The best parse of each sentence comes, or several. It is an extra: ``spmrl-bench[nltk]``.
 """
 
 from __future__ import annotations
@@ -69,9 +68,8 @@ class NltkParser(ParserI):
             raise SpmrlError(f"this parser finds {' and '.join(found)}, not {self.layer}")
 
     def parse(self, sent: Sentence, *_: Any, **__: Any) -> Iterator[Any]:
-        """The best parses of one sentence, best first. Raise a TokensError for a text, whose
-        letters would be taken for words, and a SpmrlError if the sentence is too long, or has no
-        tags and the parser reads them."""
+        """The best parses of one sentence, best first. A TokensError for a text, whose letters
+        would be taken for words; a SpmrlError if it is too long, or lacks tags that are read."""
         return next(self.parse_sents([sent]))
 
     def parse_sents(self, sents: Iterable[Sentence], *_: Any, **__: Any) -> Iterator[Iterator[Any]]:
@@ -98,15 +96,13 @@ class NltkParser(ParserI):
         return ProbabilisticTree(tree.label(), tree, logprob=chance)
 
 
-def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list[str] | None]]:
+def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[Sequence[str], list[str] | None]]:
     """Words of each sentence with its tags, if the first has any; all have, or none has."""
     tagged: bool | None = None
     for sentence in sents:
         if isinstance(sentence, (str, bytes)):
-            raise TokensError(
-                f"expected a list of words, found the text {sentence[:40]!r}: split it into words "
-                "first"
-            )
+            yield sentence, None  # which the parser refuses
+            continue
         items: list[Any] = list(sentence)
         pairs = bool(items) and all(
             isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
@@ -130,14 +126,8 @@ def _words_and_tags(sents: Iterable[Sentence]) -> Iterator[tuple[list[str], list
 
 
 def to_graph(tree: DependencyTree | None) -> DependencyGraph:
-    """A dependency tree as a graph of NLTK; words without a tag have ``_``.
-
-    Args:
-        tree: None for a sentence without words, whose graph has none.
-
-    Raises:
-        TreeError: a word, tag or relation has a tab or an end of line in it.
-    """
+    """A dependency tree as a graph of NLTK, None as one without words; words without a tag have
+    ``_``. Raise a TreeError if a word, tag or relation has a tab or an end of line in it."""
     if tree is None:
         return DependencyGraph()
     tags = [UNSPECIFIED if tag == NO_TAG else tag for tag in tree.tags]

@@ -35,10 +35,8 @@ def common_metric(one: Record, other: Record) -> str:
 
 
 def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tuple[Counts, Counts]:
-    """The counts of two records on a split, of which sentence ``k`` is the same on both sides.
-
-    A ScoreError where a record has no such scores or they do not compare; names what differs.
-    """
+    """The counts of two records on a split, of which sentence ``k`` is the same on both sides. A
+    ScoreError where a record has no such scores or they do not compare; names what differs."""
     scorer = metric_named(metric)
     counts, keys = [], []
     for name, record in (("the first", one), ("the second", other)):
@@ -74,11 +72,9 @@ def comparable_counts(one: Record, other: Record, split: str, metric: str) -> tu
 
 
 def record_differences(one: Record, other: Record) -> list[Difference]:
-    """``(key, value in one, value in the other)`` of all that went into two records.
-
-    That is the signatures, the treebank, the resolved recipe, the versions, the commit and the
-    hardware, with dots between the parts of a key; scores, costs and dates are none of it.
-    """
+    """``(key, value in one, value in the other)`` of all that went into two records. That is the
+    signatures, the treebank, the resolved recipe, the versions, the commit and the hardware, with
+    dots between the parts of a key; scores, costs and dates are none of it."""
     several = len({*one.metrics, *other.metrics}) > 1
     keys = {"treebank", "system", "kind", "select", "recipe", "versions", "commit", "hardware"}
     found: list[dict[str, str]] = []
@@ -111,11 +107,8 @@ def find_record(wanted: str, results_dir: Path, errors: list[str] | None = None)
 
     It is wanted by the path of a record; by the beginning of the name of one in
     ``results_dir/runs``; or by the folder of a run or of a system, whose newest record with its
-    weights, or its parses, is taken.
-
-    Raises:
-        RecordError: there is none or there are several, or it is broken.
-        CheckpointError: a folder holds no trained parser.
+    weights, or its parses, is taken. A RecordError if there is none or there are several, or it is
+    broken; a CheckpointError if a folder holds no trained parser.
     """
     path, folder = Path(wanted), results_dir / "runs"
     if path.is_dir():

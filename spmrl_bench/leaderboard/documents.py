@@ -1,8 +1,7 @@
 """Documents of results in a folder, each a file named by the hash of its bytes and never changed.
 
-Any number of processes write into one folder, each file atomically. Whatever else lies under the
-name of a document is refused with a reason, within bounds of time and memory. What a document says
-is another module's.
+Any number of processes write into one folder, each file atomically. Whatever else lies under such a
+name is refused with a reason, within bounds of time and memory. What one says is not known here.
 """
 
 from __future__ import annotations
@@ -48,10 +47,8 @@ Model = TypeVar("Model", bound=StoredModel)
 
 
 def write_document(content: StoredModel, folder: Path) -> Path:
-    """Write a document under its name and return the path; a RecordError where that fails.
-
-    It is JSON on one line with sorted keys, so that equal contents are equal bytes.
-    """
+    """Write a document under its name and return the path; a RecordError where that fails. It is
+    JSON on one line with sorted keys, so that equal contents are equal bytes."""
     value = content.model_dump(mode="json")
     compact: dict[str, Any] = {"sort_keys": True, "separators": (",", ":")}
     try:
@@ -71,9 +68,8 @@ def write_document(content: StoredModel, folder: Path) -> Path:
 
 
 def read_document(cls: type[Model], path: Path) -> Model:
-    """Read and check one document. Raise a RecordError, which lists all problems at once, if the
-    file cannot be read, is no JSON, does not have the hash of its name, was written by a newer
-    version, or does not follow the layout."""
+    """Read and check one document. A RecordError lists all problems where it cannot be read, is no
+    JSON, has not the hash of its name, is of a newer version, or does not follow the layout."""
     data = file_bytes(path, f"the {cls.what}")
     try:
         found = parse_json(data)
@@ -103,10 +99,8 @@ def read_document(cls: type[Model], path: Path) -> Model:
 
 
 def load_documents(cls: type[Model], folder: Path) -> tuple[dict[Path, Model], list[str]]:
-    """The documents of a folder by path, in order, and what is wrong with other files.
-
-    An absent folder has none; a RecordError where it cannot be read.
-    """
+    """The documents of a folder by path, in order, and what is wrong with other files. An absent
+    folder has none; a RecordError where it cannot be read."""
     found: dict[Path, Model] = {}
     errors: list[str] = []
     for path in files_of(folder, ".json"):
@@ -129,11 +123,9 @@ def files_of(folder: Path, ending: str) -> list[Path]:
 
 
 def file_bytes(path: Path, what: str) -> bytes:
-    """The content of a file of results, whatever lies under its name.
-
-    A RecordError where it cannot be read, is no file (opening a named pipe would wait for somebody
-    who writes into it), or is larger than any that the program writes.
-    """
+    """The content of a file of results, whatever lies under its name. A RecordError where it cannot
+    be read, is no file (opening a named pipe would wait for somebody who writes into it), or is
+    larger than any that the program writes."""
     try:
         return read_regular(path, MOST_BYTES)
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +29,14 @@ def find_hardware(device: torch.device | None = None) -> Hardware:
     needed = KERNELS if device.type == "cpu" else ()
     compiled = chart.load("_spans") is not None and all(map(load, needed))
     gpu = f" ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else ""
+    info = ""
+    with suppress(OSError):
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    processor = re.search(r"^model name\s*:(.*)$", info, re.MULTILINE)
     return Hardware(
         device=f"{device.type}{gpu}",
         platform=f"{platform.system()} {platform.machine()}",
-        processor=_processor_name(),
+        processor=processor[1].strip() if processor else platform.processor(),
         cpu_count=usable_cores(),
         threads=torch.get_num_threads(),
         kernels="compiled" if compiled else "plain",
@@ -47,10 +52,8 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def find_commit(root: Path = _ROOT) -> str | None:
-    """Commit of the checkout the program runs from, with ``-dirty`` after it if files changed.
-
-    None outside a checkout, such as in an installed wheel, and where git is not installed.
-    """
+    """Commit of the checkout the program runs from, with ``-dirty`` after it if files changed. None
+    outside a checkout, such as in an installed wheel, and where git is not installed."""
     if not (root / ".git").exists():
         return None
     describe = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
@@ -60,12 +63,3 @@ def find_commit(root: Path = _ROOT) -> str | None:
         ).strip()
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _processor_name() -> str:
-    try:
-        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        info = ""
-    found = re.search(r"^model name\s*:(.*)$", info, re.MULTILINE)
-    return found[1].strip() if found else platform.processor()

@@ -9,7 +9,6 @@ or what was done before there was the setting, and a file of somebody else count
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from spmrl_bench.parsers.kinds import KINDS, kind_named
 from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.signature import settings_text, variant_text
+from spmrl_bench.storage import digests
 from spmrl_bench.training.train_config import TrainConfig
 
 if TYPE_CHECKING:
@@ -33,12 +33,8 @@ Key = tuple[str, str, str]
 ``score`` (what selects, of dev), ``tag_accuracy``, ``tokens_per_second`` and, of the split
 ``train``, what the training took."""
 
-Counted = dict[tuple[str, str], dict[str, str]]
-"""Of each metric and split the keys that records of one group agree in."""
-
-Resolved = Mapping[str, Any]
-"""Settings: ``section.key`` and value as in JSON."""
-
+Counted = dict[tuple[str, str], dict[str, str]]  # by metric and split, what a group agrees in
+Resolved = Mapping[str, Any]  # settings: section.key and value as in JSON
 Difference = tuple[str, str, str]
 
 #: Keys of a signature that say which run it was: what one compares.
@@ -262,11 +258,9 @@ def is_of(record: Record, recipe: Mapping[str, Any], weights: Sequence[str]) -> 
 
 
 def searches_behind(runs: Path, recipe: Mapping[str, Any]) -> list[Search]:
-    """The searches, on any treebank of a folder of runs, that resolved settings come from.
-
-    Where a trial had these settings, whatever its seed and its time, these are all searches for the
-    variant, since the later ones go on from what the earlier ones have shown.
-    """
+    """The searches, on any treebank of a folder of runs, that resolved settings come from. Where a
+    trial had these settings, whatever its seed and its time, these are all searches for the
+    variant, since the later ones go on from what the earlier ones have shown."""
     # A description that takes over what was found is another one than that of the trials.
     other = dict.fromkeys(("train.max_minutes", "system.minutes", "system.description"))
 
@@ -284,8 +278,7 @@ def searches_behind(runs: Path, recipe: Mapping[str, Any]) -> list[Search]:
 
 
 def digest(settings: Resolved) -> str:
-    given = {key: value for key, value in settings.items() if value is not None}
-    return hashlib.sha256(json.dumps(given, sort_keys=True).encode()).hexdigest()[:16]
+    return digests.digest({key: value for key, value in settings.items() if value is not None})[:16]
 
 
 def differing_settings(several: Iterable[Resolved]) -> list[str]:

@@ -39,8 +39,7 @@ from spmrl_bench.scoring.significance import TRIALS
 _SCORE = ("dev", "", "score")
 # What describes a treebank rather than the way of scoring.
 _OF_TREEBANK = frozenset({"fingerprint", "split", "sentences", "skipped", "counts", "transforms"})
-_About = tuple[str, str, str, str]
-"""Settings, precision, size and select of a setup."""
+_About = tuple[str, str, str, str]  # settings, precision, size and select of a setup
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,8 @@ class TreebankRow:
 
     @cached_property
     def compared(self) -> dict[str, Difference | None]:
-        """On dev, the selected variant with each other one from the seeds that both have.
-
-        None where they are not of the same sentences. A sum of figures is not tested.
-        """
+        """On dev, the selected variant with each other one from the seeds that both have. None
+        where they are not of the same sentences. A sum of figures is not tested."""
         found: dict[str, Difference | None] = {}
         for name in self.entries if len(self.criterion.terms) == 1 else ():
             pair = [self.entries[self.selected], self.entries[name]]
@@ -180,11 +177,9 @@ def setups_of(
 
 
 def _placed(group: Group) -> dict[_About, dict[str, Entry]]:
-    """The entries of our runs by their setup and variant.
-
-    Of entries that differ in settings that nobody gave with the command, the one with the most
-    seeds, then the newest, belongs to the setup of the others; the rest to one that names them.
-    """
+    """The entries of our runs by their setup and variant. Of entries that differ in settings that
+    nobody gave with the command, the one with the most seeds, then the newest, belongs to the setup
+    of the others; the rest to one that names them."""
     alike: dict[tuple[_About, str], list[Entry]] = {}
     for entry in group.entries:
         # What selects is not known of records by metrics that are not installed.

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from spmrl_bench.errors import RecordError, ScoreError
+from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard.documents import file_bytes, files_of, problems
 from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.storage.paths import data_dirs
@@ -50,10 +50,7 @@ class PublishedFigure(BaseModel, extra="forbid", frozen=True, str_strip_whitespa
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        try:
-            SelectionMetric.parse(f"{self.metric}.{self.figure}")
-        except ScoreError as error:
-            raise ValueError(error) from None
+        SelectionMetric.parse(f"{self.metric}.{self.figure}")
         return self
 
 
@@ -61,8 +58,7 @@ COLUMNS = tuple(PublishedFigure.model_fields)
 
 
 def load_published() -> tuple[list[PublishedFigure], list[str]]:
-    """All figures that the program and the user have, and a message for each line that holds none.
-    Raise a RecordError if a folder cannot be read."""
+    """All figures, and a message for each line that is none; a RecordError for a broken folder."""
     found: list[PublishedFigure] = []
     errors: list[str] = []
     for path in (path for folder in data_dirs("published") for path in files_of(folder, ".csv")):

@@ -1,8 +1,7 @@
 """The result of one run, of an ensemble of runs, or of somebody else's parser, as JSON.
 
-A :class:`Record` keeps, beside the scores and the counts of every sentence, the resolved recipe,
-the treebank and its fingerprint, the searches behind the settings, the versions, the machine and
-the cost.
+Beside the scores and the counts of every sentence, a :class:`Record` keeps the resolved recipe, the
+treebank and its fingerprint, the searches behind the settings, versions, machine and cost.
 """
 
 from __future__ import annotations
@@ -33,9 +32,6 @@ from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.storage.paths import packaged
 
-# 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
-# never released; the others are read for ever.
-SCHEMA_VERSION = 5
 #: Folder, among results, of what comes with the program.
 SHIPPED = "shipped"
 _IN_WHEEL = packaged(f"results/{SHIPPED}/runs")
@@ -102,10 +98,8 @@ class MetricResult(Part):
         return int(signature_parts(self.signature_long).get("skipped", "0"))
 
     def check(self, name: str, sentences: int) -> None:
-        """Raise a ValueError where it cannot be the result of a metric.
-
-        Figures and columns that the metric has got or lost since are as they were counted then.
-        """
+        """Raise a ValueError where it cannot be the result of a metric. Figures and columns that
+        the metric has got or lost since are as they were counted then."""
         skipped = signature_parts(self.signature_long).get("skipped", "0")
         if not re.fullmatch("[0-9]{1,9}", skipped):
             raise ValueError(f"{name}: signature_long: skipped is '{skipped:.20}', no number")
@@ -243,15 +237,15 @@ class System(Part):
 
 
 class Record(StoredModel):
-    """One run; or an ensemble of such runs, from other seeds; or the parses of a system.
-
-    Of a system, ``variant`` is its name and version, and ``weights`` stands for its parses.
-    """
+    """One run; or an ensemble of such runs, from other seeds; or the parses of a system. Of a
+    system, ``variant`` is its name and version, and ``weights`` stands for its parses."""
 
     what: ClassVar[str] = "record"
-    version: ClassVar[int] = SCHEMA_VERSION
+    # 2: bracket scores only; 3: scores by metric; 4: systems of others; 5: searches. Version 1 was
+    # never released; the others are read for ever.
+    version: ClassVar[int] = 5
 
-    schema_version: int = Field(SCHEMA_VERSION, description="Version of this layout.")
+    schema_version: int = Field(version, description="Version of this layout.")
     finished: AwareDatetime = Field(description="When the run was scored, with time zone.")
     lang: str = Field(description="The recipe that was asked for, such as german.")
     treebank: TreebankInfo
@@ -366,7 +360,7 @@ class Record(StoredModel):
         if isinstance(content, Mapping) and content.get("schema_version") == 2:
             content = _from_2(content)
         if isinstance(content, Mapping) and content.get("schema_version") in (3, 4):
-            content = {**content, "schema_version": SCHEMA_VERSION}
+            content = {**content, "schema_version": cls.version}
         return content
 
 
@@ -405,8 +399,7 @@ WRITING = ".tested.lock"
 
 
 def shipped_records(results: Path) -> Path:
-    """The folder of the records that come with the program: below that of the results in a
-    checkout."""
+    """The folder of the program's own records: below that of the results in a checkout."""
     return _IN_WHEEL if _IN_WHEEL.is_dir() else results / SHIPPED / "runs"
 
 

@@ -71,10 +71,8 @@ class SavedParses:
         return self.folder / f"{GOLD if gold else self.run}.{split}.{ENDINGS[layer]}"
 
     def write(self, split: str, gold: Sequence[Parse], parses: Sequence[Parse]) -> None:
-        """Write parses and gold trees, every layer that the gold trees have.
-
-        A SpmrlError where a file cannot be written, or has no way to write a word, tag or label.
-        """
+        """Write parses and gold trees, every layer that the gold trees have. A SpmrlError where a
+        file cannot be written, or has no way to write a word, tag or label."""
         for layer in gold[0].layers if gold else ():
             write_text(self.path(split, layer, gold=True), _text(layer, gold))
             write_text(self.path(split, layer), _text(layer, parses))
@@ -96,8 +94,7 @@ class SavedParses:
         rules: Mapping[str, Any],
         gold: Sequence[Parse] | None = None,
     ) -> bool:
-        """Whether the files of a split are there and give what a record says of it, by the gold
-        trees beside them or others."""
+        """Whether a split's files give what a record says, by this gold or that beside them."""
         try:
             for name, own in rules.items():
                 metric = metric_named(name)

@@ -9,14 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import (
-    Field,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveInt,
-    ValidationError,
-    field_validator,
-)
+from pydantic import Field, PositiveInt, ValidationError, field_validator
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.leaderboard.documents import Part, problems
@@ -36,7 +29,7 @@ class SearchTrial(Part):
         "diverged or was refused; `running`: begun, and not ended when this was written."
     )
     dev: float | None = Field(None, description="Best score on dev, of what selects.")
-    minutes: NonNegativeFloat = Field(0.0, description="Of training and scoring dev, in all.")
+    minutes: float = Field(0.0, ge=0, description="Of training and scoring dev, in all.")
     problem: str = Field("", description="Why it failed.")
 
 
@@ -46,7 +39,7 @@ class Search(Part):
     space: dict[str, str] = Field(description="What was searched, in the notation of `search`.")
     sampler: str = Field(description="What drew settings: tpe or random.")
     pruner: str = Field(description="What ended trials early: median, hyperband or none.")
-    seed: NonNegativeInt = Field(description="Of the sampler and of all trials.")
+    seed: int = Field(ge=0, description="Of the sampler and of all trials.")
     treebank: str = Field("", description="Of the trials; earlier versions did not write it.")
     select: str = Field(description="The figure of dev, or sum of figures, that trials have.")
     trials: list[SearchTrial] = Field(description="All that were begun.")

@@ -331,11 +331,8 @@ class HeadToHead(NamedTuple):
 def ours_and_others(
     groups: Iterable[Group], minutes: float | None = None
 ) -> tuple[list[HeadToHead], list[str]]:
-    """Whether our best entry is ahead on test, for each table and metric with both sides.
-
-    With ``minutes``, only entries count whose trainings might take this long; those left out for
-    that are named behind the rows.
-    """
+    """Whether our best entry is ahead on test, for each table and metric with both sides; with
+    ``minutes`` among those whose trainings might take so long, and which were left out for that."""
     rows: list[HeadToHead] = []
     left_out: dict[str, None] = {}
     for group, metric in [(one, metric) for one in groups for metric in one.metrics]:

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]|$)")
 
-Note = str | Sequence[str]
-"""A paragraph, or the items of a list; text between backquotes is set as code."""
+Note = str | Sequence[str]  # a paragraph, or a list's items; between backquotes stands code
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +151,7 @@ def _latex_note(note: str) -> str:
 
 
 def templates(folder: Path, *, escape: bool = True) -> jinja2.Environment:
-    """The templates of a folder, which miss nothing of what they are given and, for HTML, escape
-    it."""
+    """The templates of a folder, in which nothing may be missing and, for HTML, all is escaped."""
     import jinja2
 
     return jinja2.Environment(

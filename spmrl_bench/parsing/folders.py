@@ -27,7 +27,7 @@ from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
 from spmrl_bench.parsing.models import identity, trained_on
 from spmrl_bench.parsing.streams import Form, sentences_of
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for
+from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.process.pools import available_threads
 from spmrl_bench.storage.files import (
@@ -127,7 +127,7 @@ def parse_folder(
     units = [
         Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers)) for k in range(workers)
     ]
-    executor = executor_for(on, workers, device=device, shared=outputs, log=log)
+    executor = on.executor(workers, device=device, shared=outputs, log=log)
     try:
         ended = run_units(units, executor, log=log, advice=_AGAIN)
         errors = [file.failed.read_text("utf-8") for file in left if file.failed.exists()]

@@ -29,8 +29,7 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 
 
 def plain(text: object) -> str:
-    """Return a text in which control characters, by which a file of others could steer the
-    terminal, are written out."""
+    """The text with control characters, by which a file could steer the terminal, written out."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
 
 
@@ -60,8 +59,8 @@ class _Stream(io.FileIO):
 
 
 @contextmanager
-def standard_streams(status: int) -> Iterator[None]:
-    """Have the three streams in UTF-8; end with the status where results cannot be written."""
+def standard_streams() -> Iterator[None]:
+    """Have the three streams in UTF-8; end with status 1 where results cannot be written."""
     # A closed stream becomes one that fails as it would; no file may get its number.
     if sys.stdin is None:
         sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115
@@ -74,8 +73,7 @@ def standard_streams(status: int) -> Iterator[None]:
         errors="surrogateescape",
         line_buffering=results.isatty(),
     )
-    # No buffer is above it: a handler of signals may have something to say while something else is
-    # being said.
+    # Without a buffer above it: a handler of signals may speak while something else is being said.
     messages: Any = _Stream(errors, tells=False)
     sys.stderr = io.TextIOWrapper(
         messages, encoding="utf-8", errors="backslashreplace", write_through=True
@@ -86,7 +84,7 @@ def standard_streams(status: int) -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        sys.exit(status)
+        sys.exit(1)
     except SpmrlError as error:
         echo(f"spmrl-bench: {error}", err=True)
-        sys.exit(status)
+        sys.exit(1)

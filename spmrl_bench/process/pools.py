@@ -134,8 +134,7 @@ def peak_memory_bytes() -> int:
 
 @contextmanager
 def interrupts_blocked() -> Iterator[None]:
-    """Within it, Ctrl-C and the end of a terminal, which all its processes are told of, wait; new
-    ones never hear of them."""
+    """Within it Ctrl-C and the end of a terminal wait, and new processes never hear of them."""
     # It comes with the first process otherwise, and leaves the signal unblocked.
     with _safe_path():
         resource_tracker.ensure_running()

@@ -1,5 +1,4 @@
-"""What asks a program to stop, as one exception; the command line has the handler before heavy
-imports."""
+"""What asks a program to stop, as one exception; commands answer it before heavy imports."""
 
 from __future__ import annotations
 
@@ -10,12 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-Handler = Callable[[int, FrameType | None], None]
-
 #: Ctrl-C, what asks a program to end, and a terminal that is closed.
 STOPPING = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-#: What is said where nothing was in work.
-INTERRUPTED = "\nspmrl-bench: interrupted"
+INTERRUPTED = "\nspmrl-bench: interrupted"  # is said where nothing was in work
 
 
 class Interrupted(KeyboardInterrupt):
@@ -27,16 +23,13 @@ class Interrupted(KeyboardInterrupt):
 
 
 def exit_status(stopped: KeyboardInterrupt) -> int:
-    """What a shell says of a program that a signal ended: 130 for Ctrl-C, 143 for SIGTERM, 129
-    for SIGHUP."""
+    """What a shell says of a program that a signal ended, such as 130 for Ctrl-C."""
     return 128 + getattr(stopped, "number", signal.SIGINT)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """A signal's handler that ends what goes on, as Ctrl-C does where nothing else is said.
-
-    What is being imported is waited for: an exception in it may be swallowed, or become another.
-    """
+    """A signal's handler that ends what goes on, as Ctrl-C does where nothing else is said. What is
+    being imported is waited for: an exception in it may be swallowed, or become another."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             again = threading.Timer(0.05, os.kill, (os.getpid(), number))
@@ -48,7 +41,7 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def on_signals(handler: Handler, *numbers: int) -> Iterator[None]:
+def on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) -> Iterator[None]:
     """Within it, these signals call the handler; in a thread, where none can, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -16,9 +16,8 @@ _SETTLED = 1_000_000_000  # nanoseconds
 
 
 def file_digest(path: Path, *, unpacked: bool = False) -> str:
-    """Return the SHA-256 of a file, in hex, of what it holds if it is packed (``.gz``) and this is
-    asked for; computed again only when it has been written to. Raise an OSError if it cannot be
-    read, or is no regular file."""
+    """The SHA-256 of a file, in hex, or of what a ``.gz`` holds, ``unpacked``; computed again only
+    when it was written to. An OSError where it cannot be read, or is no regular file."""
     state = file_state(path)
     if time.time_ns() - state[1] < _SETTLED:
         return _digest.__wrapped__(path, unpacked)
@@ -26,8 +25,7 @@ def file_digest(path: Path, *, unpacked: bool = False) -> str:
 
 
 def file_state(path: Path) -> tuple[int, int, int, int]:
-    """Return what is another after every change of a file; no program can set its third part back
-    (``st_ctime_ns``)."""
+    """What is another after every change of a file: no program can set ``st_ctime_ns`` back."""
     status = path.stat()
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size
 
@@ -46,11 +44,9 @@ def digest(content: object) -> str:
 
 
 def digests(places: Mapping[str, str]) -> dict[str, str]:
-    """Return the SHA-256 of the files and folders of weights that are there, by setting.
-
-    That of a folder is of its safetensors files. What is neither, such as the name of an encoder
-    on a hub, is left out: the setting of its revision says which it is.
-    """
+    """Return the SHA-256 of the files and folders of weights that are there, by setting. That of a
+    folder is of its safetensors files. What is neither, such as the name of an encoder on a hub, is
+    left out: the setting of its revision says which it is."""
     found = {}
     for name, place in places.items():
         path = Path(place)

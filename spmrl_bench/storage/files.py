@@ -137,8 +137,7 @@ def create(path: Path, data: bytes) -> None:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Write to the end of a file; where that fails, nothing of it stays there, unless another has
-    written behind it."""
+    """Write to the end of a file, nothing where that fails, unless another wrote behind it."""
     _make_folder(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
@@ -252,8 +251,7 @@ def last_complete_version(path: Path) -> Path | None:
 
 
 def read_folder(path: Path, read: Callable[[Path], Result]) -> Result:
-    """What a function reads from the last whole version of a folder, or ``path`` if there is none;
-    it is called again where the folder was replaced meanwhile."""
+    """What ``read`` makes of the last whole version; again, where it was replaced meanwhile."""
     while True:
         place, before = _version(path)
         try:
@@ -289,11 +287,8 @@ def open_regular_file(path: Path) -> BufferedReader:
 
 
 def open_unpacked(path: Path) -> BufferedReader | BytesIO:
-    """Open a file for reading, unpacked if its name ends in ``.gz``.
-
-    An OSError says that it is broken, or holds more than :data:`MOST_UNPACKED` bytes. It may be a
-    pipe (``<(...)``), but no device.
-    """
+    """Open a file for reading, unpacked if it is a ``.gz``; it may be a pipe (``<(...)``), but no
+    device. An OSError if it is broken, or holds more than :data:`MOST_UNPACKED` bytes."""
     if path.suffix != ".gz":
         check_stored(path.stat(), path)
         return path.open("rb") if path.is_fifo() else open_regular_file(path)

@@ -1,5 +1,4 @@
-"""Building many small objects that form no cycles: collections would find nothing, and take a third
-of the time."""
+"""Building many small objects without cycles, where collections would take a third of the time."""
 
 import gc
 from collections.abc import Iterator

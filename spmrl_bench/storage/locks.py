@@ -112,11 +112,9 @@ def holder(lock: Path) -> Owner | None:
 
 
 def _take(lock: Path, me: Owner) -> None:
-    """Write a lock, in place of one that was left behind.
-
-    Of several that find it left behind, one has the right to replace it: a lock that is named after
-    it. Whoever has that looks again, as another may have been through with all of this meanwhile.
-    """
+    """Write a lock, in place of one that was left behind. Of several that find it left behind, one
+    has the right to replace it: a lock that is named after it. Whoever has that looks again, as
+    another may have been through with all of this meanwhile."""
     while True:
         with suppress(FileExistsError):
             create(lock, me.model_dump_json().encode())

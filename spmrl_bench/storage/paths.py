@@ -28,8 +28,7 @@ from spmrl_bench.storage.files import write_text
 
 DataKind = Literal["recipes", "treebanks", "evalb", "published", "systems", "encoders"]
 
-#: The environment variable that names the user's own folder.
-HOME_VARIABLE = "SPMRL_BENCH_HOME"
+HOME_VARIABLE = "SPMRL_BENCH_HOME"  # of the environment; it names the user's own folder
 #: Set to ``0`` in the environment, nothing is kept and nothing kept is used.
 CACHE_VARIABLE = "SPMRL_BENCH_CACHE"
 
@@ -59,10 +58,8 @@ def packaged(folder: str) -> Path:
 
 
 def home() -> Path:
-    """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist.
-
-    A SpmrlError says that the variable names something that is no folder.
-    """
+    """The user's own folder: ``$SPMRL_BENCH_HOME``, or ``~/.spmrl_bench``; it may not exist. A
+    SpmrlError says that the variable names something that is no folder."""
     chosen = os.environ.get(HOME_VARIABLE)
     try:
         if not chosen:
@@ -83,11 +80,9 @@ def cache_folder() -> Path | None:
 
 
 def data_dirs(kind: DataKind) -> list[Path]:
-    """The folders to look in for one kind of data file: the program's, then the user's.
-
-    A home folder that this user may not read, as that of another in a container, holds nothing
-    of theirs; one that was named has to be readable, else there is a SpmrlError.
-    """
+    """The folders to look in for one kind of data file: the program's, then the user's. A home
+    folder that this user may not read, as that of another in a container, holds nothing of theirs;
+    one that was named has to be readable, else there is a SpmrlError."""
     own = home() / kind
     try:
         with os.scandir(own):
@@ -101,9 +96,7 @@ def data_dirs(kind: DataKind) -> list[Path]:
 
 def path_fault(text: str) -> str | None:
     """What keeps a text from being a relative path that leads downwards; None if nothing does.
-
-    ``./`` at its beginning and a slash at its end are allowed.
-    """
+    ``./`` at its beginning and a slash at its end are allowed."""
     try:
         size = len(text.encode())
     except UnicodeEncodeError:
@@ -155,11 +148,9 @@ def check_name(text: str) -> str:
 def require_inside(
     folder: Path | None, path: Path, error: type[SpmrlError], *, to: str = "read"
 ) -> Path:
-    """The path, which need not exist, if it may be used; else an ``error``.
-
-    It must be a folder or lie in it, or, ``to`` be ``"read"`` rather than ``"write"``, in one that
-    the user listed. ``folder`` is None if there is none but those.
-    """
+    """The path, which need not exist, if it may be used; else an ``error``. It must be a folder or
+    lie in it, or, ``to`` be ``"read"`` rather than ``"write"``, in one that the user listed.
+    ``folder`` is None if there is none but those."""
     named, real = os.path.abspath(path), os.path.realpath(path)
     if folder is not None and Path(real).is_relative_to(os.path.realpath(folder)):
         return path
@@ -175,8 +166,7 @@ def require_inside(
 
 
 def listed_folders(error: type[SpmrlError], top: Path | None = None) -> list[Path]:
-    """The folders outside that the user has allowed to be read, in the user's own folder or another
-    such one; an ``error`` if the list is bad."""
+    """The folders outside that the user allows to be read; an ``error`` if the list is bad."""
     path = (top or home()) / _LIST
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

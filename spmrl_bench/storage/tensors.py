@@ -1,8 +1,7 @@
 """Files of tensors (safetensors), believed only once they are what is expected.
 
 A file is mapped, so reading it costs no memory before the numbers are used, and the library makes
-sure that the tensors fill it. What it does not know is which tensors are meant, and whether their
-numbers are finite.
+sure that the tensors fill it. It does not know which are meant, and whether numbers are finite.
 """
 
 from __future__ import annotations

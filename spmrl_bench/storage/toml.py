@@ -47,11 +47,9 @@ def read_toml(path: Path, error: type[SpmrlError]) -> dict[str, Any]:
 
 
 def parsed_toml(text: str, *, finite: bool = True) -> dict[str, Any]:
-    """The content of a text in TOML; numbers need not be ``finite`` where that is checked later.
-
-    A ValueError says that it is none, or has numbers that are not finite, whole ones of more than
-    64 bits, or tables and arrays too deep inside each other.
-    """
+    """The content of a text in TOML; numbers need not be ``finite`` where that is checked later. A
+    ValueError says that it is none, or has numbers that are not finite, whole ones of more than 64
+    bits, or tables and arrays too deep inside each other."""
     if _LONG_KEY.search(text):  # for which the parser takes the cube of its length
         raise ValueError(f"a key of more than {DEPTH} parts")
     too_deep = f"arrays or tables more than {DEPTH} deep inside each other"
@@ -184,10 +182,8 @@ def moved(
     place: Callable[[tuple[Any, ...]], tuple[Any, ...]],
     also: Iterable[str] = (),
 ) -> ValidationError:
-    """The mistakes of a validation by ``model`` at other places, of which each counts once.
-
-    An unknown key comes with the keys that are known beside it, at the top ``also`` those.
-    """
+    """The mistakes of a validation by ``model`` at other places, of which each counts once. An
+    unknown key comes with the keys that are known beside it, at the top ``also`` those."""
     found: dict[Any, Any] = {}
     for item in mistakes.errors():
         context = dict(item.get("ctx", {}))

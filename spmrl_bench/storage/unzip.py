@@ -55,8 +55,7 @@ def unzip(
     The empty folder ``into`` gets them, under numbers. ``target`` gives the path that a member
     becomes in the end, None if it is not wanted; ``name`` is the archive's in messages. Raise an
     ``error`` if it is no whole archive, a member would leave its folder, is no plain file or meets
-    another one, or a bound is exceeded; the caller then has to empty ``into``. Raise an OSError if
-    that cannot be written.
+    another one, or a bound is exceeded, an OSError if ``into`` cannot be written; empty it then.
     """
 
     def refused(problem: str) -> SpmrlError:
@@ -120,10 +119,8 @@ def _fault(member: zipfile.ZipInfo) -> str | None:
 
 
 def _clash(place: str, member: str, taken: dict[str, str]) -> str | None:
-    """Take a place that no other member has, also where capitals are no difference.
-
-    ``taken`` has the members by their places, and the folders around them.
-    """
+    """Take a place that no other member has, also where capitals are no difference. ``taken`` has
+    the members by their places, and the folders around them."""
     key = normalize("NFC", place).casefold()
     for folder in (key[:end] for end, letter in enumerate(key) if letter == "/"):
         if taken.setdefault(folder, "/") != "/":

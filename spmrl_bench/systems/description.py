@@ -85,8 +85,7 @@ class SystemDescription(Frozen):
     training_data: str = ""  # of a system that is not trained here
     layer: Layer
     encoder: str = ""
-    """A pretrained encoder that it reads, by its name (:mod:`spmrl_bench.nn.inputs.pretrained`);
-    ``{encoder}`` is its folder."""
+    """A pretrained encoder that it reads, by its name; ``{encoder}`` is its folder."""
     environment: Literal["own", "program"] = "own"
     """A virtual environment with its ``requirements``, or that of this program."""
     requirements: list[str] = []

@@ -41,10 +41,8 @@ KIND = "system"
 
 def write_task(bank: Treebank, split: str, folder: Path, *, tags: bool = False) -> list[Path]:
     """Write the words of a split for an outside system, and return the files.
-
     ``TREEBANK.SPLIT.txt`` has a sentence a line, with ``_`` for white space inside a word.
-    ``TREEBANK.SPLIT.conllu`` has a word a line, and in column XPOS the treebank's tags if asked.
-    """
+    ``TREEBANK.SPLIT.conllu`` has a word a line, and in column XPOS the treebank's tags if asked."""
     if tags and bank.manifest.tags == "none":
         raise ScoreError(f"treebank {bank.name} has no tags to give")
     sentences = bank.examples(split, bank.layers[:1])
@@ -205,10 +203,8 @@ def score_answers(
 
 
 def write_counted(record: Record, folder: Path) -> tuple[Record, Path]:
-    """Write a record with how many outputs of its system have been scored on test by now.
-
-    Counting and writing are one step, whoever else writes there.
-    """
+    """Write a record with how many outputs of its system have been scored on test by now. Counting
+    and writing are one step, whoever else writes there."""
     assert record.system is not None
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -50,10 +50,8 @@ def file_text(
     spaces: bool = False,
 ) -> str:
     """Sentences as a system reads them: trees, one a line, CoNLL-U, or words, a sentence a line.
-
     Without ``tags`` those of the treebank are left out; without ``structure`` trees have their root
-    alone, and words no heads. Only where ``spaces`` are kept a word has white space.
-    """
+    alone, and words no heads. Only where ``spaces`` are kept a word has white space."""
 
     def text(parse: Parse) -> str:
         words = parse.words if spaces else _given(parse.words)
@@ -103,16 +101,12 @@ def read_predictions(
     policy: Policy = "refuse",
     encoding: str = "utf-8",
 ) -> Predictions:
-    """The answers of a file: trees, one a line or laid out over several lines, or CoNLL-U.
+    """The answers of a file, trees (one a line or laid out over several) or CoNLL-U, to the
+    sentences of a split, which have the layer of the file.
 
-    Args:
-        gold: the sentences of the split, with the layer of the file.
-        transforms: of the treebank; those that change trees, not words, are applied to the answers.
-
-    Raises:
-        ReadError: the file cannot be read, or, laid out over lines, has a malformed tree.
-        ScoreError: it has another number of sentences, or, by the policy ``refuse``, answers
-            that cannot be scored; the first of them are listed with their lines.
+    The treebank's ``transforms`` that change trees, not words, are applied to them. A ReadError if
+    the file cannot be read or, laid out over lines, has a malformed tree; a ScoreError if it has
+    another number of sentences or, by the policy ``refuse``, answers that cannot be scored.
     """
     text = read_text(path, encoding)
     layer: Layer = "dependencies" if looks_like_conll(text) else "constituents"

@@ -58,16 +58,13 @@ from spmrl_bench.trees.parse import Parse
 
 _MODEL, _SPLITS = "model", ("dev", "test")
 _ENDINGS = {"brackets": "mrg", "conllu": "conllu"}
-#: What the commands that train and parse print.
-_LOG, _PARSE_LOG = "train.log", "parse.log"
-#: Seconds between asking a command to end and ending it.
-GRACE = 20.0
+_LOG, _PARSE_LOG = "train.log", "parse.log"  # what the commands that train and parse print
+GRACE = 20.0  # seconds between asking a command to end and ending it
 #: Variables by which libraries of linear algebra learn how many threads they may use.
 _THREADS = tuple(
     f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "BLIS", "NUMEXPR", "RAYON")
 )
-#: Variables that would have a system import our libraries in the place of its own.
-_OURS = ("PYTHONPATH", "PYTHONHOME")
+_OURS = ("PYTHONPATH", "PYTHONHOME")  # would have a system import our libraries, not its own
 
 
 class ResourceUsage(NamedTuple):
@@ -329,11 +326,9 @@ class SystemRun(AnyRun):
 
 
 class SystemSearch(SearchPlan):
-    """A search over a system on one treebank, whose trials are whole trainings.
-
-    It is trained without a look at its own scores of dev, which are counted otherwise; what it
-    answers on dev is scored as all is, and nothing ends a trial that falls behind.
-    """
+    """A search over a system on one treebank, whose trials are whole trainings. It is trained
+    without a look at its own scores of dev, which are counted otherwise; what it answers on dev is
+    scored as all is, and nothing ends a trial that falls behind."""
 
     @property
     def select(self) -> str:
@@ -420,11 +415,8 @@ def system_runs(
 def run_command(
     command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
 ) -> ResourceUsage:
-    """Run a command to its end, or until its seconds of the processor are over, of each thread; its
-    output is at the end of a log.
-
-    A TrainingError, with the last lines of the log, where it cannot be started or fails.
-    """
+    """Run a command to its end, or until its seconds of the processor, of each thread, are over,
+    with its output behind a log, whose last lines a TrainingError has where it fails."""
     if shutil.which(command[0]) is None:
         raise TrainingError(f"{command[0]}: cannot be run: no such program")
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}

@@ -2,9 +2,8 @@
 
 ``python -I watcher.py LOG SECONDS THREADS GRACE COMMAND...`` prints how the command ended: its
 status, the seconds that it took, those of the processor for each of its threads, the most memory
-that a process of it had, in bytes, and whether it was ended. That is when its seconds of the
-processor are over (0 for no limit), or :data:`PATIENCE` times as many of the clock, or when the
-watcher is asked to end.
+that a process of it had, in bytes, and whether it was ended. That is when its seconds (0 for no
+limit) of the processor, or :data:`PATIENCE` times as many, are over, or the watcher is to end.
 """
 
 import ctypes

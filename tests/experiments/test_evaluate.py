@@ -221,7 +221,7 @@ def test_record_says_what_was_done(laboratory: Laboratory) -> None:
     assert (training.updates, training.epochs) == (progress["steps"], 8) == (8 * 2, 8)
     assert training.parameters == sum(p.numel() for p in parser.parameters())
     assert training.tokens_per_second > 0
-    assert record.baselines == baseline_results(bank, "test", ["brackets"])
+    assert record.baselines == baseline_results(bank, ["brackets"])
 
 
 def test_a_record_is_of_the_weights_that_were_scored(

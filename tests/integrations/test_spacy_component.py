@@ -24,11 +24,11 @@ from spacy.training import Example
 from spacy.util import filter_spans
 
 from spmrl_bench.errors import CheckpointError, SentenceTooLongError, SpmrlError
-from spmrl_bench.integrations.spacy_component import ParserComponent
-from spmrl_bench.integrations.spacy_documents import (
+from spmrl_bench.integrations.spacy_component import (
     NAME,
     SPANS_KEY,
     Annotated,
+    ParserComponent,
     sentences_of,
     write_parses,
 )

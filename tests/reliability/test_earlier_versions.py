@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from spmrl_bench.analysis.study_run import SCHEMA_VERSION as SCORES_VERSION
-from spmrl_bench.analysis.study_run import readable_scores
+from spmrl_bench.analysis.study_run import StudyScore, readable_scores
 from spmrl_bench.leaderboard.documents import document_name
-from spmrl_bench.leaderboard.record import SCHEMA_VERSION
+from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from tests.builders import records_in
@@ -30,8 +29,8 @@ def versions(*folders: Path) -> set[int]:
 
 def test_there_is_a_file_of_every_layout() -> None:
     # Version 1 of records was never released; scores of studies have records' versions from 3 on.
-    assert versions(OLD_RECORDS, GOLDEN / "records") == set(range(2, SCHEMA_VERSION + 1))
-    assert versions(GOLDEN / "scores" / "scores") == set(range(3, SCORES_VERSION + 1))
+    assert versions(OLD_RECORDS, GOLDEN / "records") == set(range(2, Record.version + 1))
+    assert versions(GOLDEN / "scores" / "scores") == set(range(3, StudyScore.version + 1))
 
 
 def test_no_file_was_changed() -> None:

@@ -26,6 +26,24 @@ class Backend:
         """Whether it is this machine, where ``--jobs`` says how much goes on at once."""
         return self.kind == "local"
 
+    def executor(
+        self, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
+    ) -> Executor:
+        """What does units there, where all see ``shared``; a SpmrlError if it is not to be had."""
+        if self.kind == "dask":
+            from spmrl_bench.process.executors.dask import DaskExecutor
+
+            return DaskExecutor(self.address, shared, device=device, log=log)
+        if self.kind == "slurm":
+            from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
+
+            place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
+            settings = validated(SlurmSettings, self.settings, place, RecipeError)
+            return SlurmExecutor(settings, shared / ".slurm", device)
+        from spmrl_bench.process.executors.local import InProcess, LocalExecutor
+
+        return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)
+
 
 LOCAL = Backend()
 
@@ -52,23 +70,3 @@ def parse_backend(text: str | None) -> Backend:
             raise RecipeError(f"--on {text}: '{pair}' is not KEY=VALUE, such as partition=gpu")
         settings[key.strip()] = value.strip()
     return Backend("slurm", settings=settings)
-
-
-def executor_for(
-    backend: Backend, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
-) -> Executor:
-    """What does units there, where all machines see the folder ``shared``; a SpmrlError says that
-    it is not to be had."""
-    if backend.kind == "dask":
-        from spmrl_bench.process.executors.dask import DaskExecutor
-
-        return DaskExecutor(backend.address, shared, device=device, log=log)
-    if backend.kind == "slurm":
-        from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
-
-        place = "the settings of SLURM (--on slurm:KEY=VALUE, [slurm] in config.toml)"
-        settings = validated(SlurmSettings, backend.settings, place, RecipeError)
-        return SlurmExecutor(settings, shared / ".slurm", device)
-    from spmrl_bench.process.executors.local import InProcess, LocalExecutor
-
-    return InProcess(device) if jobs == 1 else LocalExecutor(jobs, device)

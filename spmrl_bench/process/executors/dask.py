@@ -40,8 +40,8 @@ class DaskExecutor:
     def __init__(
         self, address: str, shared: Path, *, device: str, log: Callable[[str], object] = str
     ) -> None:
-        """Connect to a scheduler, such as ``tcp://host:8786``; a SpmrlError says that there is no
-        such one. All workers should see the folder ``shared``."""
+        """Connect to a scheduler, such as ``tcp://host:8786``, whose workers should see ``shared``;
+        a SpmrlError if there is none."""
         import distributed
 
         self._distributed, self._device, self._log = distributed, device, log

@@ -101,8 +101,7 @@ class SlurmExecutor:
     interval, grace = 5.0, 60.0
 
     def __init__(self, settings: SlurmSettings, folder: Path, device: str = "auto") -> None:
-        """Raise a SpmrlError if SLURM is not there. All nodes see the ``folder``, for
-        files of jobs, under the same name."""
+        """All nodes see the ``folder``, for files of jobs; a SpmrlError if SLURM is not there."""
         import submitit
 
         if shutil.which("sbatch") is None:

@@ -32,11 +32,8 @@ Answer: TypeAlias = tuple[Status, Exception | None]
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A piece of work.
-
-    The function, of a module, is called with the arguments, which can be pickled, and two more by
-    name: ``device``, and ``console``, where it may speak (None leaves that to it).
-    """
+    """A piece of work: a module's function, called with arguments that can be pickled, ``device``
+    and ``console``, where it may speak (None leaves that to it)."""
 
     title: str
     function: Callable[..., None]
@@ -99,7 +96,7 @@ def run_units(
     all have begun and there is room, or nothing is left in work, ``next_unit`` is asked for one
     more. A SpmrlError says that the executor cannot do anything more.
 
-    Ctrl-C and SIGTERM raise Interrupted after every unit has saved where it is; Ctrl-C again raises
+    Ctrl-C and SIGTERM raise Interrupted when all have saved where they are, a second Ctrl-C
     KeyboardInterrupt at once.
     """
     waiting = deque(sorted(units, key=lambda unit: unit.cost, reverse=True))

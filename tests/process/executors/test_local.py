@@ -15,7 +15,7 @@ import pytest
 
 from spmrl_bench.errors import RecipeError, RunOwnedError, TrainingError
 from spmrl_bench.process.executors import local, units
-from spmrl_bench.process.executors.backend import LOCAL, Backend, executor_for, parse_backend
+from spmrl_bench.process.executors.backend import LOCAL, Backend, parse_backend
 from spmrl_bench.process.executors.local import InProcess, LocalExecutor
 from spmrl_bench.process.executors.units import RESTARTS, Executor, Outcome, Status, Unit, run_units
 from spmrl_bench.process.signals import Interrupted
@@ -153,7 +153,7 @@ def test_where_units_are_done(config: Path) -> None:
     config.write_text('[slurm]\npartition = "gpu"\ncpus = 4\n', encoding="utf-8")
     expected = {"partition": "cpu", "cpus": 4, "minutes": "9"}
     assert parse_backend("slurm:partition=cpu, minutes = 9") == Backend("slurm", settings=expected)
-    executors = [executor_for(LOCAL, jobs, device="cpu", shared=config, log=str) for jobs in (1, 2)]
+    executors = [LOCAL.executor(jobs, device="cpu", shared=config, log=str) for jobs in (1, 2)]
     assert [type(each) for each in executors] == [InProcess, LocalExecutor]
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_place(config: Path, text: str, problem: str) -> None:
         parse_backend("slurm")
     on = Backend("slurm", settings={"cluster": "local"})
     with pytest.raises(RecipeError, match=r"the settings of SLURM.*cluster"):
-        executor_for(on, 1, device="cpu", shared=config, log=str)
+        on.executor(1, device="cpu", shared=config, log=str)
 
 
 # What becomes of units -----------------------------------------------------------------------
