@@ -27,6 +27,7 @@ def read(path, tags):
             word = sentence.words[number]
             word.upostag = word.xpostag if tags else ""
             word.xpostag = ""
+            word.deprel = word.deprel or "dep"  # it refuses trees without relations
         sentences.push_back(sentence)
     if error.occurred():
         sys.exit(f"{path}: {error.message}")
