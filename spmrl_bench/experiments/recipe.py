@@ -48,7 +48,7 @@ from spmrl_bench.storage.toml import (
     toml_text,
     validated,
 )
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 
