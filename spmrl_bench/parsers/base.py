@@ -118,7 +118,7 @@ class Prediction(NamedTuple):
         tags, spans, arcs = given or self.tags or [NO_TAG] * len(words), self.constituents, None
         if self.heads is not None and self.relations is not None:
             arcs = DependencyTree.build(words, tags, self.heads, self.relations)
-        tree = None if arcs and spans is None else Tree.build(words, tags, spans or [])
+        tree = None if arcs is not None and spans is None else Tree.build(words, tags, spans or [])
         best = tuple((score, one.parse(words, tags)) for score, one in self.best)
         return replace(Parse.of(tree, arcs), probabilities=self.probabilities, best=best)
 

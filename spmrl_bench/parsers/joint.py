@@ -28,19 +28,10 @@ from spmrl_bench.chart.spans import decode_spans, span_marginals
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.parsers import chart
+from spmrl_bench.parsers import certainty, chart
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Group, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
-from spmrl_bench.parsers.certainty import (
-    CERTAIN,
-    Gains,
-    SpanDistribution,
-    hold_arcs,
-    hold_constituents,
-    hold_relations,
-    scores_of_heads,
-)
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.head_driven import (
@@ -125,14 +116,14 @@ class JointParser(NeuralParser):
         labels = chart.label_scores([each.scorer for each in group.members], group.encoded)
         masked = chart.masked_scores(labels, group.lengths, self.masked)
         kept = [*masked] if group.scored or group.best > 1 else masked
-        held = hold_constituents(kept, self._constituents(), group.lengths, group.given)
+        held = certainty.hold_constituents(kept, self._constituents(), group.lengths, group.given)
         scores = DependencyScores([each.dependencies for each in group.members], group.encoded)
         if self.config.structure == "joint":
             pairs, found, arcs = self._joint(group, scores, *held)
         else:
             pairs, found, arcs = self._division(group, *held)
         names = scores.relations(np.concatenate([heads for _, heads in pairs]))
-        relations = hold_relations(names, group.given, self.dependencies.names)
+        relations = certainty.hold_relations(names, group.given, self.dependencies.names)
         ranked: Iterable[Any] = repeat(())
         if group.best > 1:
             ranked = scores.with_relations(self._ranked(group, pairs, *held, arcs), group.given)
@@ -140,7 +131,7 @@ class JointParser(NeuralParser):
         for (spans, heads), row, known, several in columns:
             yield Prediction(_shown(spans), heads, row, probabilities=known, best=several)
 
-    def _division(self, group: Group, blocks: Iterable[Tensor], gains: Gains) -> _Found:
+    def _division(self, group: Group, blocks: Iterable[Tensor], gains: certainty.Gains) -> _Found:
         """Heads follow from labels, which have a distribution of their own."""
         values, best = chart.best_labels(blocks)
         lengths = group.lengths
@@ -150,15 +141,19 @@ class JointParser(NeuralParser):
         if not group.scored:
             return pairs, repeat(None), None
         summed = partial(span_marginals, lengths=lengths, near=trees.cells)
-        likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
+        likely = certainty.SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
         return pairs, likely.probabilities(trees.cells, trees.labels, self._constituents()), None
 
     def _joint(
-        self, group: Group, scores: DependencyScores, blocks: Iterable[Tensor], gains: Gains
+        self,
+        group: Group,
+        scores: DependencyScores,
+        blocks: Iterable[Tensor],
+        gains: certainty.Gains,
     ) -> _Found:
         values, best = chart.best_labels(blocks)
         lengths, weight = group.lengths, self.config.span_weight
-        arcs = (1 - weight) * hold_arcs(scores.arcs, lengths, group.given)
+        arcs = (1 - weight) * certainty.hold_arcs(scores.arcs, lengths, group.given)
         trees = decode_joint(weight * values + gains, arcs, lengths)
         labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
         rows = self.scorer.rows(trees.cells, labels, lengths)
@@ -168,8 +163,10 @@ class JointParser(NeuralParser):
             return pairs, repeat(None), arcs
         cool = arcs / (ARC_TEMPERATURE * group.temperature)
         summed = partial(joint_marginals, arcs=cool, lengths=lengths, near=trees)
-        likely = SpanDistribution(blocks, weight / group.temperature, lengths, summed, gains)
-        of_heads = scores_of_heads(cool, lengths, trees.heads)
+        likely = certainty.SpanDistribution(
+            blocks, weight / group.temperature, lengths, summed, gains
+        )
+        of_heads = certainty.scores_of_heads(cool, lengths, trees.heads)
         found = likely.probabilities(trees.cells, labels, self._constituents(), of_heads)
         of_words = scores.likely(likely.marginals.arcs)
         both = (
@@ -183,7 +180,7 @@ class JointParser(NeuralParser):
         group: Group,
         structures: Iterable[_Structure],
         blocks: Iterable[Tensor],
-        gains: Gains,
+        gains: certainty.Gains,
         arcs: NDArray[np.float64] | None,
     ) -> list[list[tuple[float, Prediction]]]:
         """Return the best parses of each sentence that hold what is given, one at least."""
@@ -201,7 +198,7 @@ class JointParser(NeuralParser):
             times = range(7 if own is None or n <= LONGEST else 0)
             for asked in (group.best << time for time in times):
                 listed = self._listed(scores[slice(*cells)], own, n, asked)
-                held = [each for each in listed if each[0] > certain - CERTAIN / 2]
+                held = [each for each in listed if each[0] > certain - certainty.CERTAIN / 2]
                 for score, cool, (rows, heads) in held:
                     likely = Probabilities(cool / group.temperature) if group.scored else None
                     one = Prediction(_shown(rows), heads, probabilities=likely)
@@ -222,7 +219,7 @@ class JointParser(NeuralParser):
             trees = k_best_spans(scores, n, k)
             return [(score, score, from_division_span(named(own), n)) for score, own in trees]
         found = []
-        arcs = np.where(arcs < (self.config.span_weight - 1) * CERTAIN / 2, -np.inf, arcs)
+        arcs = np.where(arcs < (self.config.span_weight - 1) * certainty.CERTAIN / 2, -np.inf, arcs)
         for score, tree, heads in k_best_structures(scores, arcs, k):
             of_arcs = float(arcs[np.arange(n), heads].sum())
             cool = score - of_arcs + of_arcs / ARC_TEMPERATURE
