@@ -1,4 +1,4 @@
-/* The joint chart of one sentence, filled; the recurrences are those of joint.py, words count from 0.
+/* The joint chart of one sentence, filled; the recurrences are those of joint_trees.py, words count from 0.
 
    Entry (i, j, w) is the best score that span [i, j) can have on behalf of word w: as head, where w
    is in the span, as the head of the span's head word, where it is outside. In a span of two parts
@@ -96,7 +96,7 @@ static void fill_joint_chart(
     }
 }
 
-/* Sums over all structures, as joint.py says, for `weights` [cells] and `arcs` [n, n + 1],
+/* Sums over all structures, as joint_trees.py says, for `weights` [cells] and `arcs` [n, n + 1],
    which are no logarithms; written are `spans` [cells], `shares` [n, n + 1], and as work space eight
    charts [cells, n], of which the first is that of closed spans. The sum is returned. */
 CLONES

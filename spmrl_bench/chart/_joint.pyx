@@ -1,4 +1,4 @@
-"""Joint decoding, the same bits as the twin in ``joint.py``, and sums over structures.
+"""Joint decoding, the same bits as the twin in ``joint_trees.py``, and sums over structures.
 
 Input is trusted, indices are checked and sentences shared among threads as in ``_spans.pyx``. Each
 thread owns one chart, which is as large as the longest sentence needs but takes no memory before

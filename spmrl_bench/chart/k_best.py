@@ -1,8 +1,8 @@
 """The k best trees of one sentence, each of them once.
 
-**Labelled spans** are put together as :mod:`spmrl_bench.chart.spans` says of sums, in one way for
-each tree, and **joint structures** as :mod:`spmrl_bench.chart.joint` says of sums, with the largest
-sum in place of the sum of all. The second best way to build a node, and so on, is looked
+**Labelled spans** are put together as :mod:`spmrl_bench.chart.span_trees` says of sums, in one way
+for each tree, and **joint structures** as :mod:`spmrl_bench.chart.joint_trees` says, with the
+largest sum in place of the sum of all. The second best way to build a node, and so on, is looked
 for only where a better tree may have it (Huang & Chiang 2005, Better k-best Parsing, algorithm 3).
 
 **Heads**, projective or not, are found by partition (Lawler 1972, A Procedure for Computing the K
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.chart.arrays import cell_index
-from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.dependency_trees import decode_dependencies
 
 #: What an arc scores that may not be in a tree; less than half of it, no tree is told that has it.
 _BARRED = -1e6
@@ -233,7 +233,7 @@ def k_best_heads(arcs: _Scores, k: int, *, projective: bool) -> list[tuple[float
 
     Args:
         arcs: ``[n, n + 1]`` of each word and head, 0 for the root; half of -1e6 and less bars one.
-        projective: as of :func:`~spmrl_bench.chart.dependencies.decode_dependencies`.
+        projective: as of :func:`~spmrl_bench.chart.dependency_trees.decode_dependencies`.
     """
     n = len(arcs)
     words, found = np.arange(n), list[tuple[float, tuple[int, ...]]]()

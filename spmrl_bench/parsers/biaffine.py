@@ -20,7 +20,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from spmrl_bench.chart.arrays import arc_offsets, starts
-from spmrl_bench.chart.dependencies import arc_marginals, decode_dependencies
+from spmrl_bench.chart.dependency_trees import arc_marginals, decode_dependencies
 from spmrl_bench.chart.k_best import k_best_heads
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs

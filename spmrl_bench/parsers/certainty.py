@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from spmrl_bench.chart import arrays
-from spmrl_bench.chart.spans import SpanMarginals, SpanTrees, decode_spans
+from spmrl_bench.chart.span_trees import SpanMarginals, SpanTrees, decode_spans
 from spmrl_bench.nn.vocabulary import EMPTY
 from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import LEAST, Probabilities

@@ -25,8 +25,8 @@ from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
 from spmrl_bench.chart.k_best import k_best_spans
-from spmrl_bench.chart.spans import best_labels as chart_labels
-from spmrl_bench.chart.spans import decode_spans, span_marginals
+from spmrl_bench.chart.span_trees import best_labels as chart_labels
+from spmrl_bench.chart.span_trees import decode_spans, span_marginals
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged

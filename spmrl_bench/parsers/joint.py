@@ -22,9 +22,9 @@ from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
-from spmrl_bench.chart.joint import LONGEST, decode_joint, joint_marginals
+from spmrl_bench.chart.joint_trees import LONGEST, decode_joint, joint_marginals
 from spmrl_bench.chart.k_best import k_best_spans, k_best_structures
-from spmrl_bench.chart.spans import decode_spans, span_marginals
+from spmrl_bench.chart.span_trees import decode_spans, span_marginals
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary

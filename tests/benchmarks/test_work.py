@@ -21,9 +21,9 @@ import torch
 
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arrays import arc_offsets
-from spmrl_bench.chart.dependencies import decode_dependencies
-from spmrl_bench.chart.joint import decode_joint
-from spmrl_bench.chart.spans import best_labels, decode_spans
+from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.span_trees import best_labels, decode_spans
 from spmrl_bench.experiments.recipe import load_recipe
 from spmrl_bench.nn.device import prepare_process
 from spmrl_bench.nn.settings import Precision

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets, cell_spans, node_offsets, starts
-from spmrl_bench.chart.dependencies import decode_dependencies
-from spmrl_bench.chart.joint import JointTrees, decode_joint
-from spmrl_bench.chart.spans import SpanTrees, best_labels, decode_spans
+from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.joint_trees import JointTrees, decode_joint
+from spmrl_bench.chart.span_trees import SpanTrees, best_labels, decode_spans
 from tests.twins import running_on
 
 Scores = NDArray[np.float64]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from spmrl_bench.chart import arrays
-from spmrl_bench.chart.dependencies import decode_dependencies
-from spmrl_bench.chart.joint import decode_joint
-from spmrl_bench.chart.spans import span_marginals
+from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.span_trees import span_marginals
 from spmrl_bench.errors import NotFiniteError
 from spmrl_bench.trees.dependencies import head_fault
 from tests.chart import batches

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets, node_offsets, starts
-from spmrl_bench.chart.dependencies import decode_dependencies
-from spmrl_bench.chart.joint import decode_joint
+from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.joint_trees import decode_joint
 from spmrl_bench.chart.kernels import MOST_THREADS, WORTH_A_TEAM, for_batch
-from spmrl_bench.chart.spans import SpanTrees
+from spmrl_bench.chart.span_trees import SpanTrees
 from tests.builders import environment, process
 from tests.chart import batches
 from tests.chart.batches import of_sentence, part
@@ -266,7 +266,7 @@ LENGTHS = [3, 40, 17, 1, 28, 9] * 4
 USUAL = kernels.WORTH_A_TEAM
 
 def decode(worth=USUAL):
-    from spmrl_bench.chart.spans import best_labels, decode_spans
+    from spmrl_bench.chart.span_trees import best_labels, decode_spans
     kernels.WORTH_A_TEAM = worth
     rng = np.random.default_rng(1)
     scores = rng.standard_normal((sum(n * (n + 1) // 2 for n in LENGTHS), 50), dtype=np.float32)

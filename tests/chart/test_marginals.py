@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
-from spmrl_bench.chart.dependencies import arc_marginals
-from spmrl_bench.chart.joint import decode_joint, joint_marginals
+from spmrl_bench.chart.dependency_trees import arc_marginals
+from spmrl_bench.chart.joint_trees import decode_joint, joint_marginals
 from spmrl_bench.chart.k_best import k_best_heads, k_best_spans, k_best_structures
-from spmrl_bench.chart.spans import span_marginals
+from spmrl_bench.chart.span_trees import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
 from tests.chart import enumeration

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.scorers import pair_scores, span_scores
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.chart.spans import span_marginals
+from spmrl_bench.chart.span_trees import span_marginals
 from spmrl_bench.errors import CheckpointError, TreeError, UnsupportedError
 from spmrl_bench.parsers import joint
 from spmrl_bench.parsers.biaffine import DependencyScores

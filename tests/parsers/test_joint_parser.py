@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from spmrl_bench.chart.arrays import cell_index
-from spmrl_bench.chart.dependencies import decode_dependencies
+from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import choice_loss
 from spmrl_bench.nn.vocabulary import Vocabulary

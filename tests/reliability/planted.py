@@ -30,12 +30,12 @@ chart/_spans.pyx < chart/test_decode.py chart/test_enumeration.py
 +if value >= top:
 
 a wrong span gains nothing in training where gold has no constituent
-chart/spans.py < chart/test_decode.py chart/test_enumeration.py
+chart/span_trees.py < chart/test_decode.py chart/test_enumeration.py
 -others[row, labels - 1].astype(np.float64) + 1
 +others[row, labels - 1].astype(np.float64) + (gold > 0)
 
 a whole sentence may be left without a label
-chart/spans.py < chart/test_decode.py chart/test_enumeration.py
+chart/span_trees.py < chart/test_decode.py chart/test_enumeration.py
 -    empty[offsets[:-1] + words - 1] = -np.inf
 +    empty[offsets[:-1] + words - 1] += 0
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spmrl_bench.chart.dependencies import decode_dependencies
-from spmrl_bench.chart.joint import decode_joint, joint_marginals
-from spmrl_bench.chart.spans import decode_spans, span_marginals
+from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.joint_trees import decode_joint, joint_marginals
+from spmrl_bench.chart.span_trees import decode_spans, span_marginals
 from spmrl_bench.errors import ArrayError, SpmrlError
 from tests.reliability.tally import Tally
 from tests.twins import TWINS, built, functions, running_on

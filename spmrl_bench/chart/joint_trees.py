@@ -44,7 +44,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import arrays, kernels
-from spmrl_bench.chart.spans import SpanMarginals, shares_of_words
+from spmrl_bench.chart.span_trees import SpanMarginals, shares_of_words
 
 Scores = NDArray[np.float64]
 #: A span, its head word and whether it must have a label.
@@ -84,7 +84,7 @@ def decode_joint(values: ArrayLike, arcs: ArrayLike, lengths: ArrayLike) -> Join
     Args:
         values: float64 [cells], the largest score of a label of the cell other than the empty one.
             Weights of spans and arcs have been multiplied in.
-        arcs: as of :func:`spmrl_bench.chart.dependencies.decode_dependencies`.
+        arcs: as of :func:`spmrl_bench.chart.dependency_trees.decode_dependencies`.
         lengths: integers [B], words of each sentence.
     """
     words = arrays.checked_lengths(lengths)

@@ -36,7 +36,7 @@ do not depend on c. Hence c need not be chosen, and costs no digits. O(n^2) in t
 Projective trees are summed in Eisner's chart; of all trees the sum is a determinant, by the
 matrix-tree theorem (Koo, Globerson, Carreras & Collins 2007, Structured Prediction Models via the
 Matrix-Tree Theorem, section 3.2). Shares are the derivatives of the logarithms of sums, as of
-:mod:`spmrl_bench.chart.spans`.
+:mod:`spmrl_bench.chart.span_trees`.
 
 Every word has one arc into it, so scores of those into a word are counted from the largest, or
 where that leaves the range of numbers, from that of the best tree.
