@@ -81,7 +81,7 @@ def with_threads(threads: int | None) -> Iterator[None]:
 
     def with_team(name: str, lengths: Any, work: float) -> Any:
         kernel, order, team = for_batch(name, lengths, work)
-        return kernel, order, team if threads is None else max(1, min(threads, len(lengths)))
+        return kernel, order, max(1, min(threads or team, len(lengths)))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chart, "for_batch", with_team)

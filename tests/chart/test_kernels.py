@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,41 +65,38 @@ def _labels(gold: bool, columns: int) -> Decoder:
         batch = batches.random_batch(rng, lengths, columns, gold=gold, ties=ties)
         return (batch.scores, batch.gold) if gold else (batch.scores,)
 
-    def decode(own: Scores, lengths: Any) -> Any:
-        return batches.decode(own[0], lengths, *own[1:])
-
     def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
         cells = part(found.cells, node_offsets, lengths, b) - cell_offsets(lengths)[b]
         labels = part(found.labels, node_offsets, lengths, b)
         return SpanTrees(cells, labels, found.scores[b : b + 1])
 
-    return Decoder("labels", scores, decode, (cell_offsets,) * (1 + gold), parts)
+    sizes = (cell_offsets,) * (1 + gold)
+    return Decoder(
+        "labels", scores, lambda own, n: batches.decode(own[0], n, *own[1:]), sizes, parts
+    )
 
 
 def _arcs(projective: bool) -> Decoder:
-    def decode(own: Scores, lengths: Any) -> Any:
-        return decode_dependencies(*own, lengths, projective=projective)
-
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
         return (batches.packed_arcs(rng, lengths, "integers" if ties else "nested"),)
 
     def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
         return part(found, starts, lengths, b)
 
-    return Decoder("dependencies", scores, decode, (arc_offsets,), parts)
+    decode = partial(decode_dependencies, projective=projective)
+    return Decoder("dependencies", scores, lambda own, n: decode(*own, n), (arc_offsets,), parts)
 
 
 def _joint() -> Decoder:
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
         return batches.random_joint(rng, lengths, ties=ties)[:2]
 
-    def decode(own: Scores, lengths: Any) -> Any:
-        return decode_joint(*own, lengths)
-
     def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
         return of_sentence(found, lengths, b)
 
-    return Decoder("joint", scores, decode, (cell_offsets, arc_offsets), parts)
+    return Decoder(
+        "joint", scores, lambda own, n: decode_joint(*own, n), (cell_offsets, arc_offsets), parts
+    )
 
 
 DECODERS = {
