@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.readers.brackets import parse_brackets
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import write_brackets
 

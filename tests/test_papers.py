@@ -18,8 +18,7 @@ from spmrl_bench.parsers.config import parts
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import FLAT, chosen, dotted, in_tables, short
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.training.schedule import Progress, learning_rate
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import Progress, TrainConfig, learning_rate
 from spmrl_bench.treebanks.catalogue import read_manifest
 from spmrl_bench.treebanks.manifest import Manifest
 from tests.builders import ROOT, flat

@@ -75,6 +75,20 @@ def running_on(way: str, *names: str) -> Iterator[None]:
 
 
 @contextmanager
+def with_threads(threads: int | None) -> Iterator[None]:
+    """Decode with so many threads, however little the work; with None as always."""
+    for_batch = chart.for_batch
+
+    def with_team(name: str, lengths: Any, work: float) -> Any:
+        kernel, order, team = for_batch(name, lengths, work)
+        return kernel, order, max(1, min(threads or team, len(lengths)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chart, "for_batch", with_team)
+        yield
+
+
+@contextmanager
 def not_built(extension: str, load: Any = chart.load) -> Iterator[None]:
     """As if an extension such as ``chart._spans``, which is loaded so, had not been built."""
     package, _, name = f"spmrl_bench.{extension}".rpartition(".")

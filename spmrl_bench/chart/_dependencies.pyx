@@ -1,4 +1,4 @@
-"""Eisner's chart and Edmonds' algorithm, compiled: the same bits as the twins in ``dependencies.py``.
+"""Eisner's chart and Edmonds' algorithm, compiled: the same bits as the twins in ``dependency_trees.py``.
 
 Input is trusted, indices are checked and sentences shared among threads as in ``_spans.pyx``.
 """

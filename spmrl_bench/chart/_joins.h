@@ -42,7 +42,7 @@ static void fill_spans(double *restrict inside, double *restrict tops, ptrdiff_t
     }
 }
 
-/* Sums over trees of `n` words, as span_marginals.py has them, for the weights of cells, packed, and
+/* Sums over trees of `n` words, as span_trees.py has them, for the weights of cells, packed, and
    the scale of each word. `closed` and `open`, packed, leave with sums over parts, `sums` is [n + 1].
    Two parts go into the sums at once, since to read and write these takes longer than to add. */
 CLONES

@@ -12,12 +12,7 @@
 
 #pragma once
 
-#include <math.h>
-#include <stddef.h>
-
-#include "../simd.h"
-
-static inline double larger(double a, double b) { return a > b ? a : b; }
+#include "_joins.h"
 
 static inline ptrdiff_t cell_of(ptrdiff_t n, ptrdiff_t i, ptrdiff_t j)
 {
@@ -101,7 +96,7 @@ static void fill_joint_chart(
     }
 }
 
-/* Sums over all structures, as joint_marginals.py says, for `weights` [cells] and `arcs` [n, n + 1],
+/* Sums over all structures, as joint_trees.py says, for `weights` [cells] and `arcs` [n, n + 1],
    which are no logarithms; written are `spans` [cells], `shares` [n, n + 1], and as work space eight
    charts [cells, n], of which the first is that of closed spans. The sum is returned. */
 CLONES

@@ -1,4 +1,4 @@
-"""CKY, compiled: the same bits as the twin in ``spans.py``, which has checked the input.
+"""CKY, compiled: the same bits as the twin in ``span_trees.py``, which has checked the input.
 
 Outside the loop of ``_joins.h`` every index goes through a typed memoryview, so that a debug build
 (SPMRL_BENCH_BOUNDS_CHECKS=1, see setup.py) checks them all. Sentences share nothing but read-only

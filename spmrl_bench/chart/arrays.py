@@ -104,7 +104,7 @@ def checked_values(values: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.
     """Return the scores of cells as float64 [cells], none beyond :data:`LARGEST`."""
     size = int(cell_offsets(lengths)[-1])
     array: NDArray[np.float64] = checked("values", values, np.float64, size)
-    for cell in _too_large(array):
+    for cell in np.flatnonzero(~(np.abs(array) <= LARGEST)):
         sentence, i, j = (int(place[cell]) for place in cell_spans(lengths))
         _refuse(f"values[{cell}] (sentence {sentence}, span [{i}, {j}))", array[cell])
     return array
@@ -115,20 +115,13 @@ def checked_arcs(arcs: ArrayLike, lengths: NDArray[np.int32]) -> NDArray[np.floa
     of a word to itself, which are read nowhere."""
     offsets = arc_offsets(lengths)
     array: NDArray[np.float64] = checked("arcs", arcs, np.float64, int(offsets[-1]))
-    for arc in _too_large(array):
+    for arc in np.flatnonzero(~(np.abs(array) <= LARGEST)):
         sentence = int(np.searchsorted(offsets, arc, side="right")) - 1
         row, head = divmod(int(arc - offsets[sentence]), int(lengths[sentence]) + 1)
         if head != row + 1:
             place = f"sentence {sentence}, dependent {row + 1}, head {head}"
             _refuse(f"arcs[{arc}] ({place})", array[arc])
     return array
-
-
-def _too_large(array: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the places of scores that are not finite or too large."""
-    if not array.size or (array.min() >= -LARGEST and array.max() <= LARGEST):
-        return np.empty(0, dtype=np.int64)
-    return np.flatnonzero(~(np.abs(array) <= LARGEST))
 
 
 def _refuse(place: str, score: float) -> None:

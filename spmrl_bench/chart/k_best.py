@@ -1,7 +1,7 @@
 """The k best trees of one sentence, each of them once.
 
-**Labelled spans** are put together as :mod:`spmrl_bench.chart.span_marginals` says, in one way for
-each tree, and **joint structures** as :mod:`spmrl_bench.chart.joint_marginals` says, with the
+**Labelled spans** are put together as :mod:`spmrl_bench.chart.span_trees` says of sums, in one way
+for each tree, and **joint structures** as :mod:`spmrl_bench.chart.joint_trees` says, with the
 largest sum in place of the sum of all. The second best way to build a node, and so on, is looked
 for only where a better tree may have it (Huang & Chiang 2005, Better k-best Parsing, algorithm 3).
 
@@ -32,8 +32,6 @@ _Scores = NDArray[np.float64]
 #: What is built: its kind, the span [i, j), and a word of joint structures, or 0.
 _Node = tuple[str, int, int, int]
 _Constituents = list[tuple[int, int, int]]
-
-
 #: A way to build a node from the best of its parts: the score, these, and a label or a word.
 _Edge = tuple[float, tuple[_Node, ...], int]
 

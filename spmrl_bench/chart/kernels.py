@@ -10,13 +10,10 @@ import functools
 import importlib
 import os
 import warnings
-from numbers import Integral
 from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
-
-from spmrl_bench.errors import ArrayError
 
 # Additions of about 50 microseconds, in which sleeping threads would hardly have woken up.
 WORTH_A_TEAM = 200_000
@@ -57,23 +54,21 @@ def load(name: str) -> ModuleType | None:
             f"slower, because the compiled ones cannot be loaded ({error}). Install the package "
             "again on a machine with a C compiler to build them.",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
         return None
 
 
-def threads_for(
-    kernel: ModuleType | None, threads: int | None, lengths: NDArray[np.int32], work: float
-) -> int:
-    """Return how many threads share the sentences of a batch: as many as asked for or, with None,
-    as OpenMP uses, but one where ``work``, the number of additions, is too little to share.
+def for_batch(
+    name: str, lengths: NDArray[np.int32], work: float
+) -> tuple[ModuleType | None, NDArray[np.int64], int]:
+    """Return a kernel, the sentences of a batch with the longest first, and how many threads share
+    them: as many as OpenMP uses, but one where ``work``, the number of additions, is too little.
 
     A process that was forked gets one, since GNU OpenMP waits for ever for threads that did not
     survive the fork.
     """
-    if threads is not None and not (isinstance(threads, Integral) and threads >= 1):
-        raise ArrayError(f"threads is {threads!r}; it must be at least 1, or None.")
-    if kernel is None or _forked or (threads is None and work < WORTH_A_TEAM):
-        return 1
-    team = kernel.openmp_threads() if threads is None else threads
-    return max(1, min(team, len(lengths), MOST_THREADS))
+    kernel, order = load(name), np.argsort(-lengths, kind="stable")
+    if kernel is None or _forked or work < WORTH_A_TEAM:
+        return kernel, order, 1
+    return kernel, order, max(1, min(kernel.openmp_threads(), len(lengths), MOST_THREADS))

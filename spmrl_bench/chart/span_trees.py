@@ -1,11 +1,27 @@
-"""Best binary trees under label scores of their spans (Kitaev & Klein 2018, section 2).
+"""Best binary trees under label scores of their spans, and how likely each span is.
 
-A node has a label or the empty one, label 0, which stands for no constituent and scores 0. For
-every cell the best label is taken; then CKY over binary splits, in double precision:
+In the best tree (Kitaev & Klein 2018, section 2) a node has a label or the empty one, label 0,
+which stands for no constituent and scores 0. For every cell the best label is taken; then CKY over
+binary splits, in double precision:
 
     inside(i, j) = value(i, j) + max over i < k < j of (inside(i, k) + inside(k, j))
 
 Ties go to the lowest label, then to the leftmost split.
+
+A tree is as likely as the exponent of the sum of its weights. Where it has no label, a binary tree
+only stands for how the parts of a constituent are put together, in many ways for one constituent
+of several parts. To count each tree once, the parts of a span are put together from the right:
+
+    sum(i, j)    = sum over i < k < j of closed(i, k) open(k, j)
+    closed(i, j) = weight(i, j) sum(i, j)               a constituent, or a bare word
+    open(i, j)   = closed(i, j) + sum(i, j)             one part or several
+
+and the outside sums are the derivatives of closed(0, n) (Eisner 2016, Inside-Outside and
+Forward-Backward Algorithms Are Just Backprop).
+
+Sums are multiplied, not logarithms added, which takes no exponent of a sum. They stay in range as
+each word is divided by what the words of a good tree bring, so that good trees are near 1. A
+sentence for which that is not enough is done again with logarithms, by the twin of the kernel.
 """
 
 from __future__ import annotations
@@ -13,10 +29,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from spmrl_bench.chart import arrays, kernels
 from spmrl_bench.errors import ArrayError
+
+_Vector = NDArray[np.float64]
+_STEPS = 1024.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,8 +91,6 @@ def decode_spans(
     labels: ArrayLike,
     lengths: ArrayLike,
     gold: ArrayLike | None = None,
-    *,
-    threads: int | None = None,
 ) -> SpanTrees:
     """Find the tree of highest score of every sentence of a batch.
 
@@ -83,7 +101,6 @@ def decode_spans(
         labels: integers [cells], that label, 1 or more.
         lengths: integers [B], words of each sentence.
         gold: integers [cells] as for :func:`best_labels`, where the empty label is to gain 1 too.
-        threads: how many share the sentences; the result does not depend on it.
     """
     words = arrays.checked_lengths(lengths)
     table = arrays.checked_values(values, words)
@@ -94,20 +111,87 @@ def decode_spans(
         empty[arrays.checked("gold", gold, np.int32, len(table)) != 0] = 1
     empty[offsets[:-1] + words - 1] = -np.inf
     cells, scores = np.empty(int(nodes[-1]), dtype=np.int64), np.empty(len(words))
-    kernel, inside = kernels.load("_spans"), np.maximum(empty, table)
-    team = kernels.threads_for(kernel, threads, words, 8 * len(table))
+    inside = np.maximum(empty, table)
+    kernel, order, team = kernels.for_batch("_spans", words, 8 * len(table))
     if kernel is None:
         for b, n in enumerate(words.tolist()):
             scores[b], splits = _best_splits(inside[offsets[b] : offsets[b + 1]], n)
             cells[nodes[b] : nodes[b + 1]] = offsets[b] + _tree_cells(splits, n)
     else:
-        order = np.argsort(-words, kind="stable")
         kernel.decode(inside, words, offsets, nodes, cells, scores, order, team)
     found = np.where(empty >= table, 0, best).astype(np.int32)[cells]
     return SpanTrees(cells, found, scores)
 
 
-# The twin of the kernel -------------------------------------------------------------------
+@dataclass(frozen=True, slots=True, eq=False)
+class SpanMarginals:
+    """The distribution over the trees of each sentence of a batch."""
+
+    log_partition: NDArray[np.float64]
+    """[B] logarithm of the sum over all trees: a tree with the score s has exp(s - it)."""
+    probabilities: NDArray[np.float64]
+    """[cells] of a constituent over the span, in natural numbers from 0 to 1."""
+
+
+def span_marginals(
+    weights: ArrayLike, lengths: ArrayLike, near: NDArray[np.int64] | None = None
+) -> SpanMarginals:
+    """Return how likely constituents are.
+
+    The whole sentence is one, any other span may be; a word may be bare.
+
+    Args:
+        weights: float64 [cells], the logarithm of the sum of exponents of all label scores.
+        lengths: integers [B], words of each sentence.
+        near: int64 [nodes], cells of trees that are about the best, as of :func:`decode_spans`,
+            which is asked without.
+    """
+    words = arrays.checked_lengths(lengths)
+    logs = arrays.checked_values(weights, words)
+    if not len(words):
+        return SpanMarginals(np.empty(0), logs)
+    offsets, first = arrays.cell_offsets(words), arrays.starts(words)
+    if near is None:
+        near = decode_spans(logs, np.ones(len(logs), np.int32), words).cells
+    shares = shares_of_words(logs, words, near)
+    found, totals = np.empty(len(logs)), np.full(len(words), np.nan)
+    kernel, order, team = kernels.for_batch("_spans", words, 20 * len(logs))
+    if kernel is not None:
+        with np.errstate(all="ignore"):
+            linear, scales = np.exp(logs), np.exp(-shares)
+            kernel.sum_up(linear, scales, words, offsets, first, found, totals, order, team)
+            totals = np.log(totals) + np.add.reduceat(shares, first[:-1])
+    sums = np.add.reduceat(found, offsets[:-1])
+    for b in np.flatnonzero(~(np.isfinite(totals) & np.isfinite(sums))).tolist():
+        own = slice(offsets[b], offsets[b + 1])
+        totals[b], found[own] = _sum_up(logs[own], int(words[b]))
+    return SpanMarginals(totals, np.minimum(found, 1.0))
+
+
+def shares_of_words(logs: _Vector, words: NDArray[np.int32], near: NDArray[np.int64]) -> _Vector:
+    """Return what each word brings to a tree: of each node its weight, divided by its words."""
+    sentence = np.repeat(np.arange(len(words)), 2 * words - 1)
+    start, width = _places(near - arrays.cell_offsets(words)[sentence], words[sentence])
+    begin = arrays.starts(words)[sentence] + start
+    # A bare word, and no label, weigh as much as a score of 0.
+    # They are rounded to what adds up without error, whatever other sentences there are.
+    each = np.round(np.maximum(logs[near], 0.0) / width * _STEPS) / _STEPS
+    size = int(words.sum()) + 1
+    steps = np.bincount(begin, each, size) - np.bincount(begin + width, each, size)
+    shares: _Vector = np.cumsum(steps[:-1])
+    return shares
+
+
+def _places(
+    cells: NDArray[np.int64], n: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the left fenceposts and the widths of cells of sentences of ``n`` words."""
+    twice = 2.0 * n + 1
+    start = ((twice - np.sqrt(twice**2 - 8.0 * cells)) / 2).astype(np.int64)
+    return start, cells - arrays.cell_index(start, start, n.astype(np.int64))
+
+
+# The twins of the kernels -----------------------------------------------------------------
 
 
 def _best_splits(values: NDArray[np.float64], n: int) -> tuple[float, NDArray[np.int32]]:
@@ -137,3 +221,23 @@ def _tree_cells(splits: NDArray[np.int32], n: int) -> NDArray[np.int64]:
             k = int(splits[i, j])
             waiting += [(k, j), (i, k)]
     return cells
+
+
+def _sum_up(weights: _Vector, n: int) -> tuple[float, _Vector]:
+    """Return the logarithm of the sum over trees and the probabilities of cells of a sentence."""
+    weight = torch.from_numpy(weights.copy()).requires_grad_()
+    first, last = np.triu_indices(n + 1, 1)
+    # By width, of each left fencepost.
+    closed, opened = [weight[:0]], [weight[:0]]
+    for width in range(1, n + 1):
+        own, starts = weight[last - first == width], n - width + 1
+        if width == 1:  # with nothing below it, or bare
+            closed.append(own if n == 1 else torch.logaddexp(own, torch.zeros_like(own)))
+            opened.append(closed[1])
+            continue
+        parts = [closed[k][:starts] + opened[width - k][k:] for k in range(1, width)]
+        sums = torch.stack(parts).logsumexp(dim=0)
+        closed.append(own + sums)
+        opened.append(torch.logaddexp(closed[width], sums))
+    (found,) = torch.autograd.grad(closed[n].sum(), weight)
+    return closed[n].item(), found.numpy()

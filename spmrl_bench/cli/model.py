@@ -117,8 +117,7 @@ def calibrate(
     """
     from spmrl_bench.parsers.calibration import decisions_of, keep_temperature
     from spmrl_bench.parsers.kinds import kind_named
-    from spmrl_bench.parsing.models import folder_of
-    from spmrl_bench.parsing.packages import read_package
+    from spmrl_bench.parsing.models import folder_of, read_package
     from spmrl_bench.treebanks.treebank import open_treebank
 
     folder, bank = folder_of(model), open_treebank(treebank).with_test()

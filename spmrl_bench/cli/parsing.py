@@ -80,8 +80,7 @@ def parse(
     """
     from spmrl_bench.parsers.session import WINDOW_SENTENCES
     from spmrl_bench.parsing import bulk
-    from spmrl_bench.parsing.models import trained_on
-    from spmrl_bench.parsing.packages import located
+    from spmrl_bench.parsing.models import located, trained_on
     from spmrl_bench.parsing.streams import check_readable, read_input, watched
 
     names, options = files or [], bulk.ParseOptions(on_long, output, tags, scored=scores, best=best)

@@ -20,7 +20,7 @@ from spmrl_bench.parsers.config import defaults_of, parts
 from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, chosen, dotted, in_tables, leaves, places_of
 from spmrl_bench.storage import toml
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 
 if TYPE_CHECKING:
     from spmrl_bench.experiments.recipe import RunConfig, SettingsLayer

@@ -28,8 +28,15 @@ from spmrl_bench.nn.inputs.pretrained import encoder_paths, read_encoder_descrip
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.parsers.legacy import short
-from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.parsing.packages import CARD, FORMAT, PACKAGE, PARSER, StoredFile, is_model_file
+from spmrl_bench.parsing.models import (
+    CARD,
+    FORMAT,
+    PACKAGE,
+    PARSER,
+    StoredFile,
+    is_model_file,
+    load_parser,
+)
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import read_regular, write_folder, write_new, write_text

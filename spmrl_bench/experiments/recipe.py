@@ -34,7 +34,7 @@ from spmrl_bench.scoring.signature import variant_text
 from spmrl_bench.storage import toml
 from spmrl_bench.storage.digests import digests
 from spmrl_bench.storage.paths import check_name, check_path, data_dir, data_dirs, require_inside
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 from spmrl_bench.treebanks.catalogue import is_known, language_of, manifest_names
 from spmrl_bench.treebanks.manifest import Track
 

@@ -26,7 +26,7 @@ from spmrl_bench.parsers.config import ENCODERS, parts
 from spmrl_bench.parsers.kinds import trained_kinds
 from spmrl_bench.parsers.legacy import FLAT, OPTIONAL, dotted, in_tables
 from spmrl_bench.storage.toml import toml_value
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 
 _BOUNDS = {
     "minimum": "at least {}",

@@ -23,7 +23,7 @@ from spmrl_bench.parsers.legacy import OPTIONAL, leaves, nested, short
 from spmrl_bench.scoring.metric import METRICS, metric_named
 from spmrl_bench.scoring.signature import settings_text, variant_text
 from spmrl_bench.storage import digests
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -109,8 +109,7 @@ def choose_products(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     exact = product_error()
     torch.set_float32_matmul_precision("medium")
     faster = product_error() <= 4 * exact
-    if not faster:
-        torch.set_float32_matmul_precision("highest")
+    torch.set_float32_matmul_precision("medium" if faster else "highest")
     return faster
 
 

@@ -34,8 +34,6 @@ Initialisation = Literal["usual", "glorot-normal", "glorot-uniform"]
 GATES = {nn.LSTM: 4, nn.LSTMCell: 4, nn.GRU: 3, nn.GRUCell: 3}
 #: Numbers of the largest table of sines and cosines, which no file holds.
 LARGEST_TABLE = 1 << 25
-
-
 # What a tensor counts beside its numbers: a million small ones take long to make.
 _TENSOR = 1000
 
@@ -105,10 +103,7 @@ class FullLinear(nn.Linear):
 
 
 Linear = FactoredLinear | FullLinear
-LINEAR: Mapping[Matrices, type[FactoredLinear] | type[FullLinear]] = {
-    "factored": FactoredLinear,
-    "full": FullLinear,
-}
+LINEAR: Mapping[Matrices, type[Linear]] = {"factored": FactoredLinear, "full": FullLinear}
 
 
 def init_heads(linear: Linear, heads: int, d_kv: int, *, back: bool = False) -> None:

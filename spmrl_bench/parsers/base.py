@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -115,17 +115,12 @@ class Prediction(NamedTuple):
 
     def parse(self, words: Words, given: Words | None) -> Parse:
         """Return the parse of a sentence with the given tags, or else the predicted ones."""
-        tags = given or self.tags or [NO_TAG] * len(words)
-        if self.heads is None or self.relations is None:
-            found = Parse.of(Tree.build(words, tags, self.constituents or []))
-        else:
-            tree = None if self.constituents is None else Tree.build(words, tags, self.constituents)
-            dependencies = DependencyTree.build(words, tags, self.heads, self.relations)
-            found = Parse.of(tree, dependencies)
-        if self.probabilities is None and not self.best:
-            return found
+        tags, spans, arcs = given or self.tags or [NO_TAG] * len(words), self.constituents, None
+        if self.heads is not None and self.relations is not None:
+            arcs = DependencyTree.build(words, tags, self.heads, self.relations)
+        tree = None if arcs is not None and spans is None else Tree.build(words, tags, spans or [])
         best = tuple((score, one.parse(words, tags)) for score, one in self.best)
-        return replace(found, probabilities=self.probabilities, best=best)
+        return replace(Parse.of(tree, arcs), probabilities=self.probabilities, best=best)
 
 
 class Session(Protocol):
@@ -227,20 +222,18 @@ class Parser(ABC):
 
     def check_exact(self) -> None:
         """Raise an UnsupportedError if its kind holds nothing that is given."""
-        from spmrl_bench.parsers.kinds import KINDS
-
-        able = [name for name in KINDS.names() if KINDS.get(name).parser_class.exact]
-        if self.kind not in able:
+        if self.kind not in (able := _kinds_that(lambda kind: kind.exact)):
             raise UnsupportedError(
                 f"a parser of kind {self.kind} holds nothing that is given: choose one of kind "
                 f"{' or '.join(able)}"
             )
 
     def session_for(self, scored: bool, best: int, max_tokens: int = MAX_TOKENS) -> Session:
-        """Return what parses with probabilities, or finds so many of the best parses, or both;
-        raise an UnsupportedError if the kind cannot do it."""
+        """Return what parses with the :class:`~spmrl_bench.trees.parse.Probabilities` of each
+        parse, or finds so many of the best, or both; raise an UnsupportedError if the kind cannot
+        do it."""
         if scored or best > 1:
-            return self.detailed_session(max_tokens, scored=scored, best=best)
+            raise self._refuse("session_for", "probabilities or other parses")
         return self.session(max_tokens)
 
     def attention(
@@ -269,14 +262,6 @@ class Parser(ABC):
             raise self._refuse("limited")
         return nullcontext()
 
-    def detailed_session(
-        self, max_tokens: int = MAX_TOKENS, *, scored: bool = True, best: int = 1
-    ) -> Session:
-        """Return what parses as :meth:`session`, with the :class:`~spmrl_bench.trees.parse.\
-Probabilities` of each parse, or so many of the best; raise an UnsupportedError if the kind does not
-        tell them."""
-        raise self._refuse("detailed_session", "probabilities or other parses")
-
     def derivation(self, words: Words, tags: Words | None = None) -> DerivationTrace:
         """Return the actions that parse a sentence, and what was looked at before each; raise an
         UnsupportedError if the kind writes no actions, a SpmrlError if there are no words."""
@@ -284,12 +269,15 @@ Probabilities` of each parse, or so many of the best; raise an UnsupportedError 
 
     def _refuse(self, method: str, what: str = "") -> UnsupportedError:
         """Return the error of a method that parsers of other kinds have."""
-        from spmrl_bench.parsers.kinds import KINDS
-
         default = getattr(Parser, method)
-        others = {name: KINDS.get(name).parser_class for name in KINDS.names() if name != self.kind}
-        able = [name for name, kind in others.items() if getattr(kind, method) is not default]
+        able = _kinds_that(lambda kind: getattr(kind, method) is not default)
         return UnsupportedError(
             f"a parser of kind {self.kind} has no {what or method.replace('_', ' ')}: choose one "
             f"of kind {' or '.join(able)}"
         )
+
+
+def _kinds_that(can: Callable[[type[Parser]], bool]) -> list[str]:
+    from spmrl_bench.parsers.kinds import KINDS
+
+    return [name for name in KINDS.names() if can(KINDS.get(name).parser_class)]

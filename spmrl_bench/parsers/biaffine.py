@@ -8,6 +8,7 @@ chosen afterwards, for a root among those seen at roots in training, for other w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from typing import Annotated, Any, NamedTuple, Self
@@ -18,9 +19,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor, nn
 
-from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, starts
-from spmrl_bench.chart.dependency_trees import decode_dependencies
+from spmrl_bench.chart.dependency_trees import arc_marginals, decode_dependencies
 from spmrl_bench.chart.k_best import k_best_heads
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import BiaffineScorer, choice_loss, packed_arcs
@@ -28,9 +28,8 @@ from spmrl_bench.nn.settings import Rate, Settings, Width
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
-from spmrl_bench.parsers.certainty import by_sentence, scores_of_heads, with_tag_probabilities
+from spmrl_bench.parsers.certainty import by_sentence, hold_arcs, hold_relations, scores_of_heads
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.held import hold_arcs, hold_relations
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.given import Given
@@ -158,16 +157,18 @@ class DependencyScores:
         best = map(names.__getitem__, self.relation_scores(heads).argmax(dim=1).tolist())
         return [[*islice(best, tokens - 2)] for tokens in self._layout.lengths.tolist()]
 
-    def relations_of_several(
-        self, trees: Sequence[Sequence[Sequence[int]]], given: Sequence[Given]
-    ) -> list[list[list[str]]]:
-        """Return those of each of several trees of a sentence, for the heads of each, one at least,
-        and with what is given."""
-        names, ranks = self._members[0][0].names, range(max(map(len, trees)))
-        of_ranks = (np.concatenate([own[min(k, len(own) - 1)] for own in trees]) for k in ranks)
-        rows = [hold_relations(self.relations(heads), given, names) for heads in of_ranks]
-        columns = zip(trees, zip(*rows, strict=True), strict=True)
-        return [[*several[: len(own)]] for own, several in columns]
+    def with_relations(
+        self, ranked: Sequence[Sequence[tuple[float, Any]]], given: Sequence[Given]
+    ) -> Iterator[list[tuple[float, Prediction]]]:
+        """Yield some predictions of heads of each sentence, one at least, with the best relations
+        that hold what is given."""
+        names, found = self._members[0][0].names, []
+        for rank in range(max(map(len, ranked))):
+            heads = np.concatenate([own[min(rank, len(own) - 1)][1].heads for own in ranked])
+            found.append([*hold_relations(self.relations(heads), given, names)])
+        for own, rows in zip(ranked, zip(*found, strict=True), strict=True):
+            pairs = zip(own, rows, strict=False)
+            yield [(score, one._replace(relations=row)) for (score, one), row in pairs]
 
     def likely(
         self, shares: NDArray[np.float64]
@@ -230,40 +231,32 @@ class BiaffineParser(NeuralParser):
         lengths, projective = group.lengths, self.vocabulary.projective
         of_arcs = hold_arcs(scores.arcs, lengths, group.given)
         heads = decode_dependencies(of_arcs, lengths, projective=projective)
-        found: Iterable[Probabilities] | None = None
+        found: Iterable[Any] = repeat(None)
         if group.scored:
             arcs = of_arcs / group.temperature
             totals, shares = arc_marginals(arcs, lengths, projective=projective)
             of_trees = np.minimum(scores_of_heads(arcs, lengths, heads) - totals, 0.0)
             rows = zip(of_trees.tolist(), scores.likely(shares), strict=True)
             found = (Probabilities(own, None, *likely) for own, likely in rows)
-        ranked: Iterable[Any] = repeat((), len(lengths))
-        if group.best > 1:
-            ranked = self._ranked(scores, of_arcs, group)
+        ranked = self._ranked(scores, of_arcs, group) if group.best > 1 else repeat(())
         trees = np.split(heads, np.cumsum(lengths)[:-1])
         relations = hold_relations(scores.relations(heads), group.given, self.dependencies.names)
-        columns = trees, relations, group.tags, with_tag_probabilities(found, group), ranked
-        for row, names, tags, probabilities, several in zip(*columns, strict=True):
-            yield Prediction(None, row.tolist(), names, tags, probabilities, several)
+        columns = zip(trees, relations, found, ranked, strict=False)
+        for row, names, known, several in columns:
+            yield Prediction(None, row.tolist(), names, probabilities=known, best=several)
 
     def _ranked(
         self, scores: DependencyScores, arcs: NDArray[np.float64], group: Group
-    ) -> Iterator[list[tuple[float, Prediction]]]:
+    ) -> Iterator[Sequence[tuple[float, Prediction]]]:
         """Yield the best trees of each sentence that hold what is given, and their scores."""
-        tables = np.split(arcs, arc_offsets(group.lengths)[1:-1])
-        every = [  # one that holds not all that is given is refused where parses are looked at
-            k_best_heads(table.reshape(n, -1), group.best, projective=self.vocabulary.projective)
-            or [(0.0, (0, *[1] * (n - 1)))]
-            for n, table in zip(group.lengths.tolist(), tables, strict=True)
-        ]
-        rows = scores.relations_of_several(
-            [[heads for _, heads in own] for own in every], group.given
-        )
-        for trees, tags, relations in zip(every, group.tags, rows, strict=True):
-            yield [
-                (score, Prediction(None, heads, names, tags))
-                for (score, heads), names in zip(trees, relations, strict=True)
-            ]
+        every, projective = [], self.vocabulary.projective
+        for table in np.split(arcs, arc_offsets(group.lengths)[1:-1]):
+            n = math.isqrt(len(table))
+            found = k_best_heads(table.reshape(n, n + 1), group.best, projective=projective)
+            # One that holds not all that is given is refused where parses are looked at.
+            some = found or [(0.0, (0, *[1] * (n - 1)))]
+            every.append([(score, Prediction(None, heads)) for score, heads in some])
+        return scores.with_relations(every, group.given)
 
     def flat(self, words: Words, tags: Words) -> Parse:
         return Parse.of(dependencies=self.dependencies.flat(words, tags))

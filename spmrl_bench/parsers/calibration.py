@@ -67,7 +67,7 @@ def decisions_of(parser: NeuralParser, gold: Sequence[Parse]) -> Decisions:
     """Return the decisions of a parser on gold sentences, at its temperature. Raise an
     UnsupportedError if its kind tells no probabilities."""
     tags = [each.tags for each in gold] if parser.reads_tags else None
-    parses = parser.detailed_session().parse([each.words for each in gold], tags)
+    parses = parser.session_for(True, 1).parse([each.words for each in gold], tags)
     rows = [pair for one, found in zip(gold, parses, strict=True) for pair in _decided(one, found)]
     probabilities, right = zip(*rows, strict=True) if rows else ((), ())
     return Decisions(np.array(probabilities, dtype=float), np.array(right, dtype=bool))

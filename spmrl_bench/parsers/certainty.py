@@ -1,35 +1,90 @@
-"""From scores to what a parser finds likely: each bracket, arc, relation and tag.
+"""Scores among which the best parse holds what is given, and what a parser finds likely by them.
 
-Scores are divided by a temperature, which makes of margins what agrees with how often a parser is
+What is given scores so much more that nothing makes up for it, and the best parse and the
+distribution over all are among those which hold it. To say how likely a bracket or an arc is,
+scores are divided by a temperature, which makes of margins what agrees with how often a parser is
 right (Guo, Pleiss, Sun & Weinberger 2017, On Calibration of Modern Neural Networks). Arcs share a
 sum over trees, as brackets do; relations and tags are choices of single words.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from spmrl_bench.chart.arrays import cell_spans, node_offsets, starts
-from spmrl_bench.chart.span_marginals import SpanMarginals
-from spmrl_bench.chart.span_trees import SpanTrees, decode_spans
+from spmrl_bench.chart import arrays
+from spmrl_bench.chart.span_trees import SpanMarginals, SpanTrees, decode_spans
 from spmrl_bench.nn.vocabulary import EMPTY
+from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import LEAST, Probabilities
 from spmrl_bench.trees.tree import Label
 
-if TYPE_CHECKING:
-    from spmrl_bench.parsers.batches import Group
-
 M = TypeVar("M", bound=SpanMarginals)
+#: What cells gain by what is given, or nothing.
+Gains = NDArray[np.float64] | float
+#: More than what any scores of a sentence differ by, of which sums are still exact to nine digits.
+CERTAIN = 1e6
 # What is certain is so much better: exponents of a few such numbers can be multiplied.
 MOST = 300.0
+
+
+def hold_constituents(
+    blocks: Iterable[Tensor],
+    labels: Sequence[Label],
+    lengths: NDArray[np.int32],
+    given: Sequence[Given],
+) -> tuple[Iterable[Tensor], Gains]:
+    """Return label scores in which what is excluded by brackets scores less than none, and what
+    cells [cells] gain. ``labels`` are the constituents that labels of the parser stand for."""
+    if not given:
+        return blocks, 0.0
+    scores = torch.cat([*blocks]).float()
+    gains, offsets = np.zeros(len(scores)), arrays.cell_offsets(lengths)
+    for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
+        wanted, unwanted = defaultdict[Any, set[Any]](set), defaultdict[Any, set[Any]](set)
+        for rows, found in ((one.constituents, wanted), (one.not_constituents, unwanted)):
+            for start, end, label in rows:
+                found[first + arrays.cell_index(start, end, n)].add(label)
+        for cell in wanted.keys() | unwanted.keys():
+            # Any label is there where one is.
+            holds = ({*own, *([None] if own else [])} for own in labels[1:])
+            wrong = [
+                k for k, own in enumerate(holds) if not wanted[cell] <= own or unwanted[cell] & own
+            ]
+            scores[cell, wrong] -= CERTAIN
+            gains[cell] = CERTAIN if wanted[cell] else 0.0
+    return [scores], gains
+
+
+def hold_arcs(
+    arcs: NDArray[np.float64], lengths: NDArray[np.int32], given: Sequence[Given]
+) -> NDArray[np.float64]:
+    """Return packed scores of arcs in which heads that are given have no rivals."""
+    held, offsets = arcs.copy(), arrays.arc_offsets(lengths)
+    for one, n, first in zip(given, lengths.tolist(), offsets.tolist(), strict=False):
+        for word, head, _ in one.arcs:
+            if head is not None:
+                row = held[first + (word - 1) * (n + 1) : first + word * (n + 1)]
+                row[np.arange(n + 1) != head] -= CERTAIN
+    return held
+
+
+def hold_relations(
+    relations: Sequence[list[str]], given: Sequence[Given], known: Sequence[str]
+) -> Iterator[list[str]]:
+    """Yield relations of words, with those that are given if the parser has learnt them."""
+    for row, one in zip(relations, given or repeat(Given()), strict=False):
+        for word, _, name in one.arcs:
+            if name is not None and name in known:
+                row[word - 1] = name
+        yield row
 
 
 class SpanDistribution(Generic[M]):
@@ -43,7 +98,7 @@ class SpanDistribution(Generic[M]):
         scale: float,
         lengths: NDArray[np.int32],
         summed: Callable[[NDArray[np.float64]], M],
-        gains: NDArray[np.float64] | float = 0.0,
+        gains: Gains = 0.0,
     ) -> None:
         self._scores = torch.cat([*blocks]).double() * scale
         self._lengths, self._weights = lengths, self._scores.logsumexp(dim=1)
@@ -71,7 +126,7 @@ class SpanDistribution(Generic[M]):
         at = torch.from_numpy(nodes[shown]), torch.from_numpy(marks[shown].astype(np.int64) - 1)
         of_nodes = np.zeros(len(nodes))
         of_nodes[shown] = self._scores[at].cpu().numpy() + self._gains[nodes[shown]]
-        totals = np.add.reduceat(of_nodes, node_offsets(self._lengths)[:-1])
+        totals = np.add.reduceat(of_nodes, arrays.node_offsets(self._lengths)[:-1])
         totals += rest - self.marginals.log_partition
 
         names = {name: k for k, name in enumerate(dict.fromkeys(chain.from_iterable(labels)))}
@@ -84,7 +139,7 @@ class SpanDistribution(Generic[M]):
         of_names = (shares @ has.to(shares.device)).cpu().numpy()
         of_names *= self.marginals.probabilities[likely, None]
         places, chosen = np.nonzero(of_names >= LEAST["constituents"])
-        sentence, start, end = (one[likely[places]] for one in cell_spans(self._lengths))
+        sentence, start, end = (one[likely[places]] for one in arrays.cell_spans(self._lengths))
         columns = start.tolist(), end.tolist(), map([*names].__getitem__, chosen.tolist())
         every = by_sentence(sentence, len(totals), columns, of_names[places, chosen])
         for total, constituents in zip(totals.tolist(), every, strict=True):
@@ -106,26 +161,6 @@ def scores_of_heads(
 ) -> NDArray[np.float64]:
     """Return the sum [B] of the scores of the arcs to the heads [words] of trees; those of all arcs
     are packed (:mod:`spmrl_bench.chart.arrays`)."""
-    chosen = arcs[starts(np.repeat(lengths + 1, lengths))[:-1] + heads]
-    total: NDArray[np.float64] = np.add.reduceat(chosen, starts(lengths)[:-1])
+    chosen = arcs[arrays.starts(np.repeat(lengths + 1, lengths))[:-1] + heads]
+    total: NDArray[np.float64] = np.add.reduceat(chosen, arrays.starts(lengths)[:-1])
     return total
-
-
-@torch.no_grad()
-def with_tag_probabilities(
-    found: Iterable[Probabilities] | None, group: Group
-) -> Iterator[Probabilities | None]:
-    """Yield the same with those of the tags that the first parser that tags has predicted; None of
-    each sentence where they are not asked for."""
-    if found is None:
-        yield from repeat(None, len(group.lengths))
-        return
-    tagging = ((each, own.tagger) for each, own in zip(group.encoded, group.members, strict=True))
-    each, tagger = next((pair for pair in tagging if pair[1] is not None), (None, None))
-    if each is None or tagger is None:
-        yield from found
-        return
-    scores = tagger(each.tokens[each.batch.layout.words]).float()
-    best = iter(scores.softmax(dim=1).amax(dim=1).tolist())
-    for one, n in zip(found, group.lengths.tolist(), strict=True):
-        yield replace(one, tags=[*islice(best, n)])

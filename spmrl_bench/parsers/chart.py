@@ -25,9 +25,8 @@ from torch import Tensor
 
 from spmrl_bench.chart.arrays import cell_index, cell_offsets, cell_spans, starts
 from spmrl_bench.chart.k_best import k_best_spans
-from spmrl_bench.chart.span_marginals import span_marginals
 from spmrl_bench.chart.span_trees import best_labels as chart_labels
-from spmrl_bench.chart.span_trees import decode_spans
+from spmrl_bench.chart.span_trees import decode_spans, span_marginals
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.encoders import Encoder
 from spmrl_bench.nn.ragged import Ragged
@@ -35,11 +34,10 @@ from spmrl_bench.nn.scorers.span_scores import SpanScorer, fenceposts
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
-from spmrl_bench.parsers.certainty import MOST, SpanDistribution, with_tag_probabilities
+from spmrl_bench.parsers.certainty import CERTAIN, MOST, Gains, SpanDistribution, hold_constituents
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.held import CERTAIN, hold_constituents
 from spmrl_bench.parsers.neural import NeuralParser
-from spmrl_bench.trees.parse import Parse, Probabilities
+from spmrl_bench.trees.parse import Parse
 from spmrl_bench.trees.tree import LabeledSpan, Tree, collapsed_spans, expand_chains
 
 #: What is less likely by no more than this is not learnt.
@@ -169,8 +167,11 @@ class SpanLayer(SpanScorer):
         _, start, end = cell_spans(lengths)
         nodes = zip(start[cells].tolist(), end[cells].tolist(), labels.tolist(), strict=True)
         for n in lengths.tolist():
-            tree = islice(nodes, 2 * n - 1)
-            yield [(i, j, self.labels[label]) for i, j, label in tree if label != EMPTY]
+            yield self.named(node for node in islice(nodes, 2 * n - 1) if node[2] != EMPTY)
+
+    def named(self, nodes: Iterable[tuple[int, int, int]]) -> list[LabeledSpan]:
+        """Return spans with the labels that have these indices."""
+        return [(i, j, self.labels[label]) for i, j, label in nodes]
 
 
 def _expected(
@@ -193,18 +194,16 @@ def span_rows(lengths: NDArray[np.int32], device: torch.device) -> tuple[Tensor,
 
 def label_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Iterator[Tensor]:
     """Yield label scores as :meth:`SpanLayer.label_scores` does, the means of some layers."""
-    alone = len(layers) == 1
-    return layers[0].label_scores(encoded[0]) if alone else _mean_scores(layers, encoded)
-
-
-def _mean_scores(layers: Sequence[SpanLayer], encoded: Sequence[Encoded]) -> Iterator[Tensor]:
+    scores = [layer.label_scores(each) for layer, each in zip(layers, encoded, strict=True)]
+    if len(layers) == 1:
+        yield from scores[0]
+        return
     first, device = layers[0].labels, encoded[0].tokens.device
     # The empty label has no column, so the label with index 1 is in column 0.
     columns = [
         torch.tensor([layer.label_ids[label] - 1 for label in first[1:]], device=device)
         for layer in layers
     ]
-    scores = [layer.label_scores(each) for layer, each in zip(layers, encoded, strict=True)]
     for blocks in zip(*scores, strict=True):
         total = torch.zeros_like(blocks[0], dtype=torch.float32)
         for block, own in zip(blocks, columns, strict=True):
@@ -318,19 +317,16 @@ class ChartParser(NeuralParser):
         return self.scorer.likelihood_loss(tokens, batch, gold, self.config.annotated)
 
     def predict(self, group: Group) -> Iterator[Prediction]:
-        lengths = group.lengths
+        lengths, names = group.lengths, self.vocabulary.labels
         threshold = self.config.threshold if group.best == 1 else None
-        layers = [each.scorer for each in group.members]
-        blocks: Iterable[Tensor] = label_scores(layers, group.encoded)
-        found: Iterable[Probabilities] | None = None
-        names, summed_up = self.vocabulary.labels, group.scored or threshold is not None
-        blocks = [*blocks] if summed_up or group.best > 1 else blocks
-        blocks, gains = hold_constituents(blocks, names, lengths, group.given)
+        summed_up = group.scored or threshold is not None
+        scores = label_scores([each.scorer for each in group.members], group.encoded)
+        kept = [*scores] if summed_up or group.best > 1 else scores
+        blocks, gains = hold_constituents(kept, names, lengths, group.given)
         values, best = best_labels(blocks)
         trees = decode_spans(values + gains, best, lengths)
-        ranked: Iterable[Any] = repeat((), len(lengths))
-        if group.best > 1:
-            ranked = self._ranked(blocks, gains, group)
+        found: Iterable[Any] = repeat(None)
+        ranked = self._ranked(blocks, gains, group) if group.best > 1 else repeat(())
         if summed_up:
             summed = partial(span_marginals, lengths=lengths, near=trees.cells)
             likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
@@ -338,27 +334,24 @@ class ChartParser(NeuralParser):
             if group.scored:
                 found = likely.probabilities(trees.cells, trees.labels, names)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
-        known = with_tag_probabilities(found, group)
-        columns = rows, group.tags, known, ranked
-        for spans, tags, own, several in zip(*columns, strict=True):
-            yield Prediction([*expand_chains(spans)], None, None, tags, own, several)
+        for spans, known, several in zip(rows, found, ranked, strict=False):
+            yield Prediction([*expand_chains(spans)], probabilities=known, best=several)
 
     def _ranked(
-        self, blocks: Iterable[Tensor], gains: NDArray[np.float64] | float, group: Group
-    ) -> Iterator[list[tuple[float, Prediction]]]:
+        self, blocks: Iterable[Tensor], gains: Gains, group: Group
+    ) -> Iterator[Sequence[tuple[float, Prediction]]]:
         """Yield the best parses of each sentence that hold what is given, and their scores."""
-        scores, labels = torch.cat([*blocks]).double().cpu().numpy(), self.vocabulary.labels
+        scores = torch.cat([*blocks]).double().cpu().numpy()
         gained = np.broadcast_to(gains, len(scores))
         offsets = cell_offsets(group.lengths)
-        for n, own, tags in zip(group.lengths.tolist(), pairwise(offsets), group.tags, strict=True):
+        for n, own in zip(group.lengths.tolist(), pairwise(offsets), strict=True):
             of_cells = slice(*own)
             certain = float(gained[of_cells].sum())
             found = k_best_spans(scores[of_cells] + gained[of_cells, None], n, group.best)
             yield [
-                (score - certain, Prediction([*expand_chains(spans)], tags=tags))
+                (score - certain, Prediction([*expand_chains(self.scorer.named(tree))]))
                 for score, tree in found
                 if score > certain - CERTAIN / 2
-                for spans in [[(start, end, labels[label]) for start, end, label in tree]]
             ]
 
     def flat(self, words: Words, tags: Words) -> Parse:

@@ -70,9 +70,7 @@ class Ensemble(Parser):
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession(self.parsers, max_tokens)
 
-    def detailed_session(
-        self, max_tokens: int = MAX_TOKENS, *, scored: bool = True, best: int = 1
-    ) -> NeuralSession:
+    def session_for(self, scored: bool, best: int, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession(self.parsers, max_tokens, scored=scored, best=best)
 
     def flat(self, words: Words, tags: Words) -> Parse:

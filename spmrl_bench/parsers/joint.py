@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from itertools import pairwise, repeat
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -22,21 +22,17 @@ from pydantic import Field
 from torch import Tensor
 
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
-from spmrl_bench.chart.joint_marginals import LONGEST, joint_marginals
-from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.joint_trees import LONGEST, decode_joint, joint_marginals
 from spmrl_bench.chart.k_best import k_best_spans, k_best_structures
-from spmrl_bench.chart.span_marginals import span_marginals
-from spmrl_bench.chart.span_trees import decode_spans
+from spmrl_bench.chart.span_trees import decode_spans, span_marginals
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.span_scores import SpanScorer
 from spmrl_bench.nn.vocabulary import EMPTY, Vocabulary
-from spmrl_bench.parsers import chart
+from spmrl_bench.parsers import certainty, chart
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Group, first_words
 from spmrl_bench.parsers.biaffine import DependencyGold, DependencyLayer, DependencyScores
-from spmrl_bench.parsers.certainty import SpanDistribution, scores_of_heads, with_tag_probabilities
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.held import CERTAIN, hold_arcs, hold_constituents, hold_relations
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.trees.head_driven import (
     SUB_HEAD,
@@ -53,15 +49,9 @@ from spmrl_bench.trees.tree import Label, LabeledSpan, Tree, expand_chains
 #: a margin, and parsers of one layer are as often right as they say at about 2.8 and 0.55.
 ARC_TEMPERATURE = 5.0
 _Structure = tuple[list[LabeledSpan], list[int]]
-
-
-class _Found(NamedTuple):
-    """Labelled spans and heads of each sentence and, where they are asked for, probabilities, and
-    the best parses, without relations."""
-
-    structures: list[_Structure]
-    probabilities: Iterator[Probabilities] | None
-    ranked: Sequence[Sequence[tuple[float, Prediction]]]
+#: Structures of sentences, probabilities where they are asked for, and scores of arcs if these have
+#: decided too.
+_Found = tuple[list[_Structure], Iterable[Any], NDArray[np.float64] | None]
 
 
 class JointParser(NeuralParser):
@@ -123,78 +113,75 @@ class JointParser(NeuralParser):
         return of_words if of_spans is None else of_spans + of_words
 
     def predict(self, group: Group) -> Iterator[Prediction]:
+        labels = chart.label_scores([each.scorer for each in group.members], group.encoded)
+        masked = chart.masked_scores(labels, group.lengths, self.masked)
+        kept = [*masked] if group.scored or group.best > 1 else masked
+        held = certainty.hold_constituents(kept, self._constituents(), group.lengths, group.given)
         scores = DependencyScores([each.dependencies for each in group.members], group.encoded)
-        joint = self.config.structure == "joint"
-        found = self._joint(group, scores) if joint else self._division(group)
-        names = scores.relations(np.concatenate([heads for _, heads in found.structures]))
-        relations = hold_relations(names, group.given, self.dependencies.names)
-        best: Sequence[Any] = [()] * len(names)
+        if self.config.structure == "joint":
+            pairs, found, arcs = self._joint(group, scores, *held)
+        else:
+            pairs, found, arcs = self._division(group, *held)
+        names = scores.relations(np.concatenate([heads for _, heads in pairs]))
+        relations = certainty.hold_relations(names, group.given, self.dependencies.names)
+        ranked: Iterable[Any] = repeat(())
         if group.best > 1:
-            of_ranks = [[one.heads or () for _, one in own] for own in found.ranked]
-            best = scores.relations_of_several(of_ranks, group.given)
-        known = with_tag_probabilities(found.probabilities, group)
-        columns = found.structures, relations, group.tags, known, found.ranked or best, best
-        for (spans, heads), row, tags, own, ranked, names in zip(*columns, strict=True):
-            several = [
-                (score, one._replace(relations=of_one, tags=tags))
-                for (score, one), of_one in zip(ranked, names, strict=True)
-            ]
-            yield Prediction(_shown(spans), heads, row, tags, own, several)
+            ranked = scores.with_relations(self._ranked(group, pairs, *held, arcs), group.given)
+        columns = zip(pairs, relations, found, ranked, strict=False)
+        for (spans, heads), row, known, several in columns:
+            yield Prediction(_shown(spans), heads, row, probabilities=known, best=several)
 
-    def _labels(self, group: Group) -> tuple[Iterable[Tensor], NDArray[np.float64] | float]:
-        """Return scores of labels, and what cells gain by what is given."""
-        scores = chart.label_scores([each.scorer for each in group.members], group.encoded)
-        blocks = chart.masked_scores(scores, group.lengths, self.masked)
-        kept = [*blocks] if group.scored or group.best > 1 else blocks
-        return hold_constituents(kept, self._constituents(), group.lengths, group.given)
-
-    def _division(self, group: Group) -> _Found:
+    def _division(self, group: Group, blocks: Iterable[Tensor], gains: certainty.Gains) -> _Found:
         """Heads follow from labels, which have a distribution of their own."""
-        (blocks, gains), lengths = self._labels(group), group.lengths
         values, best = chart.best_labels(blocks)
+        lengths = group.lengths
         trees = decode_spans(values + gains, best, lengths)
         rows = self.scorer.rows(trees.cells, trees.labels, lengths)
         pairs = [*map(from_division_span, rows, lengths.tolist())]
-        ranked = self._ranked(group, pairs, blocks, gains) if group.best > 1 else []
         if not group.scored:
-            return _Found(pairs, None, ranked)
+            return pairs, repeat(None), None
         summed = partial(span_marginals, lengths=lengths, near=trees.cells)
-        likely = SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
-        found = likely.probabilities(trees.cells, trees.labels, self._constituents())
-        return _Found(pairs, found, ranked)
+        likely = certainty.SpanDistribution(blocks, 1 / group.temperature, lengths, summed, gains)
+        return pairs, likely.probabilities(trees.cells, trees.labels, self._constituents()), None
 
-    def _joint(self, group: Group, scores: DependencyScores) -> _Found:
-        (blocks, gains), lengths = self._labels(group), group.lengths
+    def _joint(
+        self,
+        group: Group,
+        scores: DependencyScores,
+        blocks: Iterable[Tensor],
+        gains: certainty.Gains,
+    ) -> _Found:
         values, best = chart.best_labels(blocks)
-        weight = self.config.span_weight
-        arcs = (1 - weight) * hold_arcs(scores.arcs, lengths, group.given)
+        lengths, weight = group.lengths, self.config.span_weight
+        arcs = (1 - weight) * certainty.hold_arcs(scores.arcs, lengths, group.given)
         trees = decode_joint(weight * values + gains, arcs, lengths)
         labels = np.where(trees.labelled, best[trees.cells], EMPTY).astype(np.int32)
         rows = self.scorer.rows(trees.cells, labels, lengths)
         words = np.split(trees.heads, np.cumsum(lengths)[:-1])
         pairs = [(own, heads.tolist()) for own, heads in zip(rows, words, strict=True)]
-        ranked = self._ranked(group, pairs, blocks, gains, arcs) if group.best > 1 else []
         if not group.scored:
-            return _Found(pairs, None, ranked)
-        arcs = arcs / (ARC_TEMPERATURE * group.temperature)
-        summed = partial(joint_marginals, arcs=arcs, lengths=lengths, near=trees)
-        likely = SpanDistribution(blocks, weight / group.temperature, lengths, summed, gains)
-        of_heads = scores_of_heads(arcs, lengths, trees.heads)
+            return pairs, repeat(None), arcs
+        cool = arcs / (ARC_TEMPERATURE * group.temperature)
+        summed = partial(joint_marginals, arcs=cool, lengths=lengths, near=trees)
+        likely = certainty.SpanDistribution(
+            blocks, weight / group.temperature, lengths, summed, gains
+        )
+        of_heads = certainty.scores_of_heads(cool, lengths, trees.heads)
         found = likely.probabilities(trees.cells, labels, self._constituents(), of_heads)
         of_words = scores.likely(likely.marginals.arcs)
         both = (
             replace(one, arcs=own, relations=relations)
             for one, (own, relations) in zip(found, of_words, strict=True)
         )
-        return _Found(pairs, both, ranked)
+        return pairs, both, arcs
 
     def _ranked(
         self,
         group: Group,
         structures: Iterable[_Structure],
         blocks: Iterable[Tensor],
-        gains: NDArray[np.float64] | float,
-        arcs: NDArray[np.float64] | None = None,
+        gains: certainty.Gains,
+        arcs: NDArray[np.float64] | None,
     ) -> list[list[tuple[float, Prediction]]]:
         """Return the best parses of each sentence that hold what is given, one at least."""
         weight = 1.0 if arcs is None else self.config.span_weight
@@ -211,7 +198,7 @@ class JointParser(NeuralParser):
             times = range(7 if own is None or n <= LONGEST else 0)
             for asked in (group.best << time for time in times):
                 listed = self._listed(scores[slice(*cells)], own, n, asked)
-                held = [each for each in listed if each[0] > certain - CERTAIN / 2]
+                held = [each for each in listed if each[0] > certain - certainty.CERTAIN / 2]
                 for score, cool, (rows, heads) in held:
                     likely = Probabilities(cool / group.temperature) if group.scored else None
                     one = Prediction(_shown(rows), heads, probabilities=likely)
@@ -227,18 +214,16 @@ class JointParser(NeuralParser):
     ) -> list[tuple[float, float, _Structure]]:
         """Return the k best structures of a sentence, or division spans, each with its score and
         what is left of it where arcs have a temperature of their own."""
-        labels, found = self.vocabulary.labels, []
+        named = self.scorer.named
         if arcs is None:
-            for score, tree in k_best_spans(scores, n, k):
-                rows = [(start, end, labels[label]) for start, end, label in tree]
-                found.append((score, score, from_division_span(rows, n)))
-            return found
-        arcs = np.where(arcs < (self.config.span_weight - 1) * CERTAIN / 2, -np.inf, arcs)
+            trees = k_best_spans(scores, n, k)
+            return [(score, score, from_division_span(named(own), n)) for score, own in trees]
+        found = []
+        arcs = np.where(arcs < (self.config.span_weight - 1) * certainty.CERTAIN / 2, -np.inf, arcs)
         for score, tree, heads in k_best_structures(scores, arcs, k):
-            rows = [(start, end, labels[label]) for start, end, label in tree]
             of_arcs = float(arcs[np.arange(n), heads].sum())
             cool = score - of_arcs + of_arcs / ARC_TEMPERATURE
-            found.append((score, cool, (rows, heads)))
+            found.append((score, cool, (named(tree), heads)))
         return found
 
     def _constituents(self) -> list[Label]:

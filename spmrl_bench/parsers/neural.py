@@ -49,7 +49,14 @@ from spmrl_bench.parsers.saved import (
     save_parser,
     save_temperature,
 )
-from spmrl_bench.parsers.session import FormTable, NeuralSession, Tagged, form_vectors, with_tags
+from spmrl_bench.parsers.session import (
+    FormTable,
+    NeuralSession,
+    Tagged,
+    form_vectors,
+    predictions,
+    with_tags,
+)
 from spmrl_bench.parsers.views import AttentionMaps, HeadOutputs, SpanHeads, inputs_of
 from spmrl_bench.trees.head_driven import SUB_HEAD
 from spmrl_bench.trees.parse import Parse
@@ -177,8 +184,8 @@ class NeuralParser(TrainedParser):
 
     @abstractmethod
     def predict(self, group: Group) -> Iterable[Prediction]:
-        """Yield the parse of each sentence by the mean of the scores of the members of a group, of
-        which this parser is the first."""
+        """Yield the parse of each sentence, without tags, by the mean of the scores of the members
+        of a group, of which this parser is the first."""
 
     # What it is -----------------------------------------------------------------------
 
@@ -258,13 +265,10 @@ class NeuralParser(TrainedParser):
             self.train(was_training)
 
     def encoded(
-        self,
-        sentences: Iterable[Words],
-        tags: Iterable[Words] | None = None,
-        max_tokens: int = MAX_TOKENS,
+        self, sentences: Iterable[Words], tags: Iterable[Words] | None = None
     ) -> Iterator[Encoded]:
         """Yield sentences of a window, encoded; within the loop nothing is dropped at random."""
-        for _, _, groups in self.session(max_tokens).encoded(with_tags(sentences, tags)):
+        for _, _, groups in self.session().encoded(with_tags(sentences, tags)):
             yield from (encoded for (encoded,) in groups)
 
     # Training -------------------------------------------------------------------------
@@ -326,9 +330,7 @@ class NeuralParser(TrainedParser):
     def session(self, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession([self], max_tokens)
 
-    def detailed_session(
-        self, max_tokens: int = MAX_TOKENS, *, scored: bool = True, best: int = 1
-    ) -> NeuralSession:
+    def session_for(self, scored: bool, best: int, max_tokens: int = MAX_TOKENS) -> NeuralSession:
         return NeuralSession([self], max_tokens, scored=scored, best=best)
 
     # Attention ------------------------------------------------------------------------
@@ -356,7 +358,7 @@ class NeuralParser(TrainedParser):
             for done, window, groups in self.session(max_tokens).encoded(sentences):
                 for (encoded,) in groups:
                     columns = (
-                        self.predict(Group([encoded], [self])),
+                        predictions(Group([encoded], [self])),
                         *heads.of_sentences(*calls.pop()),
                     )
                     for k, one, weights, features in zip(encoded.places, *columns, strict=True):

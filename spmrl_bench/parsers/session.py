@@ -8,6 +8,7 @@ in two generations, of which the older goes when the younger is full.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice, repeat
 from typing import TYPE_CHECKING, TypeVar
@@ -38,8 +39,6 @@ WINDOW_SENTENCES = 1000
 WINDOW_WORDS = 40_000
 #: Characters of a sentence that count as a word, where it has longer words than text has.
 _PER_WORD = 64
-#: Sentences after which memory that malloc keeps is given back, which takes some milliseconds.
-_TIDY_EVERY = WINDOW_SENTENCES
 
 #: Bounds of a generation: forms, and bytes of the vectors of each input.
 MAX_FORMS = 1 << 15
@@ -175,6 +174,26 @@ class FormTable:
         self._done = rows.stop
 
 
+@torch.no_grad()
+def tag_probabilities(group: Group) -> Sequence[Sequence[float] | None]:
+    """Return those of the tags of each sentence that the first parser that tags has predicted; None
+    where they are not asked for."""
+    for each, own in zip(group.encoded, group.members, strict=True):
+        if group.scored and own.tagger is not None:
+            scores = own.tagger(each.tokens[each.batch.layout.words]).float()
+            best = iter(scores.softmax(dim=1).amax(dim=1).tolist())
+            return [[*islice(best, n)] for n in group.lengths.tolist()]
+    return [None] * len(group.lengths)
+
+
+def predictions(group: Group) -> Iterator[Prediction]:
+    """Yield the parse of each sentence, with the tags that are predicted."""
+    columns = group.members[0].predict(group), group.tags, tag_probabilities(group)
+    for one, tags, sure in zip(*columns, strict=True):
+        known = one.probabilities and replace(one.probabilities, tags=sure)
+        yield with_chances(one._replace(tags=tags, probabilities=known), group.temperature)
+
+
 def with_chances(found: Prediction, temperature: float) -> Prediction:
     """Return a prediction in which each of the best parses is as likely as its score says, or the
     logarithm that it comes with, of which the differences count."""
@@ -215,18 +234,17 @@ class NeuralSession:
     ) -> Iterator[Parse]:
         rows = repeat(None) if given is None else iter(given)
         for _, window, groups in self.encoded(with_tags(sentences, tags)):
-            predictions = [Prediction()] * len(window)
+            found = [Prediction()] * len(window)
             held = [*islice(rows, len(window))]
             for (words, _), one in zip(window, held, strict=True):
                 if one is not None and (problem := one.problem(len(words))):
                     raise TreeError(f"{problem} (the sentence begins: {first_words(words)})")
             for group in groups:
                 own = [held[place] or Given() for place in group[0].places] if any(held) else []
-                asked = Group(group, self._parsers, own, *self._asked)
-                found = self._parsers[0].predict(asked)
-                for place, prediction in zip(group[0].places, found, strict=True):
-                    predictions[place] = with_chances(prediction, asked.temperature)
-            for pair, prediction, one in zip(window, predictions, held, strict=True):
+                asked = predictions(Group(group, self._parsers, own, *self._asked))
+                for place, prediction in zip(group[0].places, asked, strict=True):
+                    found[place] = prediction
+            for pair, prediction, one in zip(window, found, held, strict=True):
                 parse = prediction.parse(*pair)
                 if one is not None and (part := one.unmet(parse)):
                     raise TreeError(
@@ -245,7 +263,7 @@ class NeuralSession:
         done = 0
         for window in windows(sentences, lambda pair: weight(pair[0]), WINDOW_SENTENCES):
             self._untidied += len(window)
-            if self._untidied > _TIDY_EVERY:
+            if self._untidied > WINDOW_SENTENCES:  # it takes some milliseconds
                 self._untidied = len(window)
                 trim_memory()
             tables = self._tables = [table.latest() for table in self._tables]

@@ -29,12 +29,19 @@ from spmrl_bench.nn.scorers.actions import ActionDecoder, Sources, Stacks, Stepw
 from spmrl_bench.parsers import biaffine
 from spmrl_bench.parsers.base import Prediction, Words
 from spmrl_bench.parsers.batches import Batch, Encoded, Group, first_words
-from spmrl_bench.parsers.certainty import with_tag_probabilities
 from spmrl_bench.parsers.config import NeuralConfig
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsers.views import DerivationTrace
-from spmrl_bench.transitions.beam import BeamStep, Hypothesis, beam_search
-from spmrl_bench.transitions.system import NONE, TRANSITIONS, Derivation, History, TransitionSystem
+from spmrl_bench.transitions.system import (
+    NONE,
+    TRANSITIONS,
+    BeamStep,
+    Derivation,
+    History,
+    Hypothesis,
+    TransitionSystem,
+    beam_search,
+)
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse, Probabilities
 from spmrl_bench.trees.projective import EncodingName, decode_projective, encode_projective
@@ -146,17 +153,15 @@ class TransitionParser(NeuralParser):
 
     def predict(self, group: Group) -> Iterator[Prediction]:
         most = self.config.beam if group.scored or group.best > 1 else 1
-        beams = self.hypotheses(group.encoded, group.members, most)
-        found = (self._likely(beam, group.temperature) for beam in beams) if group.scored else None
-        known = with_tag_probabilities(found, group)
-        for beam, tags, own in zip(beams, group.tags, known, strict=True):
+        for beam in self.hypotheses(group.encoded, group.members, most):
             ranked = list[tuple[float, Prediction]]()
             for each in beam[: len(beam) if group.best > 1 else 1]:
-                one = Prediction(None, *self._tree(each), tags)
+                one = Prediction(None, *self._tree(each))
                 if all(one != other for _, other in ranked):  # several derivations of one tree
                     ranked.append((each.score, one))
+            known = self._likely(beam, group.temperature) if group.scored else None
             several = ranked[: group.best] if group.best > 1 else ()
-            yield ranked[0][1]._replace(probabilities=own, best=several)
+            yield ranked[0][1]._replace(probabilities=known, best=several)
 
     @torch.no_grad()
     def hypotheses(

@@ -142,12 +142,8 @@ def open_workers(
     folder: Path, device: str, options: ParseOptions, workers: int = 1
 ) -> Iterator[ParseWindows]:
     """Give what answers windows with the parser of a folder, in this process or in several others,
-    whose errors come with the first answer.
-
-    Raises:
-        CheckpointError: the folder holds no parser.
-        SpmrlError: the parser does not find what is to be written.
-        Interrupted: SIGTERM came while others parse; they are ended.
+    whose errors come with the first answer, and which SIGTERM ends. Raise a CheckpointError if the
+    folder holds no parser, a SpmrlError if it does not find what is to be written.
     """
     if workers == 1:
         prepare_process(device)
@@ -178,13 +174,9 @@ def parse_input(
     """Yield texts that answer the sentences, in order, as many at a time as are ready.
 
     The sentences are read a few windows ahead, of at most ``window`` sentences each; ``counts``
-    count as it goes. Whatever is raised, all texts before the place have been yielded.
-
-    Raises:
-        ReadError: as the sentences.
-        SentenceTooLongError: a sentence is, and the policy is ``error``.
-        TreeError: a parse cannot be written in this form, or the parser lacks tags.
-        WorkerLostError: a process has ended.
+    count as it goes. Raise a SentenceTooLongError if a sentence is, by the policy ``error``, a
+    TreeError if a parse cannot be written in this form, or the parser lacks tags, a WorkerLostError
+    if a process has ended, errors as the sentences; all texts before it have been yielded.
     """
     waiting: deque[Window] = deque()  # the windows without an answer
 

@@ -14,11 +14,10 @@ from pydantic import ConfigDict, NonNegativeInt, TypeAdapter, ValidationError, w
 from typing_extensions import TypedDict
 
 from spmrl_bench.errors import ReadError, TreeError
+from spmrl_bench.parsers.base import Prediction
 from spmrl_bench.readers.text import stream_lines
-from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.given import Given
 from spmrl_bench.trees.parse import Parse
-from spmrl_bench.trees.tree import NO_TAG, Tree
 
 
 @with_config(ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True))
@@ -121,12 +120,8 @@ def given_of(line: ParseLine) -> Given | None:
 def to_parse(line: ParseLine) -> Parse | None:
     """Return the parse of a line, None where it has none; raise a TreeError if its parts do not
     fit each other."""
-    words, tags = line["words"], line["tags"] or [NO_TAG] * len(line["words"])
-    tree = dependencies = None
-    if "constituents" in line:
-        tree = Tree.build(words, tags, line["constituents"])
-    if "heads" in line:
-        if "relations" not in line:
-            raise TreeError("a parse has heads, but no relations")
-        dependencies = DependencyTree.build(words, tags, line["heads"], line["relations"])
-    return None if tree is None and dependencies is None else Parse.of(tree, dependencies)
+    if "heads" in line and "relations" not in line:
+        raise TreeError("a parse has heads, but no relations")
+    found = Prediction(line.get("constituents"), line.get("heads"), line.get("relations"))
+    nothing = found.constituents is None and found.heads is None
+    return None if nothing else found.parse(line["words"], line["tags"])

@@ -96,11 +96,9 @@ def sentences_of(
     Of ``tokens`` each line is one, and an empty line one without words; of ``brackets`` and
     ``conllu`` words and tags are taken. A sentence with ``_`` alone in the column has no tags. Of
     ``json`` words are taken, and what the parse is to hold.
-    ``transforms`` are those of :class:`~spmrl_bench.parsing.given_trees.TreeReader`.
-
-    Raises:
-        ReadError: the stream cannot be read, is not UTF-8, or holds a malformed sentence; those
-            before it have been yielded.
+    ``transforms`` are those of :class:`~spmrl_bench.parsing.given_trees.TreeReader`. Raise a
+    ReadError if the stream cannot be read, is not UTF-8, or holds a malformed sentence; those
+    before it have been yielded.
     """
     if form == "tokens":
         for number, text in stream_lines(stream, name):

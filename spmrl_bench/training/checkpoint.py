@@ -7,7 +7,6 @@ the average of the weights, if there are any (``optimiser.safetensors``), and th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -18,18 +17,10 @@ from torch import Tensor
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.parsers.legacy import current_name
 from spmrl_bench.parsers.neural import TrainedParser
-from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.files import read_folder, write_folder, write_new
 from spmrl_bench.storage.tensors import check_state, content_digest, read_tensors
 from spmrl_bench.training import BEST, LAST
-from spmrl_bench.training.schedule import (
-    DIGEST,
-    PROGRESS,
-    Progress,
-    incomplete,
-    read_progress,
-    unwritten,
-)
+from spmrl_bench.training.schedule import PROGRESS, Progress, incomplete, read_progress, unwritten
 
 #: What Adam remembers of a weight.
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -54,9 +45,7 @@ def save_checkpoint(
         parser.save(folder)
         notes = {_NOTE: content_digest(state)}
         write_new(folder / "optimiser.safetensors", save(state, notes))
-        content = progress.model_dump(mode="json")
-        text = json.dumps(content | {DIGEST: digest(content)}, indent=1)
-        write_new(folder / PROGRESS, f"{text}\n".encode())
+        write_new(folder / PROGRESS, progress.to_bytes())
 
     _write(run_dir / LAST, fill)
 

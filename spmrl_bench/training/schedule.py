@@ -1,4 +1,4 @@
-"""Learning rate and end of training as functions of a small saved state, read without torch.
+"""Settings of a training run, and its learning rate and end as functions of a small saved state.
 
 The rate rises linearly over the first batches and then decays whenever some epochs pass without a
 better dev score (Kitaev & Klein 2018, appendix A), or some batches (Zhang et al. 2017, section 4).
@@ -6,9 +6,10 @@ better dev score (Kitaev & Klein 2018, appendix A), or some batches (Zhang et al
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError, model_validator
 
@@ -17,19 +18,72 @@ from spmrl_bench.storage.digests import digest
 from spmrl_bench.storage.files import read_folder, read_regular
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.toml import describe_mistake
-from spmrl_bench.training.train_config import TrainConfig
 
 Count = Annotated[int, Field(ge=0)]
+Size = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Decay = Annotated[float, Field(ge=0, lt=1)]
 
 #: The file of a checkpoint that has the schedule.
 PROGRESS = "progress.json"
-#: Its key with the digest of all else there, which versions before did not write.
-DIGEST = "content"
+# Its key with the digest of all else there, which versions before did not write.
+_DIGEST = "content"
 #: The stopping rule after which training goes on where it is given more time.
 OUT_OF_TIME = "max_minutes"
 #: Not a rule, but the judgement of a search that compares a run with others.
 PRUNED = "pruner"
+
+
+class TrainConfig(BaseModel, extra="forbid", frozen=True, allow_inf_nan=False):
+    """How one parser is trained (recipes state every setting without a default)."""
+
+    learning_rate: Positive
+    """Learning rate after the warm-up."""
+    pretrained_learning_rate: Positive | None = None
+    """Learning rate of weights that were trained elsewhere; without it, the same."""
+    optimiser: Literal["adam", "sgd"] = "adam"
+    """Adam, or plain gradient descent: each weight less the rate times its gradient."""
+    gradient_norm: Positive | None = None
+    """Norm to which a longer gradient of all weights is scaled down; without it none is."""
+    adam_betas: tuple[Decay, Decay]
+    """Decay rates of Adam's moving averages of the gradient and of its square."""
+    adam_epsilon: Positive
+    """Adam's epsilon, added to the denominator for numerical stability."""
+    batch_size: Size
+    """Sentences of one optimiser step."""
+    sub_batch_tokens: Size
+    """Padded tokens worked on at once; bounds memory, does not change the step."""
+    warmup_batches: Count
+    """Steps over which the rate rises linearly from 0."""
+    warmup_counts: Literal["batches", "sentences"] = "batches"
+    """A step of the warm-up: a batch, or as many sentences as a whole one has (released code)."""
+    evaluations_per_epoch: Size
+    """Dev evaluations, evenly spaced over an epoch; at most one per batch takes place."""
+    decay_patience: Size
+    """Epochs without a new best dev score after which the rate is times ``decay_factor``."""
+    decay_batches: Size | None = None
+    """The same in batches, at the next dev evaluation, in place of ``decay_patience``."""
+    decay_factor: Annotated[float, Field(gt=0, lt=1)]
+    """What the learning rate is multiplied by when patience is over."""
+    stop_patience: Size
+    """Stopping rule: epochs without a new best dev score after which training ends."""
+    max_epochs: Size
+    """Stopping rule: training ends after this many epochs in any case."""
+    target_score: Positive | None = None
+    """Stopping rule: training ends with the first dev score, in percent, that is at least this."""
+    averaging: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Decay of a moving average of the weights, which is kept instead; without it the last are."""
+    substitution: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Share of sentences, in each epoch, with a constituent that has given way to another."""
+    sentences: Size | None = None
+    """Training sentences, drawn by the seed, a larger number has the smaller's; without it all."""
+    max_minutes: Positive | None = None
+    """Stopping rule: minutes of the processor in training, for each thread (on a GPU of the clock);
+    scoring dev is not counted. Runs so cut are not reproducible bit by bit, and go on when they are
+    given more."""
+    checkpoint_minutes: Annotated[float, Field(gt=0, exclude=True)] = 10.0
+    """Minutes between checkpoints; changes no weights, and is not noted of a run."""
 
 
 class Progress(BaseModel, allow_inf_nan=False):
@@ -70,6 +124,11 @@ class Progress(BaseModel, allow_inf_nan=False):
             return {"processor_seconds": content["train_seconds"], **content}
         return content
 
+    def to_bytes(self) -> bytes:
+        """Return what :func:`read_progress` reads of a file."""
+        content = self.model_dump(mode="json")
+        return f"{json.dumps(content | {_DIGEST: digest(content)}, indent=1)}\n".encode()
+
     @property
     def speed(self) -> float:
         """Words per second of training so far, dev evaluations left out."""
@@ -91,7 +150,7 @@ def read_progress(folder: Path) -> Progress | None:
         path = place / PROGRESS
         try:
             content = parse_json(read_regular(path))
-            said = content.pop(DIGEST, None) if isinstance(content, dict) else None
+            said = content.pop(_DIGEST, None) if isinstance(content, dict) else None
             if said not in (None, digest(content)):
                 raise ValueError("it has been changed since it was saved")
             return Progress.model_validate(content)

@@ -30,8 +30,7 @@ from spmrl_bench.storage.tensors import check_finite
 from spmrl_bench.training import schedule
 from spmrl_bench.training.checkpoint import load_checkpoint, save_best, save_checkpoint
 from spmrl_bench.training.report import Report
-from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import OUT_OF_TIME, Progress, TrainConfig
 
 _LARGEST_LOSS = 1e9  # of a batch, per sentence; that of the longest sentence has a millionth of it
 

@@ -52,9 +52,9 @@ def random_batch(
     return Batch(scores, np.array(lengths, dtype=np.int32), targets if gold else None)
 
 
-def decode(scores: Any, lengths: Any, gold: Any = None, *, threads: int | None = None) -> SpanTrees:
+def decode(scores: Any, lengths: Any, gold: Any = None) -> SpanTrees:
     """The best trees under label scores, best labels and all."""
-    return decode_spans(*best_labels(scores, gold), lengths, gold, threads=threads)
+    return decode_spans(*best_labels(scores, gold), lengths, gold)
 
 
 def decode_on(kernel: str, batch: Batch) -> SpanTrees:

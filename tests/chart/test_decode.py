@@ -11,7 +11,7 @@ import pytest
 from spmrl_bench.chart import arrays
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.chart.joint_trees import decode_joint
-from spmrl_bench.chart.span_marginals import span_marginals
+from spmrl_bench.chart.span_trees import span_marginals
 from spmrl_bench.errors import NotFiniteError
 from spmrl_bench.trees.dependencies import head_fault
 from tests.chart import batches

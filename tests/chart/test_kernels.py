@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,12 +24,20 @@ from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets, node_offsets, starts
 from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.chart.joint_trees import decode_joint
-from spmrl_bench.chart.kernels import WORTH_A_TEAM, threads_for
+from spmrl_bench.chart.kernels import MOST_THREADS, WORTH_A_TEAM, for_batch
 from spmrl_bench.chart.span_trees import SpanTrees
 from tests.builders import environment, process
 from tests.chart import batches
 from tests.chart.batches import of_sentence, part
-from tests.twins import THREADS, assert_same_bits, built, check_fallback, needs, running_on
+from tests.twins import (
+    THREADS,
+    assert_same_bits,
+    built,
+    check_fallback,
+    needs,
+    running_on,
+    with_threads,
+)
 
 Scores = tuple[Any, ...]
 
@@ -39,7 +48,7 @@ class Decoder(NamedTuple):
     kernel: str  # of :data:`tests.twins.TWINS`
     # Random ones of sentences of these lengths; full of ties, or with all different.
     scores: Callable[[np.random.Generator, Sequence[int], bool], Scores]
-    decode: Callable[..., Any]  # takes scores, lengths and ``threads``
+    decode: Callable[..., Any]  # takes scores and lengths
     # How many scores of each array a batch has by its lengths, added up.
     sizes: tuple[Callable[[Sequence[int]], Any], ...]
     parts: Callable[[Any, int, Sequence[int]], Any]  # of a result, what sentence ``b`` has
@@ -50,41 +59,38 @@ def _labels(gold: bool, columns: int) -> Decoder:
         batch = batches.random_batch(rng, lengths, columns, gold=gold, ties=ties)
         return (batch.scores, batch.gold) if gold else (batch.scores,)
 
-    def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
-        return batches.decode(own[0], lengths, *own[1:], threads=threads)
-
     def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
         cells = part(found.cells, node_offsets, lengths, b) - cell_offsets(lengths)[b]
         labels = part(found.labels, node_offsets, lengths, b)
         return SpanTrees(cells, labels, found.scores[b : b + 1])
 
-    return Decoder("labels", scores, decode, (cell_offsets,) * (1 + gold), parts)
+    sizes = (cell_offsets,) * (1 + gold)
+    return Decoder(
+        "labels", scores, lambda own, n: batches.decode(own[0], n, *own[1:]), sizes, parts
+    )
 
 
 def _arcs(projective: bool) -> Decoder:
-    def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
-        return decode_dependencies(*own, lengths, projective=projective, threads=threads)
-
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
         return (batches.packed_arcs(rng, lengths, "integers" if ties else "nested"),)
 
     def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
         return part(found, starts, lengths, b)
 
-    return Decoder("dependencies", scores, decode, (arc_offsets,), parts)
+    decode = partial(decode_dependencies, projective=projective)
+    return Decoder("dependencies", scores, lambda own, n: decode(*own, n), (arc_offsets,), parts)
 
 
 def _joint() -> Decoder:
     def scores(rng: np.random.Generator, lengths: Sequence[int], ties: bool) -> Scores:
         return batches.random_joint(rng, lengths, ties=ties)[:2]
 
-    def decode(own: Scores, lengths: Any, threads: int | None = None) -> Any:
-        return decode_joint(*own, lengths, threads=threads)
-
     def parts(found: Any, b: int, lengths: Sequence[int]) -> Any:
         return of_sentence(found, lengths, b)
 
-    return Decoder("joint", scores, decode, (cell_offsets, arc_offsets), parts)
+    return Decoder(
+        "joint", scores, lambda own, n: decode_joint(*own, n), (cell_offsets, arc_offsets), parts
+    )
 
 
 DECODERS = {
@@ -111,9 +117,9 @@ def agree(decoder: Decoder, scores: Scores, lengths: Any, threads: Sequence[int 
     """The kernel gives the bits of its twin."""
     with running_on("python"):
         expected = decoder.decode(scores, lengths)
-        assert_same_bits(decoder.decode(scores, lengths, threads=2), expected)
     for team in threads:
-        assert_same_bits(decoder.decode(scores, lengths, threads=team), expected)
+        with with_threads(team):
+            assert_same_bits(decoder.decode(scores, lengths), expected)
 
 
 LENGTHS = [[1], [1, 1, 1], [30], [150], [2, 60, 1, 1, 17], [1 + (7 * b) % 13 for b in range(200)]]
@@ -151,10 +157,11 @@ def test_many_teams_at_once_do_not_disturb_each_other(name: str) -> None:
     decoder, lengths = DECODERS[name], [5, 31, 12, 1]
     rng = np.random.default_rng(9)
     batches = [decoder.scores(rng, lengths, True) for _ in range(6)]
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda own: decoder.decode(own, lengths, threads=2), batches * 5))
+    with ThreadPoolExecutor(3) as pool, with_threads(2):
+        found = list(pool.map(lambda own: decoder.decode(own, lengths), batches * 5))
     for scores, decoded in zip(batches * 5, found, strict=True):
-        assert_same_bits(decoded, decoder.decode(scores, lengths, threads=1))
+        with with_threads(1):
+            assert_same_bits(decoded, decoder.decode(scores, lengths))
 
 
 @every_search
@@ -218,36 +225,41 @@ def test_without_a_kernel_its_twin_is_used_with_one_warning(name: str) -> None:
     check_fallback(decoder.kernel, lambda: decoder.decode(scores, [5, 3]), expected)
 
 
-def kernel_with(openmp: int) -> Any:
-    return SimpleNamespace(openmp_threads=lambda: openmp)
-
-
 def test_who_gets_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """OpenMP's number, but one for little work, without OpenMP and in a forked process."""
-    four, none, five = kernel_with(4), kernel_with(0), np.ones(5, np.int32)
-    assert threads_for(four, None, five, WORTH_A_TEAM) == 4
-    assert threads_for(four, 8, five, 1) == 5
-    assert threads_for(four, None, five, WORTH_A_TEAM - 1) == 1
-    for asked in (None, 8):
-        assert threads_for(four, asked, five[:1], WORTH_A_TEAM) == 1
-        assert threads_for(None, asked, five, WORTH_A_TEAM) == 1
-    assert threads_for(none, None, five, WORTH_A_TEAM) == 1
+    five, many = np.arange(1, 6, dtype=np.int32), np.ones(2 * MOST_THREADS, np.int32)
+
+    def team(openmp: int | None, lengths: Any = five, work: int = WORTH_A_TEAM) -> int:
+        kernel = None if openmp is None else SimpleNamespace(openmp_threads=lambda: openmp)
+        monkeypatch.setattr(kernels, "load", lambda name: kernel)
+        found, order, threads = for_batch("_spans", lengths, work)
+        assert found is kernel
+        assert (np.diff(lengths[order]) <= 0).all()
+        return threads
+
+    assert team(4) == 4
+    assert team(8) == 5
+    assert team(2**30, many) == MOST_THREADS
+    assert team(4, work=WORTH_A_TEAM - 1) == 1
+    assert team(4, five[:1]) == team(None) == team(0) == 1
     monkeypatch.setattr(kernels, "_forked", True)
-    for asked in (None, 2):
-        assert threads_for(four, asked, five, WORTH_A_TEAM) == 1
+    assert team(4) == 1
 
 
 SCRIPT = """\
 import multiprocessing, os, sys
 import numpy as np
+from spmrl_bench.chart import kernels
 
 LENGTHS = [3, 40, 17, 1, 28, 9] * 4
+USUAL = kernels.WORTH_A_TEAM
 
-def decode(threads=None):
+def decode(worth=USUAL):
     from spmrl_bench.chart.span_trees import best_labels, decode_spans
+    kernels.WORTH_A_TEAM = worth
     rng = np.random.default_rng(1)
     scores = rng.standard_normal((sum(n * (n + 1) // 2 for n in LENGTHS), 50), dtype=np.float32)
-    decoded = decode_spans(*best_labels(scores), LENGTHS, threads=threads)
+    decoded = decode_spans(*best_labels(scores), LENGTHS)
     return decoded.cells.tobytes() + decoded.labels.tobytes() + decoded.scores.tobytes()
 
 def multiply():
@@ -275,20 +287,20 @@ def children(method):
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
         # A child that waits for ever is an error, not a test without an end.
-        return pool.map_async(decode, [None, 2]).get(timeout=300)
+        return pool.map_async(decode, [USUAL, 0]).get(timeout=300)
 
 if __name__ == "__main__":
     found = []
     for step in sys.argv[1:]:
         if step == "decode":
-            found += [decode(2), decode()]
+            found += [decode(0), decode()]
         elif step == "multiply":
             multiply()
         elif step == "follow":
             follow()
         else:
             found += children(step)
-    assert found and set(found) == {decode(1)}
+    assert found and set(found) == {decode(float("inf"))}
     print("done")
 """
 

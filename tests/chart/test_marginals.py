@@ -10,16 +10,16 @@ import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench.chart import kernels
-from spmrl_bench.chart.arc_marginals import arc_marginals
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
-from spmrl_bench.chart.joint_marginals import joint_marginals
-from spmrl_bench.chart.joint_trees import decode_joint
+from spmrl_bench.chart.dependency_trees import arc_marginals
+from spmrl_bench.chart.joint_trees import decode_joint, joint_marginals
 from spmrl_bench.chart.k_best import k_best_heads, k_best_spans, k_best_structures
-from spmrl_bench.chart.span_marginals import span_marginals
+from spmrl_bench.chart.span_trees import span_marginals
 from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
 from tests.chart import enumeration
 from tests.chart.enumeration import Span, spans
+from tests.twins import with_threads
 
 #: How far apart scores are, and charts of each.
 SPREADS, CHARTS = (0.3, 2.0, 9.0, 40.0), 60
@@ -232,7 +232,8 @@ def test_sentences_do_not_depend_on_their_batch_or_on_threads() -> None:
     lengths = [7, 1, 30, 2, 55, 16]
     offsets = cell_offsets(lengths)
     scores = random.normal(size=int(offsets[-1])) * 3
-    together = span_marginals(scores, lengths, threads=3)
+    with with_threads(3):
+        together = span_marginals(scores, lengths)
     for b, (low, high) in enumerate(pairwise(offsets.tolist())):
         alone = span_marginals(scores[low:high], lengths[b : b + 1])
         assert alone.log_partition[0] == together.log_partition[b]

@@ -23,7 +23,7 @@ from spmrl_bench.experiments.recipe import (
 )
 from spmrl_bench.experiments.reference import entries
 from spmrl_bench.parsers.kinds import trained_kinds
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import TrainConfig
 from spmrl_bench.treebanks.manifest import (
     Attachment,
     DependencyLayer,

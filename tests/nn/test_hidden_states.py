@@ -135,7 +135,7 @@ def test_states_are_computed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     del again
     kept.parent.chmod(0o500)
-    monkeypatch.setattr("spmrl_bench.nn.inputs.kept.write_file", refuse)
+    monkeypatch.setattr("spmrl_bench.nn.inputs.hidden_states.write_file", refuse)
     again = read(folder)
     again.keep([*WORDS, ["the", "mat"]], CPU)
     assert len(apply(again, [["the", "mat"]])) == 4
@@ -214,5 +214,5 @@ def test_nothing_is_kept_on_disk_where_the_user_says_so(
     monkeypatch.setenv("SPMRL_BENCH_CACHE", "0")
     module = read(make("bert", tmp_path / "bert"))
     module.keep(WORDS, CPU)
-    assert module.frozen.kept.states
+    assert module.frozen.kept
     assert not (tmp_path / "home" / "cache").exists()

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from spmrl_bench.errors import PackageError
-from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.parsing.packages import PACKAGE
+from spmrl_bench.parsing.models import PACKAGE, load_parser
 from tests.damage import SPECIAL, WEIGHTS, Damage, edited, raw, sparse, special
 from tests.reliability.tally import Tally
 

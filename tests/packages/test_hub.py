@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from spmrl_bench.errors import CheckpointError, PackageError
-from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.parsing.packages import PACKAGE, located
+from spmrl_bench.parsing.models import PACKAGE, load_parser, located
 from tests.packages.conftest import Hub
 
 MODEL = "elves/parser"

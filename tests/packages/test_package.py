@@ -25,8 +25,7 @@ from spmrl_bench.experiments.recipe import LANGUAGES
 from spmrl_bench.leaderboard.compare import find_record
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.parsers.kinds import trained_kinds
-from spmrl_bench.parsing.models import load_parser, trained_on
-from spmrl_bench.parsing.packages import CARD, PACKAGE, read_package
+from spmrl_bench.parsing.models import CARD, PACKAGE, load_parser, read_package, trained_on
 from spmrl_bench.treebanks.catalogue import load_manifest, manifest_names
 from spmrl_bench.trees import Parse
 from tests.builders import cli, config, refused

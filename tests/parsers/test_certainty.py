@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from spmrl_bench.chart.span_marginals import span_marginals
+from spmrl_bench.chart.span_trees import span_marginals
 from spmrl_bench.errors import CheckpointError, TreeError, UnsupportedError
 from spmrl_bench.parsers import joint
 from spmrl_bench.parsers.biaffine import DependencyScores
@@ -360,7 +360,7 @@ def test_a_parser_that_tags_says_how_sure_it_is_of_tags() -> None:
 
 def test_what_tells_no_probabilities() -> None:
     with pytest.raises(UnsupportedError, match="has no probabilities"):
-        tiny("right-branching").detailed_session()
+        tiny("right-branching").session_for(True, 1)
     with pytest.raises(TreeError, match="scored=True"):
         Parse.of(TREES[0]).probability(0, 1, "S")
 
@@ -424,7 +424,7 @@ def test_the_temperature_is_that_of_the_decisions(true: float) -> None:
     class Drawn(SimpleNamespace):
         reads_tags = False
 
-        def detailed_session(self) -> Any:
+        def session_for(self, scored: bool, best: int) -> Any:
             return self
 
         def parse(self, sentences: Any, tags: Any) -> Any:

@@ -67,7 +67,7 @@ def test_the_loss_is_the_sum_of_its_weighted_parts(sentences: list[Parse]) -> No
         """Of both layers, of heads, of relations."""
         indexed = list(parser.index(examples))
         total = parser.gradients(indexed, np.random.default_rng(0), 2000) * len(examples)
-        encoded = next(parser.encoded(words_of(examples), None, 2000))
+        encoded = next(parser.encoded(words_of(examples)))
         order = [indexed[place].gold[1] for place in encoded.places]
         heads, relations = (torch.from_numpy(np.concatenate(x)) for x in zip(*order, strict=True))
         scorer, layout = parser.dependencies.scorer, encoded.batch.layout
@@ -198,5 +198,5 @@ def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
 
 def arcs_of(parser: Any, words: Sequence[str]) -> Any:
     """Scores of all arcs of a sentence, packed."""
-    (encoded,) = parser.encoded([words], None, 2000)
+    (encoded,) = parser.encoded([words])
     return DependencyScores([parser.dependencies], [encoded]).arcs

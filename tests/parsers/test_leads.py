@@ -31,7 +31,7 @@ FORMS: list[dict[str, Any]] = [
 
 def scores_of_parser(parser: ChartParser) -> Tensor:
     """What the parser itself scores the spans with, ``[spans, labels - 1]``."""
-    (encoded,) = parser.encoded([WORDS], None, 2000)
+    (encoded,) = parser.encoded([WORDS])
     n = len(WORDS)
     found = torch.cat([block.clone() for block in parser.scorer.label_scores(encoded)])
     return found[[cell_index(start, end, n) for start, end in SPANS]]

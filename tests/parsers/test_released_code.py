@@ -25,8 +25,7 @@ from spmrl_bench.nn.layers import FactoredLinear
 from spmrl_bench.nn.scorers.span_scores import fenceposts
 from spmrl_bench.parsers.chart import ChartParser, span_rows
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.training.schedule import Progress, learning_rate
-from spmrl_bench.training.train_config import TrainConfig
+from spmrl_bench.training.schedule import Progress, TrainConfig, learning_rate
 from tests.builders import TREES, config, flat, tiny
 from tests.damage import forget_digest
 from tests.laboratory import train_config
@@ -59,7 +58,7 @@ def test_scores_of_spans_are_of_halves() -> None:
     weight = dict(parser.named_parameters())
     with torch.no_grad():
         tokens = encoded(parser)
-        (group,) = parser.encoded([WORDS], None, 1000)
+        (group,) = parser.encoded([WORDS])
         found = torch.cat([block.clone() for block in parser.scorer.label_scores(group)])
         start, end = span_rows(group.batch.lengths, parser.device)
         for scores, i, j in zip(found, start.tolist(), end.tolist(), strict=True):

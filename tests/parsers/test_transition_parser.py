@@ -17,8 +17,7 @@ from spmrl_bench.parsers.batches import Pool
 from spmrl_bench.parsers.transition import TransitionParser
 from spmrl_bench.parsers.views import PLACES, DerivationTrace
 from spmrl_bench.parsing.models import load_parser
-from spmrl_bench.transitions.beam import Hypothesis
-from spmrl_bench.transitions.system import NONE, TRANSITIONS
+from spmrl_bench.transitions.system import NONE, TRANSITIONS, Hypothesis
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.parse import Parse
@@ -72,7 +71,7 @@ def single_steps(
     parser: TransitionParser, words: Sequence[str], actions: Sequence[int]
 ) -> list[tuple[float, torch.Tensor]]:
     """The log probability of each action and the weights of attention, by single steps."""
-    (encoded,) = parser.encoded([words], None, 2000)
+    (encoded,) = parser.encoded([words])
     sources = parser.sources(encoded.tokens, encoded.batch, np.zeros(1, dtype=np.int64))
     history = parser.system.history([parser.system.replay(actions)[0]])
     stacks = parser.stacks(history.pushed, history.removed)
@@ -96,9 +95,7 @@ def log_probability(
 def best(parser: TransitionParser, words: Sequence[str], *others: TransitionParser) -> Any:
     """What the beam finds for a sentence, of several parsers together."""
     members = [parser, *others]
-    return parser.hypotheses(
-        [next(iter(each.encoded([words], None, 2000))) for each in members], members
-    )[0][0]
+    return parser.hypotheses([next(iter(each.encoded([words]))) for each in members], members)[0][0]
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench.chart.dependency_trees import decode_dependencies
-from spmrl_bench.chart.joint_marginals import joint_marginals
-from spmrl_bench.chart.joint_trees import decode_joint
-from spmrl_bench.chart.span_marginals import span_marginals
-from spmrl_bench.chart.span_trees import decode_spans
+from spmrl_bench.chart.joint_trees import decode_joint, joint_marginals
+from spmrl_bench.chart.span_trees import decode_spans, span_marginals
 from spmrl_bench.errors import ArrayError, SpmrlError
 from tests.reliability.tally import Tally
 from tests.twins import TWINS, built, functions, running_on
@@ -162,20 +160,6 @@ def test_no_array_is_misread(
 def test_lengths_that_no_memory_holds_are_refused(lengths: list[int]) -> None:
     with pytest.raises(ArrayError):
         decode_joint([], [], lengths)
-
-
-@pytest.mark.parametrize("threads", [0, -1, 1.5, "2", 2**70])
-def test_threads(threads: Any) -> None:
-    if threads == 2**70:
-        assert len(decode_joint(**_values() | _arcs(), threads=threads).cells) == 9
-        return
-    for gate in (
-        lambda: decode_spans(**_values() | _labels(), threads=threads),
-        lambda: decode_joint(**_values() | _arcs(), threads=threads),
-        lambda: decode_dependencies(**_arcs(), projective=True, threads=threads),
-    ):
-        with pytest.raises(ArrayError, match="threads is"):
-            gate()
 
 
 @pytest.mark.parametrize("wrong", [None, ["text"], b"text"])

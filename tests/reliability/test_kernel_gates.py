@@ -40,8 +40,7 @@ CASES: dict[str, dict[str, str]] = {
     },
     "encoder.Batch attention": {
         "Batch": BATCH,
-        "attend": "packed:b2,9,18 heads=2 scale=0.4 seed=3 p=0.25",
-        "attend_back": "packed:b2,9,18 d_context:b2,9,6 heads=2 scale=0.4 seed=3 p=0.25",
+        "attend": "packed:b2,9,18 heads=2 scale=0.4 seed=3 p=0.25 d_context:b2,9,6",
     },
     "recurrent.Cells": {
         "Cells": "gru=False bf16 sequences=4 gates:b2,7,20 threads=2",

@@ -9,8 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import NotFiniteError
-from spmrl_bench.transitions.beam import BeamStep, Hypothesis, States, beam_search
-from spmrl_bench.transitions.system import NONE, TransitionSystem
+from spmrl_bench.transitions.system import (
+    NONE,
+    BeamStep,
+    Hypothesis,
+    States,
+    TransitionSystem,
+    beam_search,
+)
 from tests.transitions.test_system import every_walk, system_of
 
 

@@ -12,8 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import ArrayError, TreeError
-from spmrl_bench.transitions.beam import States
-from spmrl_bench.transitions.system import NONE, TransitionSystem
+from spmrl_bench.transitions.system import NONE, States, TransitionSystem
 from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
@@ -48,7 +47,7 @@ def every_walk(system: TransitionSystem, n: int) -> NDArray[np.int64]:
 
 
 def written(system: TransitionSystem, actions: Any) -> str:
-    return "".join("slr"[transition] for transition in system.transitions(actions))
+    return "".join("slr"[(action + system.relations - 1) // system.relations] for action in actions)
 
 
 @larger

@@ -81,6 +81,8 @@ class LexicalInput(nn.Module):
         super().__init__()
         self.config = config
         self.precision = precision
+        #: Of the vectors of tokens.
+        self.dropout = SentenceDropout(getattr(config, "dropout", 0.0))
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64] | None:
         """Return the codes of a form or of START or STOP, int64 ``[1 or more]``; None for none."""
@@ -110,8 +112,6 @@ class FormInput(LexicalInput):
     shared: ClassVar[bool] = False
     """Whether a vector is computed once for all tokens of a form in a batch, and kept from one
     batch to the next while the weights are fixed."""
-    dropout: SentenceDropout
-    """Of the vectors of tokens."""
 
     def forms(self, codes: Codes) -> Tensor:
         """Return vectors of distinct forms, ``[forms, width]``."""

@@ -14,7 +14,6 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from spmrl_bench.nn import kernels
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput
 from spmrl_bench.nn.kernels.recurrence import Steps, states
-from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import Even, InputSettings, Rate, Width
 from spmrl_bench.nn.vocabulary import (
     CHAR_START,
@@ -77,7 +76,6 @@ class CharLSTM(CharacterInput):
         states = config.d_states
         self.lstm = nn.LSTM(config.d_char, (states or width) // 2, bidirectional=True)
         self.map = nn.Identity() if states is None else nn.Linear(states, width, bias=False)
-        self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         return np.array([CHAR_WORD_START, *self.spelling(form), CHAR_WORD_STOP], dtype=np.int64)
@@ -122,7 +120,6 @@ class CharConcat(CharacterInput):
 
     def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
         super().__init__(config, vocabulary, width, width // (2 * SIDE), **options)
-        self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         """The first eight characters, then the last eight, of which the last comes first."""

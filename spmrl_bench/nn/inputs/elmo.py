@@ -28,7 +28,7 @@ from torch.nn import functional
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.settings import InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.files import open_regular_file
@@ -312,7 +312,6 @@ class Elmo(LexicalInput):
         self.mix = nn.Parameter(torch.zeros(model.layers))
         self.mix_dropout = nn.Dropout(config.mix_dropout)
         self.linear = nn.Linear(model.width, width, bias=False)
-        self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         # Too many bytes are cut off, even within a character in UTF-8, as in training.

@@ -1,19 +1,27 @@
 """Hidden states of a pretrained encoder whose lower layers, or all, stay as they are.
 
-What is frozen is computed once for each sentence and kept (:mod:`spmrl_bench.nn.inputs.kept`), so
-that training reads it for next to nothing; only layers that are tuned are run again. States of
-several layers are normalised and mixed with learned weights, as ELMo's (Peters et al. 2018, section
-3.2), which with frozen weights is worth points over the last layer alone (docs/notebook.md), then
-mapped to the width of the parser.
+An encoder takes a hundred times as long for a sentence as the layers on top of it. What is frozen
+is computed once for each sentence and kept, on disk, mapped into memory, for all to use, under a
+hash of what the encoder read. Files appear under their names only when they are whole, and carry a
+digest; processes that need the same states take turns, and those that were stopped have lost the
+last file alone. All of it may be removed at any time. In training only layers that are tuned are
+run again.
 
-Sentences are not padded, but for attention.
+States of several layers are normalised and mixed with learned weights, as ELMo's (Peters et al.
+2018, section 3.2), which with frozen weights is worth points over the last layer alone
+(docs/notebook.md), then mapped to the width of the parser. Sentences are not padded, but for
+attention.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import logging
+import os
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -23,20 +31,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
+from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Tokens, sub_batches
-from spmrl_bench.nn.inputs.kept import KeptStates
 from spmrl_bench.nn.inputs.pretrained import first_position, located, read_config, read_encoder
-from spmrl_bench.nn.inputs.transformer import EncoderInput, Pieces, ids_of, layout_of, pooled
+from spmrl_bench.nn.inputs.transformer import KEY, EncoderInput, Pieces, ids_of, layout_of, pooled
 from spmrl_bench.nn.kernels import autocast
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.settings import Layers, Precision, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 from spmrl_bench.storage.digests import digest, digests
+from spmrl_bench.storage.files import write_file
+from spmrl_bench.storage.locks import in_turn, lock_of
 from spmrl_bench.storage.paths import cache_folder
+from spmrl_bench.storage.tensors import content_digest, read_tensors
 
 #: Encoders with the layers of BERT.
 KINDS = ("bert", "ernie", "camembert", "roberta", "xlm-roberta")
@@ -44,6 +55,11 @@ KINDS = ("bert", "ernie", "camembert", "roberta", "xlm-roberta")
 AT_ONCE = 1 << 12
 #: Sentences that are not kept, but remembered for the other members of an ensemble.
 REMEMBERED = 1 << 9
+#: Bytes of a file of states, unless one sentence has more.
+FILE = 1 << 28
+_DIGEST = "digest"
+
+_log = logging.getLogger(__name__)
 
 
 def run_layer(layer: Any, rows: Tensor, layout: Ragged) -> Tensor:
@@ -70,9 +86,11 @@ class FrozenLayers:
     wanted: Sequence[int]
     pooling: str | None
     precision: Precision
-    kept: KeptStates
-    _encoder: Any = None
+    cache: Path | None  # folder of what is kept
+    kept: dict[bytes, Tensor] = field(default_factory=dict)  # by the keys of sentences
+    _read: set[Path] = field(default_factory=set)
     _recent: dict[bytes, Tensor] = field(default_factory=dict)
+    _encoder: Any = None
 
     @classmethod
     def of(
@@ -82,8 +100,8 @@ class FrozenLayers:
         tokens, or without a ``pooling`` of their sub-words."""
         content = digests({"weights": str(folder)}), [*wanted], pooling, precision
         name, cache = digest(content)[:24], cache_folder()
-        kept = KeptStates(cache and cache / "states" / name)
-        return _shared.setdefault(name, cls(folder, wanted, pooling, precision, kept))
+        place = cache and cache / "states" / name
+        return _shared.setdefault(name, cls(folder, wanted, pooling, precision, place))
 
     def __deepcopy__(self, _: object) -> FrozenLayers:
         return self
@@ -92,7 +110,7 @@ class FrozenLayers:
         """Return the states of some sentences, bf16 ``[rows, layers, width]``; those of tokens are
         normalised."""
         keys = [each.key for each in sentences]
-        known = self.kept.states, self._recent
+        known = self.kept, self._recent
         found = {key: states[key] for states in known for key in keys if key in states}
         missing = [each for each in sentences if each.key not in found]
         for key, states in self.compute(missing, device):
@@ -127,16 +145,68 @@ class FrozenLayers:
             parts = states.to("cpu", torch.bfloat16).split(lengths)
             yield from ((each.key, part.clone()) for each, part in zip(pieces, parts, strict=True))
 
+    def keep(self, sentences: Mapping[bytes, Pieces], device: torch.device) -> None:
+        """Have the states of sentences, by their keys, from the cache or else computed. A folder
+        that cannot be written costs time only."""
+        folder = self.cache
+        try:
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+            with nullcontext() if folder is None else in_turn(lock_of(folder)):
+                there = () if folder is None else folder.glob("*.safetensors")
+                for path in sorted({*there} - self._read):  # which others have written
+                    self._take(path)
+                found: dict[bytes, Tensor] = {}
+                size = 0
+                for key, states in self.compute(self._missing(sentences), device):
+                    self.kept[key] = found[key] = states
+                    size += states.nbytes
+                    if size >= FILE:
+                        self._write(found)
+                        found, size = {}, 0
+                self._write(found)
+        except OSError as error:
+            _log.warning("cannot keep the states of an encoder for the next time: %s", error)
+            self.kept |= self.compute(self._missing(sentences), device)
+        self._encoder = None  # until it is needed again
+
+    def _missing(self, sentences: Mapping[bytes, Pieces]) -> list[Pieces]:
+        return [each for key, each in sentences.items() if key not in self.kept]
+
+    def _take(self, path: Path) -> None:
+        try:
+            tensors, notes = read_tensors(path)
+            if notes.get(_DIGEST) != content_digest(tensors):
+                raise ValueError("its digest is another")
+            keys, ends = tensors["keys"].numpy(), tensors["ends"].tolist()
+            parts = map(slice, [0, *ends], ends)
+            self.kept |= {
+                key.tobytes(): tensors["states"][part]
+                for key, part in zip(keys, parts, strict=True)
+            }
+            self._read.add(path)
+        except (OSError, ValueError, KeyError) as error:
+            _log.warning("%s: damaged, and computed again (%s)", path, error)
+
+    def _write(self, found: dict[bytes, Tensor]) -> None:
+        if not found or self.cache is None:
+            return
+        keys = torch.frombuffer(bytearray(b"".join(found)), dtype=torch.uint8).view(-1, KEY)
+        ends = torch.tensor([len(states) for states in found.values()]).cumsum(0)
+        tensors = {"keys": keys, "ends": ends, "states": torch.cat(list(found.values()))}
+        name = hashlib.blake2b(b"\0".join(sorted(found)), digest_size=KEY).hexdigest()
+        path = self.cache / f"{name}.safetensors"
+        notes = {_DIGEST: content_digest(tensors)}
+        write_file(path, lambda new: save_file(tensors, new, notes))
+        os.chmod(path, 0o644)
+        self._take(path)  # mapped, in place of what was computed
+
     def encoder(self, device: torch.device) -> Any:
         """The whole encoder, which is read when it is first needed."""
         if self._encoder is None:
             encoder = read_encoder(self.folder, read_config(self.folder)).float().eval()
             self._encoder = encoder.requires_grad_(False)
         return self._encoder.to(device)
-
-    def release(self) -> None:
-        """Give back the memory of the encoder until it is needed again."""
-        self._encoder = None
 
 
 _shared = weakref.WeakValueDictionary[str, FrozenLayers]()
@@ -192,7 +262,6 @@ class HiddenStates(EncoderInput):
         self.mix = nn.Parameter(torch.zeros(len(set(config.layers))))
         self.projection = nn.Linear(self.described.hidden_size, width, bias=False)
         self.mix_dropout = nn.Dropout(config.mix_dropout)
-        self.dropout = SentenceDropout(config.dropout)
 
     def pretrained(self) -> list[nn.Parameter]:
         return list(self.tuned.parameters())
@@ -204,9 +273,7 @@ class HiddenStates(EncoderInput):
             known[word] = self.codes(word)
         found = [self.pieces([start, *map(known.__getitem__, words), stop]) for words in sentences]
         self._keys = [each.key for each in found]
-        distinct = dict(zip(self._keys, found, strict=True))
-        self.frozen.kept.keep(distinct, lambda some: self.frozen.compute(some, device))
-        self.frozen.release()
+        self.frozen.keep(dict(zip(self._keys, found, strict=True)), device)
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None
@@ -245,7 +312,7 @@ class HiddenStates(EncoderInput):
             cuts = np.flatnonzero((np.diff(own, axis=0) != (0, 1)).any(axis=1)) + 1
             for first, last in pairwise([0, *cuts.tolist(), len(own)]):
                 number, place = own[first].tolist()
-                states = self.frozen.kept.states[self._keys[number]]
+                states = self.frozen.kept[self._keys[number]]
                 parts += [states[:1]] if first == 0 else []
                 parts.append(states[place + 1 : place + 1 + last - first])
             parts.append(states[-1:])

@@ -15,6 +15,7 @@ Trained with the parser, all of it, an encoder is the input ``transformer``;
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -27,7 +28,6 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
-from spmrl_bench.nn.inputs.kept import key_of
 from spmrl_bench.nn.inputs.pretrained import (
     SAME,
     explained,
@@ -39,7 +39,7 @@ from spmrl_bench.nn.inputs.pretrained import (
     unfilled_encoder,
 )
 from spmrl_bench.nn.kernels import autocast
-from spmrl_bench.nn.ragged import Ragged, SentenceDropout
+from spmrl_bench.nn.ragged import Ragged
 from spmrl_bench.nn.settings import InputSettings, Rate
 from spmrl_bench.nn.vocabulary import Vocabulary
 
@@ -47,6 +47,9 @@ from spmrl_bench.nn.vocabulary import Vocabulary
 ASSETS = "transformer"
 #: What transcriptions write for quotes, and what encoders have read.
 PLAIN_QUOTES = {"``": '"', "''": '"', "`": "'"}
+
+#: Bytes of what tells what an encoder has read of a sentence.
+KEY = 16
 
 _ANEW = "Copy all files of the tokenizer anew, tokenizer.json among them"
 # A vocabulary made of lower-cased text has next to no capitals.
@@ -67,7 +70,8 @@ class Pieces(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        return key_of(*(part.tobytes() for part in (self.ids, self.starts, self.counts)))
+        parts = (part.tobytes() for part in (self.ids, self.starts, self.counts))
+        return hashlib.blake2b(b"\0".join(parts), digest_size=KEY).digest()
 
 
 def in_windows(
@@ -278,7 +282,6 @@ class Transformer(EncoderInput):
             )
         self.encoder = Frozen(encoder) if config.frozen else encoder
         self.projection = nn.Linear(self.described.hidden_size, width, bias=False)
-        self.dropout = SentenceDropout(config.dropout)
 
     def pretrained(self) -> list[nn.Parameter]:
         return list(self.encoder.parameters())  # none if it is frozen

@@ -39,7 +39,6 @@ from torch import Tensor, nn
 
 from spmrl_bench.errors import PretrainedError
 from spmrl_bench.nn.inputs import Boundary, Codes, FormInput, LexicalInput, Tokens
-from spmrl_bench.nn.ragged import SentenceDropout
 from spmrl_bench.nn.settings import InputSettings, Positive, Rate
 from spmrl_bench.nn.vocabulary import FIRST_TAG, FIRST_WORD, Vocabulary
 from spmrl_bench.storage.files import open_regular_file
@@ -83,7 +82,6 @@ class WordEmbedding(LexicalInput):
         super().__init__(config, vocabulary, width, **options)
         self._rows = vocabulary.word_ids
         self.embedding = nn.Embedding(FIRST_WORD + len(vocabulary.words), width)
-        self.dropout = SentenceDropout(config.dropout)
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         return self.dropout(self.embedding(tokens.words), tokens.layout)
@@ -135,7 +133,6 @@ class TagEmbedding(LexicalInput):
     def __init__(self, config: Config, vocabulary: Vocabulary, width: int, **options: Any) -> None:
         super().__init__(config, vocabulary, width, **options)
         self.embedding = nn.Embedding(FIRST_TAG + len(vocabulary.tags), width)
-        self.dropout = SentenceDropout(config.dropout)
 
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         return self.dropout(self.embedding(tokens.tags), tokens.layout)
@@ -164,7 +161,6 @@ class StaticVectors(FormInput):
         self.register_buffer("table", torch.from_numpy(matrix), persistent=False)
         self.linear = nn.Linear(matrix.shape[1], width, bias=False)
         self.boundaries = nn.Embedding(2, width)
-        self.dropout = SentenceDropout(config.dropout)
 
     def codes(self, form: str | Boundary) -> NDArray[np.int64]:
         if isinstance(form, Boundary):

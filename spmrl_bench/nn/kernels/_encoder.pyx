@@ -266,20 +266,17 @@ cdef class Batch(Memory):
 
     # Attention: every head over every sentence ----------------------------------------------
 
-    def attend(self, packed, Py_ssize_t heads, double scale, uint64_t seed, double p):
-        """Return ``softmax(scale q k) v`` of each head with dropout on the weights.
+    def attend(
+        self, packed, Py_ssize_t heads, double scale, uint64_t seed, double p, d_context=None
+    ):
+        """Return ``softmax(scale q k) v`` of each head with dropout on the weights; or, given its
+        gradient, ``d_context``, that of ``packed``.
 
         A head's vectors are two pieces of ``half`` values. ``packed``: bf16 [2, tokens, 3 heads
         half]; the result is bf16 [2, tokens, heads half], zero behind the sentences. Dropout
         factors are those of :func:`masks` for a tensor ``[tokens, heads, longest]``, the length of
         the longest sentence up to a multiple of the lanes.
         """
-        return self.attend_back(packed, None, heads, scale, seed, p)
-
-    def attend_back(
-        self, packed, d_context, Py_ssize_t heads, double scale, uint64_t seed, double p
-    ):
-        """The gradient of ``packed`` from that of the context, or without it the context itself."""
         within("heads", heads, 1, INT32_MAX)
         self.heads, self.half = heads, packed.shape[2] // (3 * heads)
         within("half", self.half, 1, INT32_MAX)

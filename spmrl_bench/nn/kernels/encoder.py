@@ -130,7 +130,7 @@ class EncoderPass:
             first, d_branch = first_norm_back(d_rows, more)
             output = _weight_gradients(d_branch, context)
             d_context = self._products(attention.output, d_branch, back=True)
-            d_qkv = self.batch.attend_back(qkv, d_context, *heads)
+            d_qkv = self.batch.attend(qkv, *heads, d_context)
             project = _weight_gradients(d_qkv, rounded)
             more = self._products(attention.project, d_qkv, back=True)
             expand = _with_biases(expand, biases)

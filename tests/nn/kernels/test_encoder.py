@@ -123,7 +123,7 @@ def test_threads_do_not_change_attention() -> None:
         threads = torch.get_num_threads()
         batch = kernels.load("encoder").Batch(torch.tensor(LENGTHS), 48, False, True, threads)
         context = batch.attend(packed, 3, 0.5, 7, 0.3)
-        return [context, batch.attend_back(packed, context, 3, 0.5, 7, 0.3)]
+        return [context, batch.attend(packed, 3, 0.5, 7, 0.3, context)]
 
     assert_same_with_threads(attended)
     assert attended()[1].any()
