@@ -115,7 +115,7 @@ def boards(groups: Sequence[Group]) -> Iterator[Table]:
             ["system", "size", "origin", *heads],
             rows,
             frozenset(heads),
-            notes=(settings, f"In brackets the rank: {_RANKS}"),
+            notes=(*([settings] if settings else ()), f"In brackets the rank: {_RANKS}"),
         )
 
 
