@@ -190,11 +190,13 @@ def test_runs_and_systems_stand_in_one_table_and_compare(laboratory: Laboratory)
     assert "Systems of others. Branch 1: 1 output scored on test." in shown
     found = works("compare", *(path.stem for path in sorted((RESULTS / "runs").iterdir())))
     assert "sentences of test" in found.stdout
-    # The table of a track is about what dev selects among our variants.
-    tables = [
-        track_document(groups_of(by_age(some)), "open", []) for some in ([ours, theirs], [ours])
-    ]
-    assert tables[0] == tables[1]
+    # The tables below the board are about what dev selects among our variants.
+    (board, *tables), alone = (
+        track_document(groups_of(by_age(some)), "open", []).tables
+        for some in ([ours, theirs], [ours])
+    )
+    assert [row[0] for row in board.rows] == ["Branch 1", "charlstm", "right-branching"]
+    assert tables == [*alone]
     # Pages show trees of both, those that were scored and no others.
     assert "<details>" in page_beside_the_best("Branch")
     (path,) = RESULTS.glob("parses/tiny-open/system-*.test.mrg")
