@@ -27,7 +27,8 @@ def read(path, tags):
             word = sentence.words[number]
             word.upostag = word.xpostag if tags else ""
             word.xpostag = ""
-            word.deprel = word.deprel or "dep"  # it refuses trees without relations
+            # It refuses trees without relations, and roots of another name.
+            word.deprel = word.deprel or ("dep" if word.head else "root")
         sentences.push_back(sentence)
     if error.occurred():
         sys.exit(f"{path}: {error.message}")
