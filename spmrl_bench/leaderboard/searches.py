@@ -5,6 +5,7 @@ A record carries the searches that its settings come from; who draws settings is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from spmrl_bench.leaderboard.documents import Part, problems
 from spmrl_bench.storage.files import read_regular
 from spmrl_bench.storage.json import parse_json
 
+_FOLDERS = re.compile(r"(?<![^\s=:,'\"(])/(?:[^\s/]+/)+")
 TrialState = Literal["complete", "pruned", "failed", "running"]
 
 
@@ -30,7 +32,13 @@ class SearchTrial(Part):
     )
     dev: float | None = Field(None, description="Best score on dev, of what selects.")
     minutes: float = Field(0.0, ge=0, description="Of training and scoring dev, in all.")
-    problem: str = Field("", description="Why it failed.")
+    problem: str = Field("", description="Why it failed; of files only the names.")
+
+    @field_validator("problem")
+    @classmethod
+    def _without_folders(cls, problem: str) -> str:
+        """Records are published, and the folders of a machine are nobody else's business."""
+        return _FOLDERS.sub("", problem)
 
 
 class Search(Part):

@@ -19,12 +19,11 @@ from spmrl_bench.leaderboard.board import (
     Column,
     Entry,
     Group,
-    column_titles,
+    View,
     groups_of,
     mean_text,
     metrics_of,
     named_columns,
-    systems_of,
     track_title,
 )
 from spmrl_bench.leaderboard.frame import by_age, counting_differences
@@ -82,6 +81,32 @@ def ranks_of(groups: Iterable[Group]) -> dict[tuple[Entry, str], str]:
         for key in table
         if len(table) > 1
     }
+
+
+def column_titles(groups: Iterable[Group]) -> list[str]:
+    """The treebanks of groups of a track, with the number of the table where there are several."""
+    tables = Counter(group.treebank for group in groups)
+    return [
+        f"{one.treebank}, table {one.number}" if tables[one.treebank] > 1 else one.treebank
+        for one in groups
+    ]
+
+
+def systems_of(groups: Iterable[Group], view: View) -> list[dict[Group, Entry]]:
+    """The entries of each system that have the headline of a view: those of most groups first,
+    then by what their scores amount to; baselines last."""
+    systems: dict[str, dict[Group, Entry]] = {}
+    for group in groups:
+        for entry in group.entries:
+            if entry.headline(view):
+                systems.setdefault(entry.text, {})[group] = entry
+
+    def place(found: dict[Group, Entry]) -> tuple[bool, int, float]:
+        entries = list(found.values())
+        scores = [score.mean for one in entries if (score := one.headline(view))]
+        return bool(entries[0].baseline), -len(scores), -sum(scores)
+
+    return sorted(systems.values(), key=place)
 
 
 def boards(groups: Sequence[Group]) -> Iterator[Table]:

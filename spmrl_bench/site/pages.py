@@ -20,8 +20,6 @@ from spmrl_bench.leaderboard.board import (
     Group,
     Results,
     View,
-    column_titles,
-    systems_of,
     track_title,
 )
 from spmrl_bench.leaderboard.frame import records_frame
@@ -118,11 +116,11 @@ def _scores(banks: Sequence[TreebankResults], view: View, read: str) -> Table:
     }
     places = {place.entry: place for bank in banks for place in bank.places}
     rows = []
-    for own in systems_of(groups, view):
+    for own in board_tables.systems_of(groups, view):
         entry = next(iter(own.values()))
         scores = [_score(places[own[group]], view) if group in own else Cell() for group in groups]
         rows.append([_system(entry), Cell(entry.record.size), *scores])
-    titles = zip(column_titles(groups), groups.values(), strict=True)
+    titles = zip(board_tables.column_titles(groups), groups.values(), strict=True)
     track, metric = banks[0].track, metric_named(view[0])
     return Table(
         "-".join((track, *view, *read.split()[-1:])),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -24,10 +25,12 @@ from spmrl_bench.leaderboard.compare import (
 from spmrl_bench.leaderboard.documents import document_name, read_document, write_document
 from spmrl_bench.leaderboard.environment import find_commit, find_hardware, find_versions
 from spmrl_bench.leaderboard.record import Output, Record, SplitResult, System
+from spmrl_bench.leaderboard.searches import SearchTrial
 from tests.builders import (
     HALF,
     LOOSE,
     PERFECT,
+    ROOT,
     SKIPPED,
     joined,
     make_record,
@@ -67,6 +70,17 @@ def test_all_problems_of_a_record_are_listed(tmp_path: Path) -> None:
         read_document(Record, path)
     for place in ("seed:", "novelty:", "training.epochs:"):
         assert place in str(caught.value)
+
+
+def test_a_record_names_no_folder_of_the_machine() -> None:
+    said = "/home/a/bin/python x.py --train=/my/train.conllu, '/tmp/a/log.txt': https://a.org/b/c"
+    trial = SearchTrial(number=1, settings={}, state="failed", problem=said)
+    kept = "python x.py --train=train.conllu, 'log.txt': https://a.org/b/c"
+    assert trial.problem == kept
+    for path in (ROOT / "results" / "shipped" / "runs").glob("*.json"):
+        assert not re.search(r"/(tmp|home|root|work|Users)/", path.read_text(encoding="utf-8")), (
+            path
+        )
 
 
 def test_folder_reads_oldest_first(tmp_path: Path) -> None:

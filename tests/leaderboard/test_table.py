@@ -407,9 +407,14 @@ def test_shipped_tables_are_those_of_the_shipped_records() -> None:
     if changed.returncode or changed.stdout:
         pytest.skip("the results beside the tests are not only those that are shipped")
     records = records_in(SHIPPED / "runs")
-    rows = results_csv(groups_of(by_age(records)), PUBLISHED)
+    groups = groups_of(by_age(records))
+    rows = results_csv(groups, PUBLISHED)
     assert rows == (SHIPPED / "table.csv").read_text(encoding="utf-8")
     assert text_of(records) == (SHIPPED / "table.md").read_text(encoding="utf-8")
+    shown = (ROOT / "docs" / "results.md").read_text(encoding="utf-8").splitlines()
+    for board in boards([group for group in groups if group.track == "open"]):
+        lines = to_markdown(Document("", (), (board,))).splitlines()
+        assert {line for line in lines if line.startswith("|")} <= {*shown}
 
 
 # As Markdown and LaTeX: the structure of each, and no character that breaks it --------------
