@@ -46,9 +46,15 @@ def on_signals(handler: Callable[[int, FrameType | None], None], *numbers: int) 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+
+    # signal.signal calls repr() on what it is given, and for a method on its object: seconds, if
+    # that has a treebank.
+    def answer(number: int, frame: FrameType | None) -> None:
+        handler(number, frame)
+
     # What nohup has ignored stays ignored.
     answered = [each for each in numbers if signal.getsignal(each) != signal.SIG_IGN]
-    before = {number: signal.signal(number, handler) for number in answered}
+    before = {number: signal.signal(number, answer) for number in answered}
     try:
         yield
     finally:

@@ -40,6 +40,22 @@ def test_an_import_is_finished_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert exit_status(KeyboardInterrupt()) == 130
 
 
+def test_what_a_handler_belongs_to_is_not_written_out() -> None:
+    class Training:
+        asked = 0
+
+        def __repr__(self) -> str:
+            raise AssertionError("sentences and weights would be written out")
+
+        def ask(self, number: int, frame: object) -> None:
+            self.asked = number
+
+    training = Training()
+    with on_signals(training.ask, signal.SIGTERM):
+        signal.raise_signal(signal.SIGTERM)
+    assert training.asked == signal.SIGTERM
+
+
 def python(code: str) -> tuple[int, str]:
     """How a program ends, and what it says."""
     ended = cli_process(code=code)
