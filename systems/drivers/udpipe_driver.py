@@ -7,8 +7,8 @@ from pathlib import Path
 import common
 from ufal import udpipe
 
-#: How much of the time the iterations are planned to take; heldout scores take some too.
-SAFE = 0.7
+#: How much of the time is planned, as heldout scores take some too, and what the tagger may have.
+SAFE, TAGGER = 0.75, 0.15
 #: Oracles of transition systems that have no dynamic one.
 ORACLES = {"swap": "static_lazy"}
 
@@ -71,7 +71,7 @@ def within(options, train):
     if not options.seconds:
         return asked
     part, nothing = udpipe.Sentences(), udpipe.Sentences()
-    for number in range(0, len(train), 20):
+    for number in range(0, len(train), max(20, len(train) // 100)):
         part.push_back(train[number])
     share = len(train) / len(part)
     took = []
@@ -79,12 +79,14 @@ def within(options, train):
         begun = time.process_time()
         learn(options, part, nothing, *iterations)
         took.append(time.process_time() - begun)
-    tagger = max((took[1] - took[0]) / 2, 0.01) * share * asked[0] + took[0]
+    tagger = max((took[1] - took[0]) / 2, 0.01) * share
     parser = max((took[3] - took[2]) / 2, 0.01) * share
-    left = SAFE * options.seconds - sum(took) - tagger - took[2]
+    tagging = max(1, min(asked[0], int(TAGGER * options.seconds / tagger)))
+    left = SAFE * options.seconds - sum(took) - tagging * tagger - took[0] - took[2]
     iterations = max(1, min(asked[1], int(left / parser)))
+    print(f"{tagger:.1f} s an iteration of the tagger, so {tagging} of {asked[0]}")
     print(f"{parser:.1f} s an iteration, so {iterations} of {asked[1]}", flush=True)
-    return asked[0], iterations
+    return tagging, iterations
 
 
 def train(options):
