@@ -35,22 +35,7 @@ from tests.parsers.examples import (
     lively,
     loss_of,
     random_sentences,
-    trees_of,
 )
-
-
-def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    parser = lively()
-    sentences = random_sentences(23)
-    assert list(parser.parse([])) == []
-    assert [len(tree) for tree in parser.parse([[], []])] == [0, 0]
-    alone = [next(parser.parse([words])) for words in sentences]
-    assert [list(tree.words) for tree in alone] == sentences
-    assert len({tuple(tree.constituents()) for tree in trees_of(alone)}) > 10
-    for window in (1, 5, 22, 23, 1000):
-        monkeypatch.setattr(session, "WINDOW_SENTENCES", window)
-        for max_tokens in (1, 40, 2000):
-            assert list(parser.parse(sentences, max_tokens=max_tokens)) == alone
 
 
 def test_tags_are_carried_into_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:

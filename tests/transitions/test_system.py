@@ -3,7 +3,6 @@ trees of treebanks, which come back from their derivations."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -202,25 +201,16 @@ def test_bad_arrays_are_refused() -> None:
     assert system_of(1).history([]).pushed.shape == (0, 0, 1)
 
 
-#: Of the actions of all sentences, as int32; another rule of derivation trains other parsers.
-MINI = {
-    "arabic": "48bca6646c8bd170",
-    "english": "5427fac41ba03104",
-    "hebrew": "b0203c47ddc7e88c",
-}
-
-
-def derived(trees: Sequence[DependencyTree]) -> tuple[int, int, str]:
-    """How many trees are projective and how many are not, and the digest of all actions."""
+def derived(trees: Sequence[DependencyTree]) -> tuple[int, int]:
+    """How many trees are projective and how many are not; all come back."""
     lifted = [encode_projective(tree, "projectivise") for tree in trees]
     names = sorted({relation for tree in trees for relation in tree.relations})
     numbers = {name: number for number, name in enumerate(names)}
     system = TransitionSystem(np.ones((len(names), 2), dtype=np.bool_))
-    digest, straight = hashlib.sha256(), 0
+    straight = 0
     for tree, projective in zip(trees, lifted, strict=True):
         relations = [numbers[name] for name in projective.relations]
         derivation = system.derive(projective.heads.tolist(), relations)
-        digest.update(derivation.actions.tobytes())
         _, heads, own = system.replay(derivation.actions.tolist())
         assert np.array_equal(heads, projective.heads)
         assert own.tolist() == relations
@@ -228,14 +218,7 @@ def derived(trees: Sequence[DependencyTree]) -> tuple[int, int, str]:
         if tree.heads.tolist() != projective.heads.tolist():
             with pytest.raises(TreeError, match="crosses"):
                 system.derive(tree.heads.tolist(), relations)
-    return straight, len(trees) - straight, digest.hexdigest()[:16]
-
-
-@pytest.mark.parametrize("language", MINI)
-def test_mini_treebanks(language: str) -> None:
-    parses = open_treebank(f"{language}-mini").examples("dev")
-    trees: list[Any] = [parse.dependencies for parse in parses]
-    assert derived(trees) == (300, 0, MINI[language])
+    return straight, len(trees) - straight
 
 
 @pytest.mark.parametrize(
@@ -253,4 +236,4 @@ def test_treebanks(treebank: str, projective: int, others: int) -> None:
     trees: list[Any] = [
         parse.dependencies for split in SPLITS for parse in bank.examples(split, ["dependencies"])
     ]
-    assert derived(trees)[:2] == (projective, others)
+    assert derived(trees) == (projective, others)
