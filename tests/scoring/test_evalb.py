@@ -25,7 +25,6 @@ from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
 
 COLLINS = load_prm("COLLINS")
-SPMRL = load_prm("spmrl")
 QUOTING = replace(COLLINS, quote_labels=frozenset(["``", "''", "POS"]))
 UNLABELLED = replace(COLLINS, labeled=False)
 SAME_WORDS = replace(COLLINS, eq_words=frozenset([("a", "z")]))
