@@ -6,9 +6,11 @@ beside it, as a user's would; only the folder of manifests has to be pointed to.
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -21,52 +23,26 @@ from spmrl_bench.trees.escapes import write_brackets
 SIZES = {"train": 40, "dev": 8, "test": 6}
 
 MODEL = {
-    "d_model": 16,
-    "layers": 1,
-    "heads": 1,
-    "d_kv": 4,
-    "d_ff": 16,
-    "d_label_hidden": 8,
-    "d_char": 8,
-    "max_positions": 32,
-    **{
-        f"{name}_dropout": 0.1 for name in ("attention", "residual", "relu", "word", "form", "char")
-    },
-}
+    "d_model": 16, "layers": 1, "heads": 1, "d_kv": 4, "d_ff": 16, "d_label_hidden": 8,
+    "d_char": 8, "max_positions": 32,
+    **dict.fromkeys((f"{name}_dropout" for name in
+                     ("attention", "residual", "relu", "word", "form", "char")), 0.1),
+}  # fmt: skip
 TRAIN = {
-    "learning_rate": 0.01,
-    "adam_betas": [0.9, 0.98],
-    "adam_epsilon": 1e-9,
-    "batch_size": 8,
-    "sub_batch_tokens": 100,
-    "warmup_batches": 2,
-    "evaluations_per_epoch": 2,
-    "decay_patience": 5,
-    "decay_factor": 0.5,
-    "stop_patience": 16,
-    "max_epochs": 2,
-}
+    "learning_rate": 0.01, "adam_betas": [0.9, 0.98], "adam_epsilon": 1e-9, "batch_size": 8,
+    "sub_batch_tokens": 100, "warmup_batches": 2, "evaluations_per_epoch": 2,
+    "decay_patience": 5, "decay_factor": 0.5, "stop_patience": 16, "max_epochs": 2,
+}  # fmt: skip
 
 # For tests that need a trained parser, however bad.
 QUICK = {"batch_size": 20, "evaluations_per_epoch": 1, "max_epochs": 1}
 
-MANIFEST = """\
-name = "{name}"
-title = "Forty sentences"
-language = "{language}"
-track = "{track}"
-format = "brackets"
-path = "{path}"
-escapes = "ptb"
-transforms = []
-tags = "gold"
-prm = "spmrl"
-licence = "MIT"
-redistributable = true
-citation = "none"
-source = "none"
-obtain = "Ask the elves."
-"""
+#: What a manifest says beside its name, its path and its splits.
+MANIFEST: dict[str, object] = {
+    "title": "Forty sentences", "language": "elvish", "track": "open", "format": "brackets",
+    "escapes": "ptb", "transforms": [], "tags": "gold", "prm": "spmrl", "licence": "MIT",
+    "citation": "none", "source": "none", "obtain": "Ask the elves.",
+}  # fmt: skip
 
 
 def train_config(**changes: object) -> TrainConfig:
@@ -150,7 +126,8 @@ class Laboratory:
 
     def write_manifest(self, name: str, track: str, language: str = "elvish") -> None:
         """Make a treebank known."""
-        text = MANIFEST.format(name=name, track=track, path=name, language=language)
+        own = {"name": name, "path": name, "track": track, "language": language}
+        text = table(MANIFEST | own | {"redistributable": True})
         for split, size in SIZES.items():
             text += f'[splits.{split}]\nfiles = ["{split}.mrg"]\nsentences = {size}\n'
         (self.manifests / f"{name}.toml").write_text(text, encoding="utf-8")
@@ -159,12 +136,9 @@ class Laboratory:
         self, treebanks: Iterable[str], language: str = "elvish", **sections: Mapping[str, object]
     ) -> None:
         """The language's recipe; keywords are its ``model`` and ``train`` sections."""
-        lines = ['base = "base"', f'language = "{language}"']
-        lines.append(f"treebanks = {toml(list(treebanks))}")
-        for section, values in sections.items():
-            lines += [f"[{section}]", *table(values)]
-        path = self.recipe.with_name(f"{language}.toml")
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        text = table({"base": "base", "language": language, "treebanks": list(treebanks)})
+        text += "".join(f"[{section}]\n{table(values)}" for section, values in sections.items())
+        self.recipe.with_name(f"{language}.toml").write_text(text, encoding="utf-8")
 
     def write_base(self, **sections: Mapping[str, object]) -> None:
         """The base recipe; keywords replace or add sections (dots written as ``__``)."""
@@ -178,21 +152,22 @@ class Laboratory:
             "size.small.train": TRAIN | QUICK,
         }
         tables |= {name.replace("__", "."): values for name, values in sections.items()}
-        lines = [line for name, values in tables.items() for line in [f"[{name}]", *table(values)]]
-        path = self.recipe.with_name("base.toml")
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        text = "".join(f"[{name}]\n{table(values)}" for name, values in tables.items())
+        self.recipe.with_name("base.toml").write_text(text, encoding="utf-8")
 
 
 def toml(value: object) -> str:
-    """A string, a number or a list as TOML writes it."""
-    if isinstance(value, list):
+    """A value as TOML writes it on one line."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{json.dumps(k)} = {toml(v)}' for k, v in value.items())} }}"
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(toml, value))}]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return value.isoformat() if isinstance(value, date) else json.dumps(value)
 
 
-def table(values: Mapping[str, object]) -> list[str]:
+def table(values: Mapping[str, object]) -> str:
     """The lines of a TOML table."""
-    return [f"{key} = {toml(value)}" for key, value in values.items()]
+    return "".join(f"{key} = {toml(value)}\n" for key, value in values.items())
 
 
 def build_laboratory(folder: Path) -> Laboratory:

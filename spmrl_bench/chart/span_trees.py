@@ -87,10 +87,7 @@ def best_labels(
 
 
 def decode_spans(
-    values: ArrayLike,
-    labels: ArrayLike,
-    lengths: ArrayLike,
-    gold: ArrayLike | None = None,
+    values: ArrayLike, labels: ArrayLike, lengths: ArrayLike, gold: ArrayLike | None = None
 ) -> SpanTrees:
     """Find the tree of highest score of every sentence of a batch.
 

@@ -43,12 +43,7 @@ from spmrl_bench.parsers.batches import (
     first_words,
 )
 from spmrl_bench.parsers.config import NeuralConfig
-from spmrl_bench.parsers.saved import (
-    load_saved,
-    read_temperature,
-    save_parser,
-    save_temperature,
-)
+from spmrl_bench.parsers.saved import load_saved, read_temperature, save_parser, save_temperature
 from spmrl_bench.parsers.session import (
     FormTable,
     NeuralSession,

@@ -99,11 +99,7 @@ def score_dependencies(
 
 
 def score_dependency_files(
-    gold_path: FilePath,
-    test_path: FilePath,
-    rules: AttachmentRules,
-    *,
-    encoding: str = "utf-8",
+    gold_path: FilePath, test_path: FilePath, rules: AttachmentRules, *, encoding: str = "utf-8"
 ) -> AttachmentCounts:
     """Count a CoNLL-U or CoNLL-X file of parses against a file of gold trees.
 

@@ -85,12 +85,7 @@ class Metric(ABC, Generic[CountsT, RulesT]):
         return {"scorer": self.scorer, "match": self.name}
 
     def break_down(
-        self,
-        how: str,
-        counts: CountsT,
-        gold: Sequence[Parse],
-        test: Sequence[Parse],
-        rules: RulesT,
+        self, how: str, counts: CountsT, gold: Sequence[Parse], test: Sequence[Parse], rules: RulesT
     ) -> Sequence[BreakdownRow]:
         """Return the parts of the score of these parses, by one of :attr:`breakdowns`. Raise a
         ScoreError if there is no such breakdown."""

@@ -1,1 +1,1 @@
-"""Treebanks by name: manifests, splits and fingerprints, and the generator of mini treebanks."""
+"""Treebanks by name: manifests, splits and fingerprints."""

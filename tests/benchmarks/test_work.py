@@ -31,11 +31,12 @@ from spmrl_bench.parsers.kinds import kind_named
 from spmrl_bench.readers.brackets import read_brackets_file
 from spmrl_bench.scoring import load_prm, score_files, score_trees
 from spmrl_bench.storage.paths import data_dir
+from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import write_brackets
 from spmrl_bench.trees.parse import Parse
-from tests.laboratory import MANIFEST
+from tests.laboratory import MANIFEST, table
 
 COLLINS = load_prm("COLLINS")
 TINY = {"model.d_model": "32", "model.layers": "1", "train.batch_size": "4"}
@@ -124,18 +125,14 @@ def test_opening_a_treebank(
     benchmark: Any, trees: list[Tree], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool
 ) -> None:
     (tmp_path / "lines").mkdir()
-    for place, split in enumerate(("train", "dev", "test")):
+    for place, split in enumerate(SPLITS):
         write([*trees[place:], *trees[:place]], tmp_path / "lines" / f"{split}.mrg")
-    splits = [
-        f'[splits.{split}]\nfiles = ["{split}.mrg"]\nsentences = {len(trees)}\n'
-        for split in ("train", "dev", "test")
-    ]
-    transforms = 'transforms = ["drop-traces", "strip-functions", "strip-root"]'
-    manifest = MANIFEST.format(
-        name="lines", track="open", path="lines", language="elvish"
-    ) + "".join(splits)
-    manifest = manifest.replace("transforms = []", transforms)
-    (tmp_path / "lines.toml").write_text(manifest, encoding="utf-8")
+    own = {
+        "name": "lines", "path": "lines",
+        "transforms": ["drop-traces", "strip-functions", "strip-root"],
+        "splits": {split: {"files": [f"{split}.mrg"], "sentences": len(trees)} for split in SPLITS},
+    }  # fmt: skip
+    (tmp_path / "lines.toml").write_text(table(MANIFEST | own), encoding="utf-8")
     monkeypatch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [tmp_path])
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SPMRL_BENCH_CACHE", str(int(cached)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 from itertools import chain, combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from spmrl_bench.chart import kernels
 from spmrl_bench.chart.arrays import arc_offsets, cell_offsets
 from spmrl_bench.chart.dependency_trees import arc_marginals
 from spmrl_bench.chart.joint_trees import decode_joint, joint_marginals
@@ -19,7 +19,7 @@ from spmrl_bench.errors import ArrayError, NotFiniteError
 from tests.chart import dependency_oracles as oracles
 from tests.chart import enumeration
 from tests.chart.enumeration import Span, spans
-from tests.twins import with_threads
+from tests.twins import kernels_of, running_on, with_threads
 
 #: How far apart scores are, and charts of each.
 SPREADS, CHARTS = (0.3, 2.0, 9.0, 40.0), 60
@@ -85,22 +85,17 @@ def summed(
 
 
 @pytest.mark.parametrize("n", range(1, 7))
-@pytest.mark.parametrize("kernel", ["kernel", "twin"])
-def test_spans_have_their_share_of_all_trees(
-    kernel: str, n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("kernel", kernels_of("labels"))
+def test_spans_have_their_share_of_all_trees(kernel: str, n: int) -> None:
     trees, random = span_trees(n), np.random.default_rng(n)
     counts = [1, 4, 24, 176, 1440, 12608]
     assert len(trees) == counts[n - 1]
-    if kernel == "twin":
-        monkeypatch.setattr(kernels, "load", lambda name: None)
-    elif kernels.load("_spans") is None:
-        pytest.skip("the kernel is not built")
-    charts = CHARTS if kernel == "kernel" else 4
+    charts = CHARTS if kernel == "cython" else 4
     for spread in SPREADS:
         scores = random.normal(size=(charts, trees.shape[1])) * spread
         partition, shares = summed(trees, scores)
-        found = span_marginals(scores.ravel(), [n] * charts)
+        with running_on(kernel):
+            found = span_marginals(scores.ravel(), [n] * charts)
         np.testing.assert_allclose(found.log_partition, partition, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(found.probabilities, shares.ravel(), atol=1e-9)
 
@@ -131,22 +126,12 @@ def test_arcs_have_their_share_of_all_trees(projective: bool) -> None:
 @pytest.mark.parametrize(
     ("n", "count"),
     [
-        (1, 1),
-        (2, 8),
-        (3, 88),
-        (4, 1184),
-        (5, 17792),
+        *((1, 1), (2, 8), (3, 88), (4, 1184), (5, 17792)),
         pytest.param(6, 286208, marks=pytest.mark.campaign),
     ],
 )
-@pytest.mark.parametrize("kernel", ["kernel", "twin"])
-def test_joint_structures_have_their_share_of_all(
-    kernel: str, n: int, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if kernel == "twin":
-        monkeypatch.setattr(kernels, "load", lambda name: None)
-    elif kernels.load("_joint") is None:
-        pytest.skip("the kernel is not built")
+@pytest.mark.parametrize("kernel", kernels_of("joint"))
+def test_joint_structures_have_their_share_of_all(kernel: str, n: int, count: int) -> None:
     every, random = structures(n), np.random.default_rng(n)
     assert len({*every}) == len(every) == count
     cells, arcs = n * (n + 1) // 2, n * (n + 1)
@@ -157,10 +142,20 @@ def test_joint_structures_have_their_share_of_all(
     for spread in SPREADS:
         scores = random.normal(size=(4, cells + arcs)) * spread
         partition, shares = summed(rows, scores)
-        found = joint_marginals(scores[:, :cells].ravel(), scores[:, cells:].ravel(), [n] * 4)
+        with running_on(kernel):
+            found = joint_marginals(scores[:, :cells].ravel(), scores[:, cells:].ravel(), [n] * 4)
         np.testing.assert_allclose(found.log_partition, partition, rtol=1e-12, atol=1e-10)
         np.testing.assert_allclose(found.probabilities, shares[:, :cells].ravel(), atol=1e-9)
         np.testing.assert_allclose(found.arcs, shares[:, cells:].ravel(), atol=1e-9)
+
+
+def check_best(found: list[tuple[float, Any]], every: dict[Any, float], k: int) -> None:
+    """Scores and trees are the k best of all, and no tree is there twice."""
+    best = sorted(every.values(), reverse=True)[:k]
+    scores, trees = zip(*found, strict=True)
+    np.testing.assert_allclose(scores, best, atol=1e-12)
+    assert len({*trees}) == len(trees)
+    np.testing.assert_allclose([every[tree] for tree in trees], best, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "labels"), [(1, 3), (2, 3), (3, 3), (4, 2), (5, 1), (6, 1)])
@@ -173,14 +168,11 @@ def test_the_k_best_labelled_trees_are_those_of_all(n: int, labels: int, k: int)
         for names in product(range(labels), repeat=len(cells))
     }
     found = k_best_spans(scores, n, k)
-    best = sorted(every.values(), reverse=True)[:k]
-    np.testing.assert_allclose([score for score, _ in found], best, atol=1e-12)
-    trees = [
-        tuple(sorted((spans(n).index((i, j)), label - 1) for i, j, label in tree))
-        for _, tree in found
+    rows = [
+        (score, tuple(sorted((spans(n).index((i, j)), label - 1) for i, j, label in tree)))
+        for score, tree in found
     ]
-    assert len({*trees}) == len(trees)
-    np.testing.assert_allclose([every[tree] for tree in trees], best, atol=1e-12)
+    check_best(rows, every, k)
     assert all(tree == sorted(tree, key=lambda row: (row[0], -row[1])) for _, tree in found)
 
 
@@ -198,16 +190,13 @@ def test_the_k_best_structures_are_those_of_all(n: int, labels: int) -> None:
         for cells in [[spans(n).index(node) for node in nodes]]
         for names in product(range(labels), repeat=len(cells))
     }
-    ordered = sorted(every.values(), reverse=True)
     for k in (1, 2, 7, 100):
         found = k_best_structures(scores, arcs, k)
-        np.testing.assert_allclose([score for score, *_ in found], ordered[:k], atol=1e-12)
         parts = [
-            frozenset({*(((i, j), label - 1) for i, j, label in tree), *enumerate(heads)})
-            for _, tree, heads in found
+            (score, frozenset({*(((i, j), name - 1) for i, j, name in tree), *enumerate(heads)}))
+            for score, tree, heads in found
         ]
-        assert len({*parts}) == len(parts)
-        np.testing.assert_allclose([every[own] for own in parts], ordered[:k], atol=1e-12)
+        check_best(parts, every, k)
         assert all(tree == sorted(tree, key=lambda row: (row[0], -row[1])) for _, tree, _ in found)
 
 
@@ -217,14 +206,10 @@ def test_the_k_best_heads_are_those_of_all(projective: bool, k: int) -> None:
     for n in range(1, 6):
         arcs = np.random.default_rng(n).normal(size=(n, n + 1)) * 3
         trees = arc_trees(n, projective)
-        every = dict(zip(map(bytes, trees.astype(np.uint8)), trees @ arcs.ravel(), strict=True))
+        heads = map(tuple, trees.reshape(-1, n, n + 1).argmax(axis=2).tolist())
+        every = dict(zip(heads, trees @ arcs.ravel(), strict=True))
         found = k_best_heads(arcs, k, projective=projective)
-        best = sorted(every.values(), reverse=True)[:k]
-        np.testing.assert_allclose([score for score, _ in found], best, atol=1e-12)
-        rows = np.array([np.eye(n + 1)[list(heads)].ravel() for _, heads in found])
-        own = [every[bytes(row)] for row in rows.astype(np.uint8)]
-        np.testing.assert_allclose(own, best, atol=1e-12)
-        assert len({heads for _, heads in found}) == len(found)
+        check_best([(score, tuple(own)) for score, own in found], every, k)
 
 
 def test_sentences_do_not_depend_on_their_batch_or_on_threads() -> None:

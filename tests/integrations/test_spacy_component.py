@@ -9,7 +9,6 @@ import pickle
 import shutil
 import sys
 import tomllib
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,6 @@ from tests.reliability.kinds import KINDS
 
 LIMIT = 8
 TEXT = "the dog barks . the cat sees a dog ."
-SETTINGS = {"d_arc": 8, "d_relation": 8, "biaffine_dropout": 0.0, "max_positions": LIMIT + 2}
 
 
 @pytest.fixture(scope="module")
@@ -167,10 +165,8 @@ def test_what_has_no_words(joint: Path) -> None:
     assert nlp("dog")._.parse_status == [[0, 1, "parsed"]]
 
 
-def annotated(parse: Parse, starts: Sequence[int] = ()) -> Doc:
+def annotated(parse: Parse) -> Doc:
     doc = Doc(spacy.blank("en").vocab, words=list(parse.words))
-    for start in starts:
-        doc[start].is_sent_start = True
     found = [Annotated(sentence, parse, "parsed") for sentence in sentences_of(doc)]
     write_parses(doc, found, name=NAME, layers=parse.layers, key=SPANS_KEY, tags=True)
     return doc

@@ -65,14 +65,13 @@ def random_rows(lengths: Sequence[int], width: int, seed: int = 0) -> Tensor:
     return torch.randn(sum(lengths), width, generator=generator, dtype=torch.float64)
 
 
-def randomise(module: nn.Module, seed: int, scale: float = 0.5) -> None:
+def randomise(module: nn.Module, seed: int) -> None:
     """Give every parameter random values, also those that start as zeros or ones."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter.copy_(
-                scale * torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            )
+            values = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_(0.5 * values)
 
 
 def layer_norm(rows: Tensor, norm: nn.LayerNorm) -> Tensor:

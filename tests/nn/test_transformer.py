@@ -173,6 +173,7 @@ def test_frozen_weights_are_neither_trained_nor_saved(folder: Path) -> None:
     assert module.projection.weight.grad is not None
     # In training, too, the encoder is without dropout.
     torch.testing.assert_close(found, before)
+    assert all(weight.is_meta for weight in module.to("meta").encoder.held.parameters())
 
 
 def test_what_is_made_up_takes_no_random_numbers_of_the_parser(own: Path) -> None:

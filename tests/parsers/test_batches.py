@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -114,9 +113,6 @@ def test_nothing_to_learn_is_an_error() -> None:
         ChartParser.build(config(), [])
     with pytest.raises(TreeError, match="the 1 training trees have no constituent"):
         ChartParser.build(config(), [Parse.of(Tree.build(["x"], ["t"], []))])
-
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture

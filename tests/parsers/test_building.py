@@ -15,7 +15,7 @@ from spmrl_bench.nn.encoders.self_attention import AttentionMask
 from spmrl_bench.nn.layers import FactoredLinear, FullLinear
 from spmrl_bench.parsers.chart import ChartParser
 from spmrl_bench.readers.brackets import parse_brackets
-from tests.builders import config, flat, tiny
+from tests.builders import config, tiny
 from tests.nn.plain import layout_of
 from tests.parsers.examples import SIDE_BY_SIDE, check_learnt_and_loaded
 
@@ -147,17 +147,6 @@ def test_there_is_a_head_for_each_label_unless_a_number_is_given() -> None:
     assert layer_of(tiny(**ON, label_heads=3)).heads.heads == 3
     assert layer_of(tiny("chart", FEW, **ON)).heads.heads == 2
     assert config(**ON).label_attention.heads is None
-
-
-def test_the_defaults_are_those_of_the_paper() -> None:
-    settings = flat(config(label_attention=True))
-    found = {name: value for name, value in settings.items() if name.startswith("label_")}
-    assert found == {
-        "label_attention": True, "label_heads": None, "label_d_kv": 128, "label_d_proj": 128,
-        "label_queries": "vectors", "label_outputs": "concatenated", "label_matrices": None,
-        "label_feed_forward": "usual", "label_residual_dropout": 0.0,
-    }  # fmt: skip
-    assert config().label_attention is None
 
 
 def test_settings_that_contradict_each_other() -> None:

@@ -340,15 +340,6 @@ def test_a_long_sentence_has_one_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [parts_of(own) for _, own in parse.best] == [parts_of(plain)]
 
 
-def test_an_ensemble_of_one_parser_is_as_sure_as_it_is() -> None:
-    for kind in ("chart", "joint", "biaffine", "transition"):
-        parser = enlarge(tiny(kind))
-        alone, twice = scored(parser, SHORT), scored(Ensemble([parser, parser]), SHORT)
-        assert alone.probabilities is not None
-        assert twice.probabilities is not None
-        assert twice.probabilities.log_tree == pytest.approx(alone.probabilities.log_tree)
-
-
 def test_a_parser_that_tags_says_how_sure_it_is_of_tags() -> None:
     parser = enlarge(tiny("chart", tagger=True))
     probabilities = scored(parser, SHORT).probabilities

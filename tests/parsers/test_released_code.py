@@ -185,27 +185,6 @@ def rates_of_the_code(corpus: int, size: int, warmup: int, rate: float) -> Itera
             processed += min(size, corpus - start)
 
 
-@pytest.mark.parametrize(
-    ("corpus", "size", "last"), [(3914, 32, 161), (1300, 250, 184), (39832, 250, 160)]
-)
-def test_the_warmup_lasts_as_long_as_in_the_code(corpus: int, size: int, last: int) -> None:
-    settings = {"learning_rate": 0.8, "batch_size": size, "warmup_batches": 160}
-    in_batches = train_config(**settings)
-    in_sentences = train_config(**settings, warmup_counts="sentences")
-    expected = rates_of_the_code(corpus, size, 160, 0.8)
-    per_epoch = math.ceil(corpus / size)
-    first: dict[str, int] = {}
-    for step in range(1, 200):
-        epochs, within = divmod(step - 1, per_epoch)
-        progress = Progress(steps=step - 1, sentences=epochs * corpus + within * size)
-        rate = learning_rate(in_sentences, progress)
-        assert rate == pytest.approx(next(expected)), step
-        for name, value in (("code", rate), ("paper", learning_rate(in_batches, progress))):
-            if value == 0.8:
-                first.setdefault(name, step)
-    assert first == {"code": last, "paper": 160}
-
-
 def test_a_training_run_follows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In batches of 7, 7, 7 and 3 sentences, also where a run was broken off and goes on."""
     found: dict[int, float] = {}

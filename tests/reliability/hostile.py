@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import bz2
 import hashlib
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.laboratory import toml
 from tests.reliability import hostile_archives as archives
 from tests.treebanks.conftest import FILES, MANIFEST
 from tests.treebanks.serving import Server
@@ -70,13 +70,6 @@ class Stage:
         fields = {"base": '"base"', "language": '"elvish"', "treebanks": '["tiny"]'} | keys
         lines = [f"{key} = {value}\n" for key, value in fields.items() if value is not None]
         self.write("home/recipes/elvish.toml", "".join(lines) + text)
-
-
-def toml(value: object) -> str:
-    """A value as TOML has it, on one line."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{toml(k)} = {toml(v)}' for k, v in value.items())} }}"
-    return json.dumps(value)
 
 
 def set_stage(folder: Path, server: Server) -> Stage:

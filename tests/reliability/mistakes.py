@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import json
 import types
 import typing
 from collections.abc import Iterator, Mapping
@@ -89,15 +88,6 @@ def with_tables(document: Mapping[str, Any], path: Path) -> dict[str, Any] | Non
         else:
             inner = inner.setdefault(part, {})
     return whole if isinstance(inner, dict) else None
-
-
-def to_toml(value: object) -> str:
-    """A value on one line."""
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{json.dumps(k)} = {to_toml(v)}' for k, v in value.items())} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(to_toml, value))}]"
-    return value.isoformat() if isinstance(value, date) else json.dumps(value)
 
 
 def _at(document: Any, path: typing.Sequence[str | int]) -> Any:

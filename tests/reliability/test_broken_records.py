@@ -33,8 +33,6 @@ from tests.builders import cli, make_record
 from tests.damage import Damage, raw, sparse, special
 from tests.reliability.tally import Tally
 
-GOLDEN = Path(__file__).parents[1] / "leaderboard" / "golden"
-
 
 def whole() -> dict[str, Any]:
     """The content of a record that is one."""

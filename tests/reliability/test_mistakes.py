@@ -21,25 +21,17 @@ from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.systems.description import SystemDescription
 from spmrl_bench.treebanks.catalogue import read_manifest
 from spmrl_bench.treebanks.manifest import Manifest, Track
-from tests.reliability.mistakes import Mistake, fields_of, mistakes, to_toml, with_tables
+from tests import laboratory
+from tests.laboratory import table
+from tests.reliability.mistakes import Mistake, fields_of, mistakes, with_tables
 from tests.reliability.tally import Tally
 
 DIGEST = "0" * 64
 #: Documents that have, together, a value or a table for every key of the schemas.
 MANIFEST: dict[str, Any] = {
+    **laboratory.MANIFEST,
     "name": "tiny",
-    "title": "Tiny",
-    "language": "elvish",
-    "track": "open",
-    "format": "brackets",
-    "escapes": "ptb",
     "path": "tiny_data",
-    "tags": "gold",
-    "prm": "spmrl",
-    "licence": "MIT",
-    "citation": "none",
-    "source": "none",
-    "obtain": "Ask the elves.",
     "fetch": [{"url": "http://a/b", "sha256": DIGEST, "members": {"a": "b"}}],
     "splits": {
         name: {"files": ["a"], "sentences": 3, "rows": {"table": "a", "column": "b", "equals": "c"}}
@@ -82,11 +74,11 @@ SCHEMAS: dict[str, tuple[type[BaseModel], Mapping[str, Any], str, type[SpmrlErro
 def read(name: str, document: Mapping[str, Any], folder: Path) -> Path:
     """Write the document and read it as users do; the file."""
     path = folder / SCHEMAS[name][2]
-    path.write_text("".join(f"{key} = {to_toml(value)}\n" for key, value in document.items()))
+    path.write_text(table(document))
     if "recipe" in name:
         other = LANGUAGE if name == "base recipe" else BASE
         beside = folder / ("german.toml" if name == "base recipe" else "base.toml")
-        beside.write_text("".join(f"{key} = {to_toml(value)}\n" for key, value in other.items()))
+        beside.write_text(table(other))
         load_recipe(str(folder / "german.toml"))
     elif name == "system":
         SystemDescription.read(path)

@@ -26,7 +26,7 @@ from spmrl_bench.trees import Tree
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets
 from tests.builders import chained, cli, works
-from tests.laboratory import SIZES, Laboratory, make_trees, table
+from tests.laboratory import MANIFEST, SIZES, Laboratory, make_trees, table
 
 Sentence = tuple[Tree, DependencyTree]
 
@@ -105,19 +105,12 @@ def scored(
         path = laboratory.treebanks / name / f"{split}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(map(kind.write, sentences)), encoding="utf-8")
-    keys: dict[str, Any] = {
-        "name": name, "title": name, "language": "elvish", "track": "open", "path": name,
-        "format": "brackets", "tags": "gold", "licence": "MIT", "citation": "none",
-        "source": "none", "obtain": "none", "prm": "spmrl", **kind.keys,
-    }  # fmt: skip
-    if name == "dependencies":
-        del keys["prm"]
-    lines = table(keys)
-    for split in SIZES:
-        lines += [f"[splits.{split}]", f'files = ["{split}.txt"]']
-    (laboratory.manifests / f"{name}.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    keys = MANIFEST | {"name": name, "path": name} | kind.keys
+    keys["splits"] = {split: {"files": [f"{split}.txt"]} for split in SIZES}
+    if of_arcs := name == "dependencies":
+        del keys["prm"], keys["escapes"]
+    (laboratory.manifests / f"{name}.toml").write_text(table(keys), encoding="utf-8")
     arcs = {"d_arc": 16, "d_relation": 8, "biaffine_dropout": 0.1}
-    of_arcs = name == "dependencies"
     laboratory.write_base(
         variants={},
         variants__parser={"kind": "biaffine" if of_arcs else "chart", "inputs": ["charlstm"]},

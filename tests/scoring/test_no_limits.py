@@ -10,7 +10,6 @@ import pytest
 
 from spmrl_bench.errors import ScoreError
 from spmrl_bench.scoring import (
-    MissingParse,
     Parameters,
     Policy,
     Status,
@@ -87,7 +86,6 @@ def test_every_length(most: int, tally: Tally) -> None:
         assert counts.up_to(70).valid == sum(n <= 70 for n in lengths)
 
 
-COUNTED = Policy(MissingParse.COUNT)
 GOLD = "(TOP (S (NP (NN a)) (VP (VB b)) (. .)))"
 
 

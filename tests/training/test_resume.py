@@ -1,16 +1,14 @@
 """Training that is stopped or killed goes on, and ends with the bytes of undisturbed training.
 
 Of signals at any moment of any kind of parser see :mod:`tests.reliability.test_resume`, of those to
-the command :mod:`tests.reliability.test_interrupts`. Here it kills itself, so that a busy machine
-cannot delay it: after so many calls of functions, from its second checkpoint on. (All must compute
-with as many threads, since sums in another order differ in the last bits.)
+the command :mod:`tests.reliability.test_interrupts`, of kills in the middle of a save
+:mod:`tests.reliability.test_kills`.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import random
 import re
 import shutil
 import signal
@@ -20,67 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError
 from spmrl_bench.process.signals import Interrupted
 from spmrl_bench.training.checkpoint import load_checkpoint, save_checkpoint
 from spmrl_bench.training.schedule import read_progress
-from tests.builders import cli_process, environment, works
-from tests.laboratory import Laboratory
-from tests.training.trainers import break_off, events, final_bytes, make_trainer
-
-CODE = """
-import os, signal, sys
-from pathlib import Path
-import spmrl_bench.treebanks.catalogue as catalogue
-folder, calls = Path(sys.argv.pop(1)), int(sys.argv.pop(1))
-catalogue.data_dirs = lambda _: [folder]
-checkpoints = 0
-
-def watch(event, arguments):
-    global checkpoints
-    if event == "os.rename" and str(arguments[1]).endswith("last"):
-        checkpoints += 1
-        if checkpoints == 2:
-            sys.setprofile(count)
-
-def count(*_):
-    global calls
-    calls -= 1
-    if calls == 0:
-        sys.setprofile(None)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(watch)
-from spmrl_bench.cli import main
-main()
-"""
-RUN = "tiny-open/small-word-charlstm-seed1"
-CALLS = 200_000  # an epoch has about 160,000
-SETTINGS = {"max_epochs": 4, "evaluations_per_epoch": 1, "batch_size": 4}
-
-
-def command(laboratory: Laboratory, runs: Path) -> list[object]:
-    options = ["--variant", "word-charlstm", "--device", "cpu", "--runs", runs]
-    return ["train", laboratory.recipe, *options]
-
-
-def test_killed_and_resumed_is_bit_identical(laboratory: Laboratory) -> None:
-    laboratory.write_recipe(["tiny-open"], train=dict(SETTINGS))
-    undisturbed, disturbed = laboratory.folder / "undisturbed", laboratory.folder / "disturbed"
-    done = cli_process(
-        laboratory.manifests, random.Random(1).randrange(1, CALLS),
-        *command(laboratory, disturbed), code=CODE,
-        env=environment(OMP_NUM_THREADS=str(torch.get_num_threads())),
-    )  # fmt: skip
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    for runs in (undisturbed, disturbed):
-        works(*command(laboratory, runs))
-    assert len(events(disturbed / RUN, "resume")) == 1
-    assert len(events(undisturbed / RUN, "evaluation")) == SETTINGS["max_epochs"]
-    assert final_bytes(disturbed / RUN) == final_bytes(undisturbed / RUN)
+from tests.training.trainers import break_off, final_bytes, make_trainer
 
 
 @pytest.fixture(scope="module")
@@ -188,19 +132,6 @@ def test_a_judgement_is_asked_again_where_its_checkpoint_was_not_written(
 
 
 FILES = ("parser.json", "progress.json", "weights.safetensors", "optimiser.safetensors")
-
-
-def test_everything_comes_back(tmp_path: Path) -> None:
-    trained, fresh = make_trainer(tmp_path), make_trainer(tmp_path, seed=9)
-    done = trained.fit()
-    assert load_checkpoint(tmp_path, fresh.parser, fresh.optimiser, {}) == done
-    pairs = zip(trained.parser.named_parameters(), fresh.parser.parameters(), strict=True)
-    for (name, old), new in pairs:
-        assert torch.equal(old, new), name
-        before, after = trained.optimiser.state[old], fresh.optimiser.state[new]
-        assert before.keys() == after.keys() == {"step", "exp_avg", "exp_avg_sq"}, name
-        for key in before:
-            torch.testing.assert_close(before[key], after[key], rtol=0, atol=0, msg=f"{name} {key}")
 
 
 def test_harmed_file_is_named_and_what_to_do_is_said(tmp_path: Path) -> None:

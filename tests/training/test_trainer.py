@@ -128,16 +128,6 @@ def test_training_ends_within_the_processor_time_that_is_given(
     assert progress.curve[-1][0] == pytest.approx(clock[0])
 
 
-def test_with_more_time_training_goes_on(tmp_path: Path) -> None:
-    for _ in range(2):  # no time is over after the first batch, and again
-        ended = make_trainer(tmp_path / "parts", max_minutes=1e-9, max_epochs=3).fit()
-        assert (ended.stopped_by, ended.steps, len(ended.curve)) == ("max_minutes", 1, 1)
-    going_on = make_trainer(tmp_path / "parts", max_epochs=3).fit()
-    assert going_on.stopped_by == "max_epochs"
-    make_trainer(tmp_path / "whole", max_epochs=3).fit()
-    assert final_bytes(tmp_path / "parts") == final_bytes(tmp_path / "whole")
-
-
 def test_another_model_in_the_folder_is_refused(tmp_path: Path) -> None:
     make_trainer(tmp_path).fit()
     with pytest.raises(CheckpointError, match=r"last: belongs to a parser with another config"):

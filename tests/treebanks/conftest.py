@@ -7,23 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import laboratory
+from tests.laboratory import toml
+
 WriteManifest = Callable[..., Path]
 
-MANIFEST = {
-    "name": '"tiny"',
-    "title": '"Tiny"',
-    "language": '"elvish"',
-    "track": '"open"',
-    "format": '"brackets"',
+MANIFEST = {key: toml(value) for key, value in laboratory.MANIFEST.items()} | {
     "path": '"tiny_data"',
-    "escapes": '"ptb"',
     "transforms": '["drop-traces", "strip-root"]',
-    "tags": '"gold"',
-    "prm": '"spmrl"',
-    "licence": '"MIT"',
-    "citation": '"none"',
-    "source": '"none"',
-    "obtain": '"Ask the elves."',
     "splits.train": '{ files = ["a_*.mrg"], sentences = 3, tokens = 5 }',
     "splits.dev": '{ files = ["d_{08..10}.mrg"], sentences = 3 }',
     "splits.test": '{ files = ["t.mrg"], sentences = 1 }',

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from spmrl_bench.storage.paths import data_dir
 
-SPLITS = ("train", "dev", "test")
-
 
 @dataclass(frozen=True)
 class Token:

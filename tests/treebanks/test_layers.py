@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spmrl_bench.errors import ReadError, RecipeError, TreebankError
-from spmrl_bench.experiments.plan import make_runs
+from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.storage.digests import digest, file_digest
 from spmrl_bench.storage.paths import home
 from spmrl_bench.treebanks.catalogue import load_manifest, treebank_statuses
@@ -224,20 +223,6 @@ def test_the_fingerprint_of_trees_is_that_of_the_first_version(bank: Treebank, r
         **{name: [file_digest(root / "tiny_data/x.dp")] for name in ("train", "dev", "test")},
     }  # fmt: skip
     assert bank.fingerprint_of("dependencies") == digest(layer)
-
-
-def test_dependencies_alone_are_learnt_where_there_is_nothing_else(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TREEBANKS", str(shared_data("treebanks")))
-    (run,) = make_runs("basque", treebank="basque-ud-bdt")
-    assert (run.config.variant, run.config.kind, run.config.select) == (
-        "dependencies", "biaffine", "attachment.las"
-    )  # fmt: skip
-    with pytest.raises(RecipeError, match="charlstm learns from constituents, but treebank basque"):
-        make_runs("basque", treebank="basque-ud-bdt", variants=["charlstm"])
-    (usual,) = make_runs("basque")  # no generated sentences where there are others
-    assert (usual.treebank.name, usual.variant) == ("basque-ud-bdt", "dependencies")
 
 
 # ---- Other words, and another order ----

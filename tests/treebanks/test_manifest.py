@@ -1,4 +1,4 @@
-"""Manifests: those shipped are valid, mistakes are told together, and one can stand on another."""
+"""Manifests: those shipped are valid, mistakes are told, and one can stand on another."""
 
 from __future__ import annotations
 
@@ -31,49 +31,16 @@ def test_shipped_manifests_are_valid() -> None:
         assert name.startswith(f"{manifest.language}-")
 
 
-def test_all_mistakes_are_reported_at_once(manifests: WriteManifest) -> None:
-    path = manifests(
-        name='"other"',
-        track='"opn"',
-        escapes='"pbt"',
-        encoding='"utf-9"',
-        licence=None,
-        colour='"red"',
-        transforms='["drop-trace"]',
-        **{
-            "splits.train": '{ files = [], sentences = "3" }',
-            "splits.dev": '{ files = ["a"], sentences = 0, table = "x" }',
-            "splits.test": None,
-        },
-    )
-    with pytest.raises(TreebankError) as caught:
-        read_manifest(path)
-    expected = {
-        "name": "must be 'tiny', as the file is called; found 'other'",
-        "track": "input should be 'spmrl', 'ptb', 'ctb', 'open' or 'mini'; found 'opn'",
-        "escapes": "unknown escape policy 'pbt'. Did you mean ptb?",
-        "encoding": "no such text encoding; found 'utf-9'",
-        "licence": "missing",
-        "colour": "unknown key. Known: attachment, citation, comm",
-        "transforms": "unknown transform 'drop-trace'. Did you mean drop-traces?",
-        "splits.train.files": "list should have at least 1 item after validation, not 0; found []",
-        "splits.train.sentences": "expected a number from 1, or a list of such numbers; found '3'",
-        "splits.dev.sentences": "expected a number from 1, or a list of such numbers; found 0",
-        "splits.dev.table": "unknown key. Known: dropped, exclude, files, range, rows, ",
-        "splits.test": "missing",
-    }
-    found = {}
-    for line in str(caught.value).splitlines():
-        place, key, message = line.split(": ", 2)
-        assert place == str(path)
-        found[key] = message
-    assert found.keys() == expected.keys()
-    for key, message in expected.items():
-        assert found[key].startswith(message), key
-
-
 #: Keys that are changed (or left out), and part of the one line that tells what is wrong.
 MISTAKES: list[tuple[dict[str, str | None], str]] = [
+    ({"name": '"other"'}, "name: must be 'tiny', as the file is called; found 'other'"),
+    ({"escapes": '"pbt"'}, "escapes: unknown escape policy 'pbt'. Did you mean ptb?"),
+    ({"encoding": '"utf-9"'}, "encoding: no such text encoding; found 'utf-9'"),
+    ({"transforms": '["drop-trace"]'}, "unknown transform 'drop-trace'. Did you mean drop-traces?"),
+    *(
+        ({"splits.dev": f'{{ files = ["a"], sentences = {number} }}'}, "expected a number from 1, ")
+        for number in ('"3"', "0")
+    ),
     ({"format": '"csv"'}, "format: must be one of brackets, "),
     ({"format": None}, "format: missing"),
     ({"format": '"tiger-xml"'}, "escapes: format tiger-xml has no such option; it has none"),

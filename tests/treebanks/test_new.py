@@ -482,7 +482,7 @@ def test_leaves_that_are_none_are_refused_with_their_shapes(name: str, tmp_path:
         inspect_folder(tmp_path / "my")
 
 
-def test_empty_files_odd_files_and_files_without_a_mark(folder: Path, home: Path) -> None:
+def test_empty_files_odd_files_and_files_without_a_mark(folder: Path) -> None:
     for path in folder.glob("*.mrg"):
         path.write_bytes(read_text(path).encode("utf-16-le"))
     assert guess_sources(folder)[0].options["encoding"] == "utf-16-le"

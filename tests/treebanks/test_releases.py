@@ -14,6 +14,7 @@ import pytest
 
 from spmrl_bench.errors import ReadError, TreebankError
 from spmrl_bench.treebanks.catalogue import load_manifest
+from spmrl_bench.treebanks.manifest import SPLITS
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
 from tests.treebanks.releases import (
@@ -28,7 +29,6 @@ from tests.treebanks.releases import (
 
 Use = Callable[..., None]
 
-SPLITS = ("train", "dev", "test")
 SMALL_ONLY = ("Hebrew", "Swedish")  # which have train5k only
 SIZES = {"train": 3, "dev": 2, "test": 1, "train5k.train": 2}
 

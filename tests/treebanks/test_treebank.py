@@ -63,7 +63,7 @@ def test_root_from_the_environment_may_be_relative(
 
 
 def test_absent_folder_says_what_to_do(
-    manifests: WriteManifest, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    manifests: WriteManifest, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manifests()
     manifests("gone", path='"gone_data"')

@@ -71,12 +71,10 @@ def head_lists(draw: st.DrawFn, n: int, roots: Roots = "one") -> list[int]:
 
 
 @st.composite
-def dependency_trees(
-    draw: st.DrawFn, texts: st.SearchStrategy[str] = TEXTS, roots: Roots = "one"
-) -> DependencyTree:
+def dependency_trees(draw: st.DrawFn, roots: Roots = "one") -> DependencyTree:
     """A tree of one to seven words."""
     n = draw(st.integers(1, 7))
-    words, tags, relations = (draw(st.lists(texts, min_size=n, max_size=n)) for _ in range(3))
+    words, tags, relations = (draw(st.lists(TEXTS, min_size=n, max_size=n)) for _ in range(3))
     return DependencyTree.build(words, tags, draw(head_lists(n, roots)), relations, roots=roots)
 
 

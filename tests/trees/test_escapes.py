@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 
 from spmrl_bench.errors import SpmrlError, TreeError
-from spmrl_bench.readers.brackets import read_brackets
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.escapes import (
     ESCAPES,
@@ -91,10 +90,3 @@ def test_forest_is_refused(rows: list[tuple[int, int, str]]) -> None:
 def test_unknown_policy_names_near_matches() -> None:
     with pytest.raises(SpmrlError, match=r"'bracket'.*brackets"):
         escapes_named("bracket")
-
-
-def test_depth_is_no_limit() -> None:
-    depth = 100_000
-    tree = Tree.build(["a", "b"], ["X", "Y"], [(0, 2, "S")] * depth)
-    text = write_brackets(tree)
-    assert list(read_brackets(text, path="x")) == [tree]
