@@ -33,7 +33,7 @@ from spmrl_bench.leaderboard.record import (
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.scoring.significance import Ratio, randomisation
+from spmrl_bench.scoring.significance import Ratio, randomisation, summed
 
 LEVEL = 0.05  # p below which a difference is marked
 
@@ -53,9 +53,7 @@ class SeedMean:
     seeds: int  # how many
 
     @classmethod
-    def of(cls, values: Collection[float]) -> SeedMean | None:
-        if not values:
-            return None
+    def of(cls, values: Collection[float]) -> SeedMean:
         sd = statistics.stdev(values) if len(values) > 1 else None
         return cls(statistics.fmean(values), sd, len(values))
 
@@ -167,13 +165,11 @@ class Sums:
         found = [one for each in counts for one in scorer.ratios(each) if one.name == figure]
         if not found or len(set(map(len, found))) > 1:
             return None
-        above = np.sum([one.numerator for one in found], axis=0)
-        below = np.sum([one.denominator for one in found], axis=0)
-        if not below.any():
+        whole = summed(found)
+        if not whole.denominator.any():
             return None
         lengths = scorer.lengths(counts[-1])
         scored = np.all([each.scored for each in counts], axis=0)
-        whole = Ratio(figure, above, below)
         return cls(whole, scored, None if lengths is None else list(lengths), len(found))
 
     def of_same_sentences(self, other: Sums) -> bool:
@@ -188,10 +184,7 @@ class Sums:
         """
         if not self.of_same_sentences(other):
             return None
-        one, two = (
-            Ratio(each.ratio.name, times * each.ratio.numerator, times * each.ratio.denominator)
-            for each, times in ((self, other.runs), (other, self.runs))
-        )
+        one, two = summed([self.ratio], other.runs), summed([other.ratio], self.runs)
         return Difference((one.value or 0.0) - (two.value or 0.0), randomisation(one, two))
 
 
