@@ -28,9 +28,8 @@ from spmrl_bench.leaderboard.record import GOLD_TAGS, SPLITS, Record, signature_
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.leaderboard.writing import templates
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.cells import Cell, Table, Value, cell
-from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
+from spmrl_bench.site.parts import MOST_SERIES, Cell, Chart, Table, Value, board, cell, chart
 from spmrl_bench.site.reproduce import commands, environment, settings
 from spmrl_bench.site.standings import Place, TreebankResults, address_of, by_length, treebanks_of
 from spmrl_bench.storage.files import write_folder

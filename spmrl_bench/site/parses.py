@@ -17,7 +17,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import Entry, Sums, View
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.cells import Cell, Table, Value
+from spmrl_bench.site.parts import Cell, Table, Value
 from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.draw import boxes, head_text

@@ -33,7 +33,7 @@ from spmrl_bench.storage.files import remove_folder, write_text
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import data_dirs, home
 from spmrl_bench.storage.toml import read_toml, validated
-from spmrl_bench.systems.predictions import Policy
+from spmrl_bench.systems.enter import Policy
 from spmrl_bench.trees.parse import Layer
 
 Value = str | int | float | bool

@@ -51,8 +51,7 @@ from spmrl_bench.systems.description import (
     system_paths,
     version_of,
 )
-from spmrl_bench.systems.enter import KIND, score_answers, write_counted
-from spmrl_bench.systems.predictions import file_text
+from spmrl_bench.systems.enter import KIND, file_text, score_answers, write_counted
 from spmrl_bench.training.report import say
 from spmrl_bench.trees.parse import Parse
 
