@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.documents import load_documents
-from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, StoredRecord, grouped, known_metrics
+from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, grouped, known_metrics
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
     SPLITS,
@@ -229,7 +230,7 @@ class Entry:
 
     @property
     def shipped(self) -> bool:
-        return self.runs[0].stored.shipped
+        return self.runs[0].shipped
 
     @property
     def title(self) -> str:
@@ -405,7 +406,7 @@ class Group:
         }
 
 
-def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
+def groups_of(stored: Iterable[Run]) -> list[Group]:
     return [
         Group(track, treebank, number, len(groups) > 1, runs)
         for (track, treebank), groups in grouped(stored).items()
@@ -429,7 +430,7 @@ def track_title(track: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    stored: Sequence[StoredRecord]  # oldest first
+    stored: Sequence[Run]  # oldest first
     published: Sequence[PublishedFigure]
     errors: Sequence[str]  # a message for each file or line that cannot be read
 
@@ -465,14 +466,14 @@ def load_results(folders: Iterable[Path]) -> Results:
 
     One that lies in several folders is one. A RecordError where a folder cannot be read.
     """
-    found: dict[str, StoredRecord] = {}
+    found: dict[str, Run] = {}
     errors: list[str] = []
     for shipped, folder in product((False, True), folders):  # what is the user's too is theirs
         place = shipped_records(folder) if shipped else folder / "runs"
         records, wrong = load_documents(Record, place)
         errors += wrong
         for path, record in records.items():
-            found.setdefault(path.name, StoredRecord(record, path, folder, shipped))
+            found.setdefault(path.name, Run(record, path, folder, shipped))
     published, wrong = load_published()
-    ordered = sorted(found.values(), key=lambda one: (one.record.finished, one.shipped, one.name))
+    ordered = sorted(found.values(), key=attrgetter("record.finished", "shipped", "path.name"))
     return Results(ordered, published, [*dict.fromkeys(errors), *wrong])

@@ -219,7 +219,7 @@ def _records(bank: TreebankResults, group: Group) -> Table:
     rows = []
     for place in (place for place in bank.places if place.group is group):
         for one in _records_of(place):
-            name = one.runs[0].stored.name
+            name = one.runs[0].path.stem
             figures = [one.figure(column.key) for column in headlines]
             link = Cell(name[:8], f"runs/{name}.html")
             rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
@@ -277,14 +277,15 @@ def run_pages(bank: TreebankResults) -> Files:
     """The page of each record that is shown, and the record itself."""
     for place in bank.places:
         for one in _records_of(place):
-            name, record = one.runs[0].stored.name, one.record
-            yield f"runs/{name}.json", one.runs[0].stored.path.read_bytes()
+            run, record = one.runs[0], one.record
+            name = run.path.stem
+            yield f"runs/{name}.json", run.path.read_bytes()
             yield page(
                 "run",
                 f"runs/{name}.html",
                 bank=bank,
                 place=place,
-                stored=one.runs[0].stored,
+                run=run,
                 title=", ".join(filter(None, (one.name, _runs(one)))),
                 scores=[_by_split(metric, record) for metric in place.group.metrics],
                 commands=commands(record),

@@ -41,7 +41,7 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
     metric, options = metric_named(view[0]), manifest.rules.get(view[0]) if manifest else None
     if manifest is None or options is None or len(metric.layers) != 1:
         return None
-    for one in (run.stored for run in entry.runs):
+    for one in entry.runs:
         try:
             rules: Any = metric.rules(options)
             saved = SavedParses.of_record(one.results, one.record)

@@ -28,7 +28,7 @@ from spmrl_bench.errors import ReadError, RecordError, ScoreError, SpmrlError
 from spmrl_bench.experiments.evaluation import gold_parses, metric_result, record_of, rules_of
 from spmrl_bench.leaderboard.board import Group, groups_of, load_results
 from spmrl_bench.leaderboard.documents import read_document, write_document
-from spmrl_bench.leaderboard.frame import StoredRecord
+from spmrl_bench.leaderboard.frame import Run
 from spmrl_bench.leaderboard.record import (
     SPLITS,
     WRITING,
@@ -311,7 +311,7 @@ def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
         if not saved.are_of(split, result, rules_of(bank, list(result.metrics)), gold):
             place = saved.path(split, gold[0].layers[0])
             found.append(f"{place}: absent, or not the parses that were scored")
-    groups = groups_of([*known, StoredRecord(record, path, results, shipped=False)])
+    groups = groups_of([*known, Run(record, path, results)])
     return [own for own in groups if any(run.record is record for run in own.runs)], found
 
 
