@@ -17,8 +17,8 @@ from rich.console import Console
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
 from spmrl_bench.experiments.run_folder import check_settings, ended, final_progress
-from spmrl_bench.experiments.score import AnyRun, Ensemble, Scoring
-from spmrl_bench.experiments.train import train_run
+from spmrl_bench.experiments.score import AnyRun, Ensemble, KnownRecords, Scoring, evaluate_all
+from spmrl_bench.experiments.train import train_all, train_run
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.kinds import kind_named
@@ -298,3 +298,34 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
                         "least; set it in the recipe"
                     )
     return problems
+
+
+# For programs ---------------------------------------------------------------------------------
+
+
+def train(
+    lang: str,
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    runs: str | Path = "runs",
+    **options: Any,
+) -> list[Run]:
+    """Train what is not finished of the variants of a recipe, as ``spmrl-bench train`` does; return
+    all runs, of which :func:`spmrl_bench.load` takes the ``folder``. The options are those of
+    :func:`make_runs`: ``treebank``, ``variants``, ``seeds``, ``settings`` and others. A SpmrlError
+    says what is wrong with them, or which run failed."""
+    made = make_runs(lang, runs_dir=Path(runs), **options)
+    train_all(made, device=device, jobs=jobs)
+    return made
+
+
+def evaluate(
+    runs: Sequence[Run], *, device: str = "auto", results: str | Path = "results"
+) -> list[Record]:
+    """Select on dev, score the selected variant on test, and return the records of the runs; a
+    SpmrlError where one is not trained to its end, or cannot be scored."""
+    records, errors = evaluate_all(runs, KnownRecords(Path(results)), device=device)
+    if errors:
+        raise errors[0]
+    return records

@@ -14,14 +14,14 @@ from functools import cached_property
 from itertools import product
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.documents import load_documents
-from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, grouped, known_metrics
+from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, grouped, known_metrics, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
     SPLITS,
@@ -35,6 +35,9 @@ from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.scoring.significance import Ratio, randomisation, summed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEVEL = 0.05  # p below which a difference is marked
 
@@ -477,3 +480,9 @@ def load_results(folders: Iterable[Path]) -> Results:
     published, wrong = load_published()
     ordered = sorted(found.values(), key=attrgetter("record.finished", "shipped", "path.name"))
     return Results(ordered, published, [*dict.fromkeys(errors), *wrong])
+
+
+def results_frame(results: str | Path = "results") -> pd.DataFrame:
+    """All numbers of a folder of results, one row for each record, split, metric and figure. Files
+    in it that cannot be read are left out; a RecordError where the folder cannot be."""
+    return records_frame(load_results([Path(results)]).stored)

@@ -278,7 +278,7 @@ def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFi
     return list(found.values())
 
 
-def results_frame(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> pd.DataFrame:
+def entries_frame(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> pd.DataFrame:
     """One row per run, mean and baseline; only those of one ``treebank`` and ``group`` compare."""
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
@@ -336,7 +336,7 @@ def _row(
 
 
 def results_csv(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> str:
-    return csv_text(results_frame(groups, published))
+    return csv_text(entries_frame(groups, published))
 
 
 class HeadToHead(NamedTuple):
