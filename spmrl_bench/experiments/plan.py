@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from rich.console import Console
-
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
 from spmrl_bench.experiments.run_folder import check_settings, ended, final_progress
@@ -71,8 +69,8 @@ class Run(AnyRun):
         best_weights(self.folder)  # an error where the best parser has been removed since
         return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
 
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        train_run(self, note, device=device, console=console)
+    def train(self, note: str | None, *, device: str) -> None:
+        train_run(self, note, device=device)
 
     def dev_score(self) -> float:
         state = ended(self.folder)
@@ -84,8 +82,8 @@ class Run(AnyRun):
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         return Ensemble([self]).recorded(records, scoring)
 
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        Ensemble([self]).score(scoring, device=device, console=console)
+    def score(self, scoring: Scoring, *, device: str) -> None:
+        Ensemble([self]).score(scoring, device=device)
 
 
 def make_runs(

@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
-
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, record_of, rules_of, score_split
 from spmrl_bench.experiments.run_folder import ended
@@ -95,7 +93,7 @@ class AnyRun(ABC):
         folder is broken or holds a run with other settings."""
 
     @abstractmethod
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+    def train(self, note: str | None, *, device: str) -> None:
         """Train it, or continue what its folder has, and say a note on its treebank."""
 
     @abstractmethod
@@ -107,7 +105,7 @@ class AnyRun(ABC):
         """The newest record that says what would be scored, if its parses are kept as asked."""
 
     @abstractmethod
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+    def score(self, scoring: Scoring, *, device: str) -> None:
         """Score it and write its record."""
 
 
@@ -242,7 +240,7 @@ class Ensemble:
                 return None
         return record
 
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+    def score(self, scoring: Scoring, *, device: str) -> None:
         """Score dev, and test with the baselines if dev selected the variant; write the record."""
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
         config, bank = runs[0].config, runs[0].treebank

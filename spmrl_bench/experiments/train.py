@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from rich.console import Console
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -140,14 +139,7 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
         raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
-def train_run(
-    run: Run,
-    note: str | None,
-    *,
-    device: str,
-    console: Console | None = None,
-    prune: Prune | None = None,
-) -> None:
+def train_run(run: Run, note: str | None, *, device: str, prune: Prune | None = None) -> None:
     """Train a run, or continue what its folder has; an error is noted there. ``prune`` may end it
     at a dev evaluation. Before all input has been read, nothing of the folder is changed. Ctrl-C
     and SIGTERM raise Interrupted after the batch was finished and saved."""
@@ -156,7 +148,7 @@ def train_run(
     with (
         run_folder.run_lock(run.folder),
         run_folder.recording_failure(run.folder),
-        Report(run.folder, run.title, criterion.title, console or messages()) as report,
+        Report(run.folder, run.title, criterion.title, messages()) as report,
     ):
         where = prepare_process(device, training=True)
         run_folder.check_settings(run.folder, config, other_minutes=True)

@@ -211,7 +211,7 @@ def _tidy(files: Sequence[Input]) -> None:
             remove_orphans(folder)
 
 
-def parse_files(job: Job, number: int, workers: int, *, device: str, console: Any = None) -> None:
+def parse_files(job: Job, number: int, workers: int, *, device: str) -> None:
     """Parse what nobody else has in work of a job until all of it is done; of so many workers this
     has a number, from 0, and they begin in different places."""
     worker = own_worker(job.model, device, available_threads(), job.options)

@@ -184,8 +184,7 @@ class Package(BaseModel):
     format: Annotated[int, Field(ge=1, strict=True)]
     treebank: TrainedOn
     files: Annotated[
-        dict[Annotated[str, AfterValidator(_model_file)], StoredFile],
-        Field(max_length=_MOST_FILES),
+        dict[Annotated[str, AfterValidator(_model_file)], StoredFile], Field(max_length=_MOST_FILES)
     ]
 
     @field_validator("files")

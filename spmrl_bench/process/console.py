@@ -11,11 +11,15 @@ import os
 import re
 import select
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from spmrl_bench.errors import SpmrlError
+
+#: Set in a process that does a unit of work beside others, which says whole lines only.
+beside_others = threading.Event()
 
 # But for tabs and ends of lines.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

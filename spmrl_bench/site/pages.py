@@ -14,14 +14,7 @@ from markupsafe import Markup
 from spmrl_bench import __version__
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard import tables as board_tables
-from spmrl_bench.leaderboard.board import (
-    Column,
-    Entry,
-    Group,
-    Results,
-    View,
-    track_title,
-)
+from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import GOLD_TAGS, SPLITS, Record, signature_parts

@@ -16,7 +16,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spmrl_bench.process.console import plain
+from spmrl_bench.process.console import beside_others, plain
 from spmrl_bench.storage.files import append
 from spmrl_bench.training.schedule import Progress as State
 from spmrl_bench.training.schedule import unwritten
@@ -45,7 +45,8 @@ def last_line(path: Path) -> str:
 def messages() -> Console:
     """Return standard error. Where it is no terminal it is none here either, though colours are
     forced on it (FORCE_COLOR), as notebooks and build servers do: a live line fills their logs."""
-    return Console(stderr=True, force_terminal=None if sys.stderr.isatty() else False)
+    live = sys.stderr.isatty() and not beside_others.is_set()
+    return Console(stderr=True, force_terminal=None if live else False)
 
 
 def say(text: str, console: Console | None = None) -> None:

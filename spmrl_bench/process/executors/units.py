@@ -32,8 +32,8 @@ Answer: TypeAlias = tuple[Status, Exception | None]
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A piece of work: a module's function, called with arguments that can be pickled, ``device``
-    and ``console``, where it may speak (None leaves that to it)."""
+    """A piece of work: a module's function, called with arguments that can be pickled, and the
+    ``device``."""
 
     title: str
     function: Callable[..., None]

@@ -114,9 +114,9 @@ def test_cards_take_turns_and_one_that_is_free_again_gets_the_next_unit(
     assert places == ["" if device == each else f"on {each}" for each in expected]
 
 
-def fail_or_note(path: str, number: int, *, device: str, console: object) -> None:
+def fail_or_note(path: str, number: int, *, device: str) -> None:
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write(f"{os.getpid()} {device} {console}\n")
+        file.write(f"{os.getpid()} {device}\n")
     if number == 1:
         raise ValueError("a defect")
     if number == 2:
@@ -133,7 +133,7 @@ def test_units_in_this_process_come_one_after_the_other(tmp_path: Path) -> None:
     with pytest.raises(Interrupted) as caught:
         run_units(units[2:], InProcess("cpu"), log=log.append)
     assert caught.value.number == signal.SIGTERM
-    assert path.read_text(encoding="utf-8") == f"{os.getpid()} cpu None\n" * 3
+    assert path.read_text(encoding="utf-8") == f"{os.getpid()} cpu\n" * 3
 
 
 # The executor that --on names --------------------------------------------------------------
