@@ -33,7 +33,6 @@ from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.training import best_weights
-from spmrl_bench.training.report import say
 from spmrl_bench.training.schedule import Progress, largest
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -180,8 +179,8 @@ def evaluate_all(
         except SpmrlError as error:
             errors.append(error)
     if units:
-        executor = on.executor(min(jobs, len(asked)), device=device, shared=results_dir, log=say)
-        for outcome in run_units(units, executor, log=say):
+        executor = on.executor(min(jobs, len(asked)), device=device, shared=results_dir)
+        for outcome in run_units(units, executor):
             if isinstance(outcome.error, SpmrlError):
                 errors.append(outcome.error)
             elif outcome.error is not None:  # a defect of the program

@@ -29,12 +29,13 @@ from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.calibration import keep_temperature
 from spmrl_bench.parsers.kinds import kind_named
+from spmrl_bench.process.console import messages, say
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import BEST, LAST, best_weights
-from spmrl_bench.training.report import LOG, Report, last_line, messages, say
+from spmrl_bench.training.report import LOG, Report, last_line
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution, places_of
 from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
@@ -112,8 +113,8 @@ def train_all(
             say(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
-        executor = on.executor(at_once, device=device, shared=runs[0].folder.parents[1], log=say)
-        outcomes = run_units(units, executor, log=say, on_end=on_end)
+        executor = on.executor(at_once, device=device, shared=runs[0].folder.parents[1])
+        outcomes = run_units(units, executor, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)
 

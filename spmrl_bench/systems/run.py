@@ -37,6 +37,7 @@ from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
+from spmrl_bench.process.console import say
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import settings_folder
 from spmrl_bench.storage.digests import file_digest
@@ -51,7 +52,6 @@ from spmrl_bench.systems.description import (
     version_of,
 )
 from spmrl_bench.systems.enter import KIND, file_text, score_answers, write_counted
-from spmrl_bench.training.report import say
 from spmrl_bench.trees.parse import Parse
 
 _MODEL, _SPLITS = "model", ("dev", "test")
