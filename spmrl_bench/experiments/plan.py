@@ -69,8 +69,8 @@ class Run(AnyRun):
         best_weights(self.folder)  # an error where the best parser has been removed since
         return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
 
-    def train(self, note: str | None, *, device: str) -> None:
-        train_run(self, note, device=device)
+    def train(self, *, device: str) -> None:
+        train_run(self, device=device)
 
     def dev_score(self) -> float:
         state = ended(self.folder)

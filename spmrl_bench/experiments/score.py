@@ -57,7 +57,7 @@ class AnyRun(ABC):
     treebank: Treebank
     config: Any
     folder: Path
-    note: str = ""  # on the treebank, for the user
+    note: str = ""  # on the treebank, for the user; of several runs one says it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "treebank", self.treebank.without_test())
@@ -92,8 +92,8 @@ class AnyRun(ABC):
         folder is broken or holds a run with other settings."""
 
     @abstractmethod
-    def train(self, note: str | None, *, device: str) -> None:
-        """Train it, or continue what its folder has, and say a note on its treebank."""
+    def train(self, *, device: str) -> None:
+        """Train it, or continue what its folder has, and say its note."""
 
     @abstractmethod
     def dev_score(self) -> float:

@@ -336,9 +336,9 @@ def run_search(
                     _write(work, folder, document, {len(begun): error})
                 trial = begun[-1]
             place = trial_folder(folder, trial.number)
-            run = replace(work.run(work.values_of(trial)), folder=place)
+            run = replace(work.run(work.values_of(trial)), folder=place, note="")
             title = f"trial {trial.number} of {trials}: {run.title}"
-            unit = Unit(title, work.train(trial.number, folder), (run, None), folder=place)
+            unit = Unit(title, work.train(trial.number, folder), (run,), folder=place)
             in_work[unit] = trial.number
             return unit
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -95,17 +96,18 @@ def train_all(
     if jobs is None and at_once > 1 and left:
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     notes = {run.note: run for run in reversed(left)}  # each is said by the first run
+    told = [run if notes[run.note] is run else replace(run, note="") for run in left]
     # One after the other, they are trained in the order that the user knows.
     in_turn = on.is_local and at_once == 1
     units = [
         Unit(
             title=run.title,
             function=run.train,
-            arguments=(run.note if notes[run.note] is run else None,),
+            arguments=(),
             folder=run.folder,
             cost=1.0 if in_turn else run.cost,
         )
-        for run in left
+        for run in told
     ]
 
     def on_end(outcome: Outcome) -> None:
@@ -140,7 +142,7 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
         raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
-def train_run(run: Run, note: str | None, *, device: str, prune: Prune | None = None) -> None:
+def train_run(run: Run, *, device: str, prune: Prune | None = None) -> None:
     """Train a run, or continue what its folder has; an error is noted there. ``prune`` may end it
     at a dev evaluation. Before all input has been read, nothing of the folder is changed. Ctrl-C
     and SIGTERM raise Interrupted after the batch was finished and saved."""
@@ -158,8 +160,8 @@ def train_run(run: Run, note: str | None, *, device: str, prune: Prune | None = 
         examples = [every[number] for number in numbers]
         rules = rules_of(bank, criterion.metrics)
         dev = gold_parses(bank, "dev", criterion.metrics)
-        if note is not None:
-            report.say(f"{note}: {len(examples):,} training, {len(dev):,} dev sentences")
+        if run.note:
+            report.say(f"{run.note}: {len(examples):,} training, {len(dev):,} dev sentences")
         saved = read_progress(run.folder / LAST)
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = kind.parser_class.build(config.model, examples).to(where)

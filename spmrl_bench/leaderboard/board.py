@@ -71,10 +71,8 @@ def mean_text(found: SeedMean | None, mark: str = "") -> str:
 
 
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
-    """The mean over languages of ``(language, scores by seed)``; None where one has no score.
-
-    The standard deviation is that of the averages of each seed, where all have the same seeds.
-    """
+    """The mean over languages of ``(language, scores by seed)``; None where one has no score. The
+    standard deviation is that of the averages of each seed, where all have the same seeds."""
     if not columns or any(not scores for _, scores in columns):
         return None
 
@@ -288,10 +286,8 @@ class Entry:
         return next(scored, None)
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
-        """Of test where all runs have scores of it, else of dev; by these metrics or all.
-
-        Values in which the runs differ are joined by ``+``.
-        """
+        """Of test where all runs have scores of it, else of dev; by these metrics or all. Values in
+        which the runs differ are joined by ``+``."""
         found: dict[str, dict[str, dict[str, None]]] = {}
         for result in self._results("test") or self._results("dev"):
             for name in known_metrics(result):
@@ -443,10 +439,8 @@ class Results:
         return groups_of(self.stored)
 
     def named(self, name: str, treebank: str | None = None) -> list[Record]:
-        """The records of an entry that a table names, or of a variant or system with one entry.
-
-        Empty where there is none; a RecordError where there are several.
-        """
+        """The records of an entry that a table names, or of a variant or system with one entry;
+        none where there is none, and a RecordError where there are several."""
         entries = [
             (entry, f"{entry.title} on {group.treebank}")
             for group in self.groups
@@ -465,10 +459,8 @@ class Results:
 
 
 def load_results(folders: Iterable[Path]) -> Results:
-    """Read the records of folders of results, shipped ones included, and all published figures.
-
-    One that lies in several folders is one. A RecordError where a folder cannot be read.
-    """
+    """Read the records of folders of results, shipped ones included, and all published figures. One
+    that lies in several folders is one. A RecordError where a folder cannot be read."""
     found: dict[str, Run] = {}
     errors: list[str] = []
     for shipped, folder in product((False, True), folders):  # what is the user's too is theirs

@@ -384,15 +384,9 @@ def site_files(results: Results) -> Files:
 
 
 def build_site(results: Results, folder: Path, extra: Path | None = None) -> int:
-    """Write the site in place of an earlier one; return the number of its files.
-
-    Args:
-        extra: a folder of other files that belong to it, such as a logo, which are copied.
-
-    Raises:
-        RecordError: the folder holds something else, or cannot be written.
-        SpmrlError: Matplotlib is not installed.
-    """
+    """Write the site in place of an earlier one, with copies of ``extra`` files that belong to it,
+    such as a logo; return the number of its files. A RecordError where the folder holds something
+    else or cannot be written, a SpmrlError where Matplotlib is not installed."""
 
     def fill(new: Path) -> None:
         for address, data in files.items():

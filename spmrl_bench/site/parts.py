@@ -113,12 +113,8 @@ def chart(
     series: Mapping[str, Mapping[str, float | None]],
     score: str,
 ) -> Chart:
-    """Scores of at most :data:`MOST_SERIES` series in rows.
-
-    Args:
-        ticks: what the rows are called, by the keys of the scores.
-        score: what the scores are.
-    """
+    """Scores of at most :data:`MOST_SERIES` series in rows; ``ticks`` are what these are called, by
+    the keys of the scores, and ``score`` says what the scores are."""
     rows = {key: place for place, key in enumerate(ticks)}
     known = {
         name: {key: points[key] for key in rows if points.get(key) is not None}

@@ -336,13 +336,10 @@ def score_answers(
 ) -> Record:
     """The record of the answers of a system, which is not written.
 
-    Args:
-        files: by split: brackets, CoNLL-U, or a file of each; an answer for each sentence.
-        recipe: what tells it from other systems and runs.
-        tags: whether the system read the treebank's tags.
-        parses_in: a results folder, to keep the parses as they were scored.
-        about: further keys of the signature.
-        fields: of the record of a system that was trained here.
+    The ``files`` of each split are brackets, CoNLL-U or one of each; the ``recipe`` tells it from
+    other systems and runs; with ``tags`` it read the treebank's. In ``parses_in``, a results
+    folder, the parses are kept as they were scored. ``about`` has further keys of the signature,
+    ``fields`` are of the record of a system that was trained here.
     """
     source = {
         "tags": bank.manifest.tags if tags else "none",

@@ -150,13 +150,13 @@ class SystemRun(AnyRun):
             return f"on {self.system.training_data}: 'spmrl-bench eval' scores it"
         return None if state is None else str(state)
 
-    def train(self, note: str | None, *, device: str) -> None:
+    def train(self, *, device: str) -> None:
         folder, train, threads = self.folder, self.system.train, torch.get_num_threads()
         assert train is not None, "it is trained"
         with run_folder.run_lock(folder), run_folder.recording_failure(folder, _LOG):
             if self.state() is not None:
                 return
-            about = f"{note}; " if note else ""
+            about = f"{self.note}; " if self.note else ""
             say(f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}")
             run_folder.write_settings(folder, self.config)
             if not train.continues:
@@ -204,9 +204,9 @@ class SystemRun(AnyRun):
             raise run_folder.UntrainedError(f"{self.folder}: training has not ended; {how}")
         return 0.0  # it competes with nobody, so any score will do
 
-    def train_and_score_dev(self, note: str | None, *, device: str) -> None:
+    def train_and_score_dev(self, *, device: str) -> None:
         """Train it as a trial of a search, which has the score of what it answers on dev."""
-        self.train(note, device=device)
+        self.train(device=device)
         with run_folder.run_lock(self.folder):
             self._parse(self.treebank.examples("dev", [self.system.layer]), "dev", device)
             record, state = self._scored(Scoring(self.folder), device, ("dev",)), self.state()
