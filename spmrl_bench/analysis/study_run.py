@@ -341,11 +341,9 @@ def run_study(
     on: Backend = LOCAL,
 ) -> list[StudyResult]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
-
     ``runs_dir`` is shared with other studies and with ``train``. What ``scores_dir`` holds is not
     parsed again; a SpmrlError if it cannot be read. All else is as of
-    :func:`~spmrl_bench.experiments.train.train_all`.
-    """
+    :func:`~spmrl_bench.experiments.train.train_all`."""
     runs = work.distinct(runs_dir)
     train_all(runs, device=device, jobs=jobs, on=on)
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile

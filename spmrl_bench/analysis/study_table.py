@@ -220,12 +220,10 @@ def _figure_name(metric: SelectionMetric) -> str:
 
 
 def to_frame(findings: Findings) -> pd.DataFrame:
-    """One row for each system, with unrounded numbers; empty cells are missing.
-
-    Scores in percent, differences in points. ``settings`` are what the run changed of its recipe
-    and ``limits`` what was taken from the attention of the trained parser, both as JSON;
-    ``parsing`` are its settings of parsing that the study gives, likewise.
-    """
+    """One row for each system, with unrounded numbers; empty cells are missing. Scores in percent,
+    differences in points. ``settings`` are what the run changed of its recipe and ``limits`` what
+    was taken from the attention of the trained parser, both as JSON; ``parsing`` are its settings
+    of parsing that the study gives, likewise."""
     found = {one.name: one for one in findings.rows}
     rows = findings.work.study.rows
     return pd.DataFrame([_numbers(findings, row, found.get(row.name)) for row in rows])

@@ -78,12 +78,10 @@ class Disagreement(NamedTuple):
 def disagreements(
     parser: Parser, gold: Sequence[Parse], layer: Layer | None = None
 ) -> list[Disagreement]:
-    """The sentences on which a parser and gold differ, the most suspicious first.
-
-    They are ordered by their largest odds, which count less the more decisions differ; of equal
-    ones that which comes first. With ``layer`` only its differences count. Errors are those of
-    :meth:`~spmrl_bench.parsers.base.Parser.parse`.
-    """
+    """The sentences on which a parser and gold differ, the most suspicious first. They are ordered
+    by their largest odds, which count less the more decisions differ; of equal ones that which
+    comes first. With ``layer`` only its differences count. Errors are those of
+    :meth:`~spmrl_bench.parsers.base.Parser.parse`."""
     parses = parser.parse([one.words for one in gold], [one.tags for one in gold], scored=True)
     found = []
     for number, (right, parse) in enumerate(zip(gold, parses, strict=True), start=1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from typer import Argument, Option
 
@@ -93,9 +93,10 @@ def parse(
             raise SpmrlError(f"--to {to}: expected one folder of files to parse, found {given}")
         where, folder = parse_backend(on), located(model)  # once for all workers
         try:
-            places = folder, Path(names[0]), to
-            how: dict[str, Any] = {"form": form, "workers": workers, "device": device, "on": where}
-            done = parse_folder(*places, options, **how)
+            done = parse_folder(
+                folder, Path(names[0]), to, options,
+                form=form, workers=workers, device=device, on=where,
+            )  # fmt: skip
         except KeyboardInterrupt as interrupt:
             kept = "what is done is kept: give the same command again to go on"
             interrupt.args = (f"interrupted; {kept}",)

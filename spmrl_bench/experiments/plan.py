@@ -97,12 +97,10 @@ def make_runs(
     seeds: Sequence[int] = (1,),
     settings: Mapping[str, str] | None = None,
 ) -> list[Run]:
-    """The runs of each variant on a treebank, one for each seed, which follow each other.
-
-    By default the treebank is the first of the recipe's that is present and has the track and the
+    """The runs of each variant on a treebank, one for each seed, which follow each other. By
+    default the treebank is the first of the recipe's that is present and has the track and the
     layers of the variants, where these are named. A RecipeError says what is wrong with the
-    arguments, a TreebankError which treebank is absent.
-    """
+    arguments, a TreebankError which treebank is absent."""
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)

@@ -141,11 +141,9 @@ def brief_columns(metrics: Iterable[str]) -> list[Column]:
 
 
 class Difference(NamedTuple):
-    """A score minus another in points, and p of the paired randomisation test over sentences.
-
-    All parses of a sentence are swapped at once: those from several seeds are alike. p answers
-    whether other sentences could turn the difference round, the trainings being what they are.
-    """
+    """A score minus another in points, and p of the paired randomisation test over sentences. All
+    parses of a sentence are swapped at once: those from several seeds are alike. p answers whether
+    other sentences could turn the difference round, the trainings being what they are."""
 
     points: float
     p: float
@@ -179,11 +177,9 @@ class Sums:
         return same and bool((self.scored == other.scored).all())
 
     def compare(self, other: Sums) -> Difference | None:
-        """The difference to another; None where they are not of the same sentences.
-
-        A comparison without what one of them leaves out would reward failures. Each is multiplied
-        by the number of runs of the other, so that both weigh the same.
-        """
+        """The difference to another; None where they are not of the same sentences. A comparison
+        without what one of them leaves out would reward failures. Each is multiplied by the number
+        of runs of the other, so that both weigh the same."""
         if not self.of_same_sentences(other):
             return None
         one, two = summed([self.ratio], other.runs), summed([other.ratio], self.runs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -140,10 +139,16 @@ def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
     errors += wrong
     if settings is not None and "system" in settings:
         what, about = "parses", [settings.get(key) for key in ("treebank", "size", "seed")]
-        parses = filter(Path.is_file, [run / f"{split}.parses" for split in SPLITS])
-        weights = sha256("".join(map(file_digest, parses)).encode()).hexdigest()
-        same = (one for one in records if one.weights == weights)
-        found = [one for one in same if [one.treebank.name, one.size, one.seed] == about]
+        paths = {split: run / f"{split}.parses" for split in SPLITS}
+        parses = {split: [file_digest(path)] for split, path in paths.items() if path.is_file()}
+        found = [
+            record
+            for record in records
+            if record.system
+            and [record.treebank.name, record.size, record.seed] == about
+            and parses
+            == {key: [*one.sha256.values()] for key, one in record.system.outputs.items()}
+        ]
     else:
         what, members = "best parser", [best_weights(run)]
         found = [

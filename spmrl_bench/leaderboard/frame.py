@@ -291,12 +291,10 @@ def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def records_frame(stored: Iterable[Run]) -> pd.DataFrame:
-    """One row for each record, split, metric and figure (:data:`Key`) that has a value.
-
-    ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
-    ``name`` is the variant with its settings, ``newest`` says whether it is the newest record of
-    its run, and ``baseline`` is empty for the parser itself.
-    """
+    """One row for each record, split, metric and figure (:data:`Key`) that has a value. ``record``
+    numbers the records by age, ``group`` those of a treebank whose scores compare; ``name`` is the
+    variant with its settings, ``newest`` says whether it is the newest record of its run, and
+    ``baseline`` is empty for the parser itself."""
     rows = [
         (
             *(run.number, run.shipped, *place, run.record.treebank.language, number),

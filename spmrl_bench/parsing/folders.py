@@ -96,11 +96,9 @@ def parse_folder(
     device: str = "auto",
     on: Backend = LOCAL,
 ) -> str:
-    """Parse what is not parsed yet of a folder, and return what was done, in words.
-
-    The ``form`` is what the files hold, None what their names say. A SpmrlError says that the
-    folders do not fit each other, or which files cannot be parsed; all others are then.
-    """
+    """Parse what is not parsed yet of a folder, and return what was done, in words. The ``form`` is
+    what the files hold, None what their names say. A SpmrlError says that the folders do not fit
+    each other, or which files cannot be parsed; all others are then."""
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
     parser, trained = identity(model), trained_on(model)
     options = replace(options, escapes=trained.escapes)

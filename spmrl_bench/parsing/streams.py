@@ -47,12 +47,10 @@ _DECODE = escapes_named("ptb").decode_word
 
 
 def read_trees(stream: BinaryIO, path: str) -> Iterator[Tree]:
-    """Yield the trees of a UTF-8 stream, their words as they stand there.
-
-    What a stream has at first, a megabyte at most, shows its layout; as soon as a line leaves a
-    bracket open, blank lines mean nothing. A stream of blank lines has no trees. Raise a ReadError
-    as :func:`~spmrl_bench.readers.brackets.read_bracket_stream`.
-    """
+    """Yield the trees of a UTF-8 stream, their words as they stand there. What a stream has at
+    first, a megabyte at most, shows its layout; as soon as a line leaves a bracket open, blank
+    lines mean nothing. A stream of blank lines has no trees. Raise a ReadError as
+    :func:`~spmrl_bench.readers.brackets.read_bracket_stream`."""
     try:  # a pipe has no more than was written so far
         begin = getattr(stream, "read1", stream.read)(BLOCK)
     except OSError as error:

@@ -64,10 +64,8 @@ class Table:
 
     @cached_property
     def cells(self) -> list[list[Cell]]:
-        """The heads of the columns in which something stands, then the rows.
-
-        A column is numeric if a number stands in it.
-        """
+        """The heads of the columns in which something stands, then the rows. A column is numeric if
+        a number stands in it."""
         rows = [list(map(cell, row)) for row in (self.columns, *self.rows)]
         columns = [own for own in zip(*rows, strict=True) if any(one.text for one in own[1:])]
         heads = [head._replace(numeric=any(one.numeric for one in rest)) for head, *rest in columns]

@@ -280,11 +280,9 @@ def enter(
 
 def check_entry(path: Path, results: Path) -> tuple[list[Group], list[str]]:
     """Return the tables of the records of ``results`` with one among them that somebody sends, and
-    what keeps it from a board.
-
-    Its figures follow from its counts, or it cannot be read (RecordError). The counts are those of
-    the parses in the folder of results that it lies in, by the treebank as it is here.
-    """
+    what keeps it from a board. Its figures follow from its counts, or it cannot be read
+    (RecordError). The counts are those of the parses in the folder of results that it lies in, by
+    the treebank as it is here."""
     record, every = read_document(Record, path), load_results([results]).stored
     known = [one for one in every if one.path.name != path.name]
     name, system, found = record.treebank.name, record.system, list[str]()
