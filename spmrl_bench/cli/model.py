@@ -130,7 +130,7 @@ def calibrate(
     gold = bank.examples(split, layers)
     found = decisions_of(parser, gold)
     if output is not None:
-        from spmrl_bench.analysis.parser_figures import draw_calibration
+        from spmrl_bench.analysis.calibration_figure import draw_calibration
 
         temperature, parser.temperature = parser.temperature, 1.0
         both = {"temperature 1": decisions_of(parser, gold), f"fitted, {temperature:.2f}": found}
@@ -171,8 +171,8 @@ def attention(
     Example:
         spmrl-bench model attention --model runs/NAME --sentence "The cat sat ." --output map.png
     """
+    from spmrl_bench.analysis.attention import draw_actions, draw_heads_of
     from spmrl_bench.analysis.drawing import check_format, load_matplotlib
-    from spmrl_bench.analysis.parser_figures import draw_actions, draw_heads_of
     from spmrl_bench.parsers.base import Parser
 
     check_format(output)

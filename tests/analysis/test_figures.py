@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+from spmrl_bench.analysis.attention import draw_actions, draw_heads_of
 from spmrl_bench.analysis.drawing import Figure
 from spmrl_bench.analysis.heads import HeadContributions, Measure, draw_heads, order_of_heads
-from spmrl_bench.analysis.parser_figures import draw_actions, draw_heads_of
 from spmrl_bench.analysis.study import load_study
 from spmrl_bench.analysis.study_run import plan_study
 from spmrl_bench.analysis.study_table import Findings, draw_study, write_study

@@ -1,14 +1,10 @@
-"""Pictures of what a parser does: where it looks in a sentence, and whether it is as sure as right.
+"""Attention weights of a sentence as pictures.
 
-Of the attention of an encoder there is a picture for each layer and head. Of a transition parser
-there is one for each layer of attention, with a row for each action and the state of the parser
-over the weights: a line runs down the column of a word from the action after the one that pushed it
-to the action that removes it, so that the lines that cross a row are the stack at that moment, and
-an arc is an arrow from line to line.
-
-In each bin of probabilities of a reliability diagram a bar shows the share of decisions that is
-right; where the parser is as often right as it says, it ends at the diagonal (Guo et al. 2017,
-section 2). Below are the decisions of each.
+Of an encoder there is a picture for each layer and head. Of a transition parser there is one for
+each layer of attention, with a row for each action and the state of the parser over the weights: a
+line runs down the column of a word from the action after the one that pushed it to the action that
+removes it, so that the lines that cross a row are the stack at that moment, and an arc is an arrow
+from line to line.
 """
 
 from __future__ import annotations
@@ -20,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, PALE, Figure, load_matplotlib, plain
+from spmrl_bench.analysis.drawing import ORANGE, PALE, Figure, load_matplotlib, plain
 from spmrl_bench.nn.encoders import Part
-from spmrl_bench.parsers.calibration import BINS, Decisions
 from spmrl_bench.parsers.views import DerivationTrace
 
 _TITLES: Mapping[Part, str] = {
@@ -173,32 +168,3 @@ def _norm() -> Any:
 def _name_colours(figure: Figure, blocks: NDArray[Any]) -> None:
     drawn = [axes for axes in blocks.flat if axes.images]
     figure.colours(drawn[0].images[0], drawn, "attention weight", ticks=_TICKS, format="%g")
-
-
-def draw_calibration(found: Mapping[str, Decisions], about: str) -> Figure:
-    """Draw decisions by what they are called, each in a panel of its own."""
-    caption = (
-        f"Bars: the share of decisions that is right, by their probability in {BINS} bins; points: "
-        "the mean probability of each; below: the share of all decisions that each bin has. A "
-        "constituent of a parse, or the head of a word, is a decision; error: the expected "
-        f"calibration error. {about}"
-    )
-    figure = Figure(6.6, 3.3, "Is the parser as often right as it says?", caption)
-    panels = figure.axes(2, len(found), sharex=True, squeeze=False, height_ratios=(4, 1))
-    for (name, decisions), above, below in zip(found.items(), *panels, strict=True):
-        bins = decisions.bins
-        places = [(min(int(one.probability * BINS), BINS - 1) + 0.5) / BINS for one in bins]
-        above.bar(places, [one.right for one in bins], width=0.9 / BINS, color=BLUE)
-        sure = [one.probability for one in bins]
-        above.plot(places, sure, "o", mfc="white", mec=ORANGE, mew=1.4, markersize=4.5)
-        above.plot((0, 1), (0, 1), color=GREY, linewidth=0.8, linestyle="--")
-        above.set_title(f"{name}: error {decisions.error:.3f}", fontsize=9)
-        shares = [one.decisions / len(decisions.right) for one in bins]
-        below.bar(places, shares, width=0.9 / BINS, color=PALE, edgecolor=GREY, linewidth=0.6)
-        below.set_xlabel("probability")
-        above.set_xlim(0, 1)
-        above.set_ylim(0, 1.02)
-        below.set_ylim(0, 1)
-    panels[0, 0].set_ylabel("right")
-    panels[1, 0].set_ylabel("share")
-    return figure
