@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spmrl_bench.errors import SpmrlError
-    from spmrl_bench.experiments.api import evaluate, results_frame, train
+    from spmrl_bench.experiments.plan import evaluate, train
+    from spmrl_bench.leaderboard.board import results_frame
     from spmrl_bench.parsers.base import Parser
     from spmrl_bench.parsing.models import load_parser as load
     from spmrl_bench.readers.brackets import read_brackets_file as read_trees
@@ -33,15 +34,15 @@ _PLACES = {
     "Parser": "parsers.base:Parser",
     "SpmrlError": "errors:SpmrlError",
     "Tree": "trees.tree:Tree",
-    "evaluate": "experiments.api:evaluate",
+    "evaluate": "experiments.plan:evaluate",
     "load": "parsing.models:load_parser",
     "open_treebank": "treebanks.treebank:open_treebank",
     "read_dependencies": "readers.conll:read_dependencies",
     "read_trees": "readers.brackets:read_brackets_file",
-    "results_frame": "experiments.api:results_frame",
+    "results_frame": "leaderboard.board:results_frame",
     "score_dependencies": "scoring.attachment:score_dependencies",
     "score_trees": "scoring.texts:score_trees",
-    "train": "experiments.api:train",
+    "train": "experiments.plan:train",
 }
 
 

@@ -185,12 +185,10 @@ class HeadContributions:
 def head_contributions(
     parser: Parser, examples: Iterable[Example], measure: Measure = "norm"
 ) -> HeadContributions:
-    """Which heads contribute how much to the spans that a parser predicts, by their labels.
-
-    Memory does not grow with the number of sentences. What is missed is counted of those with a
-    gold tree; gold labels that the parser does not know cannot be predicted, and are left out.
-    Errors are those of :func:`spans_by_head`.
-    """
+    """Which heads contribute how much to the spans that a parser predicts, by their labels. Memory
+    does not grow with the number of sentences. What is missed is counted of those with a gold tree;
+    gold labels that the parser does not know cannot be predicted, and are left out. Errors are
+    those of :func:`spans_by_head`."""
     sums: dict[str, Rows] = {}  # of contributions, firsts and missed firsts, [3, heads]
     count = heads = 0
     for seen in spans_by_head(parser, examples):
@@ -251,12 +249,10 @@ def table_rows(
 
 
 def order_of_heads(relative: Rows) -> list[int]:
-    """Heads in the order of the category in which each stands out the most.
-
-    Within a category, those that stand out the most come first. A head stands out in a category by
-    what it contributes there (``[categories, heads]``, less the average head) beyond its own mean
-    over the categories, in standard deviations of the heads of each; of one alone, by all of it.
-    """
+    """Heads in the order of the category in which each stands out the most. Within a category,
+    those that stand out the most come first. A head stands out in a category by what it contributes
+    there (``[categories, heads]``, less the average head) beyond its own mean over the categories,
+    in standard deviations of the heads of each; of one alone, by all of it."""
     deviation = relative.std(axis=1, keepdims=True)
     own = relative / np.where(deviation > 0, deviation, 1)
     if len(own) > 1:
@@ -266,11 +262,9 @@ def order_of_heads(relative: Rows) -> list[int]:
 
 def draw_heads(found: HeadContributions, categories: Sequence[str] = (), *, model: str) -> Figure:
     """A heat map: some categories or those that are predicted the most, below each other, by heads.
-
     It shows the figures of Mrini et al. 2020 (section 4.5, figure 8) for all heads and not for some
     that were picked, beside the average head, which is the dotted line of that figure. A SpmrlError
-    if no span was predicted, or none of a category that is named, or there is no matplotlib.
-    """
+    if no span was predicted, or none of a category that is named, or there is no matplotlib."""
     spans = found.spans
     named = [found.row(name) for name in categories]
     for row in named:

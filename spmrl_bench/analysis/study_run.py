@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
@@ -26,7 +26,7 @@ from spmrl_bench.experiments.plan import Run, make_runs
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, load_recipe
 from spmrl_bench.experiments.run_folder import ended
 from spmrl_bench.experiments.train import train_all
-from spmrl_bench.leaderboard.board import Scores, SeedMean
+from spmrl_bench.leaderboard.board import SeedMean
 from spmrl_bench.leaderboard.documents import Part, StoredModel, load_documents, write_document
 from spmrl_bench.leaderboard.record import SplitResult
 from spmrl_bench.nn.device import prepare_process
@@ -317,7 +317,7 @@ class StudyResult(StudyRun):
 
     @property
     def score(self) -> SeedMean:
-        return estimate(self.scores)
+        return SeedMean.of(self.scores.values())
 
     def score_within(self, minutes: float) -> SeedMean | None:
         """Of the runs' best scores by then; None if one had none, or ``max_minutes`` were over."""
@@ -331,11 +331,6 @@ class StudyResult(StudyRun):
         return SeedMean.of(best)
 
 
-def estimate(scores: Scores) -> SeedMean:
-    """Mean and deviation over seeds, of which a study has one at least."""
-    return cast(SeedMean, SeedMean.of(scores.values()))
-
-
 def run_study(
     work: StudyPlan,
     *,
@@ -346,11 +341,9 @@ def run_study(
     on: Backend = LOCAL,
 ) -> list[StudyResult]:
     """Train what is missing of a study and score every row; may be interrupted and repeated.
-
     ``runs_dir`` is shared with other studies and with ``train``. What ``scores_dir`` holds is not
     parsed again; a SpmrlError if it cannot be read. All else is as of
-    :func:`~spmrl_bench.experiments.train.train_all`.
-    """
+    :func:`~spmrl_bench.experiments.train.train_all`."""
     runs = work.distinct(runs_dir)
     train_all(runs, device=device, jobs=jobs, on=on)
     scores, _ = readable_scores(scores_dir)  # with what other studies left meanwhile

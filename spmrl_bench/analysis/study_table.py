@@ -20,7 +20,7 @@ import pandas as pd
 
 from spmrl_bench.analysis.drawing import BLUE, GREEN, GREY, ORANGE, Figure, load_matplotlib
 from spmrl_bench.analysis.study import StudyRow
-from spmrl_bench.analysis.study_run import StudyPlan, StudyResult, encoder_of, estimate
+from spmrl_bench.analysis.study_run import StudyPlan, StudyResult, encoder_of
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import LEVEL, SeedMean, Sums, mean_text
 from spmrl_bench.leaderboard.record import signature_parts
@@ -166,8 +166,8 @@ class Findings:
 def difference(one: StudyResult, other: StudyResult) -> SeedMean:
     """What ``one`` has more than ``other``, seed by seed: runs of one seed see the same sentences
     in the same order, so their difference varies less than either of them."""
-    theirs = other.scores
-    return estimate({seed: score - theirs[seed] for seed, score in one.scores.items()})
+    pairs = zip(one.scores.values(), other.scores.values(), strict=True)
+    return SeedMean.of([score - theirs for score, theirs in pairs])
 
 
 def _p(reference: StudyResult, other: StudyResult) -> float | None:
@@ -220,12 +220,10 @@ def _figure_name(metric: SelectionMetric) -> str:
 
 
 def to_frame(findings: Findings) -> pd.DataFrame:
-    """One row for each system, with unrounded numbers; empty cells are missing.
-
-    Scores in percent, differences in points. ``settings`` are what the run changed of its recipe
-    and ``limits`` what was taken from the attention of the trained parser, both as JSON;
-    ``parsing`` are its settings of parsing that the study gives, likewise.
-    """
+    """One row for each system, with unrounded numbers; empty cells are missing. Scores in percent,
+    differences in points. ``settings`` are what the run changed of its recipe and ``limits`` what
+    was taken from the attention of the trained parser, both as JSON; ``parsing`` are its settings
+    of parsing that the study gives, likewise."""
     found = {one.name: one for one in findings.rows}
     rows = findings.work.study.rows
     return pd.DataFrame([_numbers(findings, row, found.get(row.name)) for row in rows])
@@ -253,7 +251,8 @@ def _numbers(findings: Findings, row: StudyRow, found: StudyResult | None) -> di
         for minutes in study.minutes:
             add(f"{figure}_after_{minutes:g}_minutes", found.score_within(minutes))
         for metric in study.beside:
-            add(_figure_name(metric), SeedMean.of(found.scores_by(metric).values()))
+            scores = found.scores_by(metric).values()
+            add(_figure_name(metric), SeedMean.of(scores) if scores else None)
     add("difference", findings.differences.get(row.name))
     return cells | {
         "p": findings.chances.get(row.name),
@@ -378,7 +377,7 @@ def _parsing(findings: Findings) -> Figure:
     metrics = beside or [study.metric]
     figure = _figure(findings, 2.9, f"Scores {_FAR} points below the best are not shown.")
     for axes, metric in zip(figure.axes(1, len(metrics), squeeze=False).flat, metrics, strict=True):
-        points = dict(enumerate(estimate(one.scores_by(metric)) for one in rows))
+        points = dict(enumerate(SeedMean.of(one.scores_by(metric).values()) for one in rows))
         _curve(axes, points, _FAR, color=BLUE, marker="o")
         values = [f"{one.row.parsing[setting]:g}" for one in rows]
         axes.set_xticks(range(len(rows)), values, fontsize=6.5)

@@ -25,7 +25,7 @@ from tabulate import tabulate
 
 from spmrl_bench.analysis.variation import Place, Suspicion
 from spmrl_bench.errors import SpmrlError, UnsupportedError
-from spmrl_bench.leaderboard.writing import templates
+from spmrl_bench.leaderboard.writing import Table, templates
 from spmrl_bench.parsers.base import Parser
 from spmrl_bench.treebanks.reading import SentencePlace
 from spmrl_bench.trees.draw import boxes, head_text
@@ -78,12 +78,10 @@ class Disagreement(NamedTuple):
 def disagreements(
     parser: Parser, gold: Sequence[Parse], layer: Layer | None = None
 ) -> list[Disagreement]:
-    """The sentences on which a parser and gold differ, the most suspicious first.
-
-    They are ordered by their largest odds, which count less the more decisions differ; of equal
-    ones that which comes first. With ``layer`` only its differences count. Errors are those of
-    :meth:`~spmrl_bench.parsers.base.Parser.parse`.
-    """
+    """The sentences on which a parser and gold differ, the most suspicious first. They are ordered
+    by their largest odds, which count less the more decisions differ; of equal ones that which
+    comes first. With ``layer`` only its differences count. Errors are those of
+    :meth:`~spmrl_bench.parsers.base.Parser.parse`."""
     parses = parser.parse([one.words for one in gold], [one.tags for one in gold], scored=True)
     found = []
     for number, (right, parse) in enumerate(zip(gold, parses, strict=True), start=1):
@@ -134,14 +132,6 @@ def differences(gold: Parse, found: Parse) -> Iterator[Difference]:
                 )
 
 
-class Table(NamedTuple):
-    """Suspicious places, or one and those that speak against it."""
-
-    caption: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-
-
 class Item(NamedTuple):
     """A sentence of a list."""
 
@@ -149,7 +139,7 @@ class Item(NamedTuple):
     words: Sequence[str]
     summary: str
     marked: set[int]  # words of what is suspicious, from 0
-    tables: Sequence[Table]
+    tables: Sequence[Table]  # of suspicious places, or of one and those that speak against it
     rows: Sequence[dict[str, Any]]  # cells of the file of values, for each place
     trees: Sequence[Markup] = ()
 
@@ -175,9 +165,11 @@ class SuspectList:
         for rank, item in enumerate(self.items, start=1):
             where = f"{self.treebank} {self.split}, sentence {item.number} ({self.place(item)})"
             lines += ["", f"{rank}. {where}: {item.summary}", " ".join(item.words)]
-            for caption, headings, rows in item.tables:
-                cells = tabulate(rows, headings, tablefmt="plain", disable_numparse=True)
-                lines += [f"  {caption}"] if caption else []
+            for table in item.tables:
+                cells = tabulate(
+                    table.rows, table.headings, tablefmt="plain", disable_numparse=True
+                )
+                lines += [f"  {table.title}"] if table.title else []
                 lines += [f"    {line}" for line in cells.splitlines()]
         return "\n".join(lines) + "\n"
 

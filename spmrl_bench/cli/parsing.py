@@ -95,7 +95,7 @@ def parse(
         try:
             done = parse_folder(
                 folder, Path(names[0]), to, options,
-                form=form, workers=workers, device=device, on=where, log=say_line,
+                form=form, workers=workers, device=device, on=where,
             )  # fmt: skip
         except KeyboardInterrupt as interrupt:
             kept = "what is done is kept: give the same command again to go on"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spmrl_bench.scoring.bracket_metric import BracketRules
     from spmrl_bench.scoring.counts import Counts
     from spmrl_bench.scoring.metric import Metric
-    from spmrl_bench.scoring.significance import Interval, Ratio
+    from spmrl_bench.scoring.significance import Interval
     from spmrl_bench.trees import Tree
 
 _SNIFFED = 65536  # bytes in which a file shows what it holds
@@ -333,8 +333,13 @@ def compare(
             result: Any = records[0].result(where)
             sides.append(_Side(counted, result.metrics[name].signature_long))
     scorer = metric_named(name)
+    # All seeds of a side together, so many times over that both sides weigh the same.
     ratios = [
-        _sums(scorer, side.counts, len(beside.counts)) for side, beside in (sides, sides[::-1])
+        [
+            significance.summed(each, len(beside.counts))
+            for each in zip(*map(scorer.ratios, side.counts), strict=True)
+        ]
+        for side, beside in (sides, sides[::-1])
     ]
     # What is 0 of 0 cannot be compared, as the precision of parses without brackets.
     pairs = zip(*ratios, strict=True)
@@ -445,20 +450,6 @@ def _of_files(gold: Path, first: Path, second: Path, prm: str) -> tuple[str, lis
             "others would reward failures"
         )
     return name, sides
-
-
-def _sums(scorer: Metric[Any, Any], counts: Sequence[Counts], times: int) -> list[Ratio]:
-    """The figures of all seeds together, multiplied so that both sides weigh the same."""
-    from spmrl_bench.scoring.significance import Ratio
-
-    return [
-        Ratio(
-            each[0].name,
-            times * sum(ratio.numerator for ratio in each),
-            times * sum(ratio.denominator for ratio in each),
-        )
-        for each in zip(*map(scorer.ratios, counts), strict=True)
-    ]
 
 
 def _over_seeds(scorer: Metric[Any, Any], sides: Sequence[_Side]) -> dict[str, Any]:

@@ -127,9 +127,7 @@ def search(
         lang, settings=given, treebank=treebank, track=track, size=size,
         seed=1 if seed is None else seed, sampler=sampler, **chosen,
     )  # fmt: skip
-    found = run_search(
-        work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device, log=options.say_line
-    )
+    found = run_search(work, runs_dir=runs, trials=trials, jobs=jobs, on=where, device=device)
     echo(trials_report(found))
     if (best := found.best) is None:
         raise SpmrlError(f"none of {len(found.trials)} trials came to its end")

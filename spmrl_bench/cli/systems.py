@@ -51,7 +51,7 @@ def install(
     """
     from spmrl_bench.systems.description import install_system, load_system
 
-    install_system(load_system(name), python, options.say_line)
+    install_system(load_system(name), python)
 
 
 @group.command()

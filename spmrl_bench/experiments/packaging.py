@@ -86,10 +86,8 @@ def package_run(
 ) -> tuple[Path, list[str]]:
     """Package the best parser of a run as a new folder below ``to``, with weights that are rounded
     to bfloat16 or as they are; return it, and what whoever shares it has to know, a sentence each.
-
     By default the name is ``spmrl_bench_``, the treebank, and the encoder that the parser reads;
-    the licence a well-known open one of the treebank. A SpmrlError says why there is no package.
-    """
+    the licence a well-known open one of the treebank. A SpmrlError says why there is no package."""
     config = read_config(run / "run.json")
     record = find_record(str(run), results)
     manifest = load_manifest(config.treebank)

@@ -12,13 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from rich.console import Console
-
 from spmrl_bench.errors import RecipeError, SpmrlError, TreebankError, unknown_name
 from spmrl_bench.experiments.recipe import Recipe, RunConfig, Size, list_recipes, load_recipe
 from spmrl_bench.experiments.run_folder import check_settings, ended, final_progress
-from spmrl_bench.experiments.score import AnyRun, Ensemble, Scoring
-from spmrl_bench.experiments.train import train_run
+from spmrl_bench.experiments.score import AnyRun, Ensemble, KnownRecords, Scoring, evaluate_all
+from spmrl_bench.experiments.train import train_all, train_run
 from spmrl_bench.leaderboard.record import Record
 from spmrl_bench.leaderboard.saved_parses import run_name
 from spmrl_bench.parsers.kinds import kind_named
@@ -71,8 +69,8 @@ class Run(AnyRun):
         best_weights(self.folder)  # an error where the best parser has been removed since
         return f"best dev {self.config.criterion.title} {state.best_score:.2f}"
 
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        train_run(self, note, device=device, console=console)
+    def train(self, *, device: str) -> None:
+        train_run(self, device=device)
 
     def dev_score(self) -> float:
         state = ended(self.folder)
@@ -84,8 +82,8 @@ class Run(AnyRun):
     def recorded(self, records: Sequence[Record], scoring: Scoring) -> Record | None:
         return Ensemble([self]).recorded(records, scoring)
 
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
-        Ensemble([self]).score(scoring, device=device, console=console)
+    def score(self, scoring: Scoring, *, device: str) -> None:
+        Ensemble([self]).score(scoring, device=device)
 
 
 def make_runs(
@@ -99,12 +97,10 @@ def make_runs(
     seeds: Sequence[int] = (1,),
     settings: Mapping[str, str] | None = None,
 ) -> list[Run]:
-    """The runs of each variant on a treebank, one for each seed, which follow each other.
-
-    By default the treebank is the first of the recipe's that is present and has the track and the
+    """The runs of each variant on a treebank, one for each seed, which follow each other. By
+    default the treebank is the first of the recipe's that is present and has the track and the
     layers of the variants, where these are named. A RecipeError says what is wrong with the
-    arguments, a TreebankError which treebank is absent.
-    """
+    arguments, a TreebankError which treebank is absent."""
     if not seeds:
         raise RecipeError("no seeds: one at least is needed")
     recipe = load_recipe(lang)
@@ -298,3 +294,34 @@ def recipe_problems(treebank: str, longest: Mapping[str, tuple[int, int]]) -> li
                         "least; set it in the recipe"
                     )
     return problems
+
+
+# For programs ---------------------------------------------------------------------------------
+
+
+def train(
+    lang: str,
+    *,
+    device: str = "auto",
+    jobs: int | None = None,
+    runs: str | Path = "runs",
+    **options: Any,
+) -> list[Run]:
+    """Train what is not finished of the variants of a recipe, as ``spmrl-bench train`` does; return
+    all runs, of which :func:`spmrl_bench.load` takes the ``folder``. The options are those of
+    :func:`make_runs`: ``treebank``, ``variants``, ``seeds``, ``settings`` and others. A SpmrlError
+    says what is wrong with them, or which run failed."""
+    made = make_runs(lang, runs_dir=Path(runs), **options)
+    train_all(made, device=device, jobs=jobs)
+    return made
+
+
+def evaluate(
+    runs: Sequence[Run], *, device: str = "auto", results: str | Path = "results"
+) -> list[Record]:
+    """Select on dev, score the selected variant on test, and return the records of the runs; a
+    SpmrlError where one is not trained to its end, or cannot be scored."""
+    records, errors = evaluate_all(runs, KnownRecords(Path(results)), device=device)
+    if errors:
+        raise errors[0]
+    return records

@@ -377,11 +377,9 @@ def _recipe_paths() -> dict[str, Path]:
 
 def load_recipe(name: str, *, light: bool = False) -> Recipe:
     """A shipped recipe by language, or a user's by the path of its TOML file; by the name of a
-    treebank that none names, the base recipe for it.
-
-    A user's file stands on the ``base.toml`` beside it, or on the shipped one. A RecipeError has
-    all mistakes of a file, one per line; ``light`` leaves unchecked what needs torch.
-    """
+    treebank that none names, the base recipe for it. A user's file stands on the ``base.toml``
+    beside it, or on the shipped one. A RecipeError has all mistakes of a file, one per line;
+    ``light`` leaves unchecked what needs torch."""
     paths = _recipe_paths()
     spoken = re.sub("[\u0300-\u036f]", "", normalize("NFD", name.lower()))
     usual = name if name in paths else _ALSO.get(normalize("NFC", spoken), name)

@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rich.console import Console
-
 from spmrl_bench.errors import RecipeError, RecordError, SpmrlError
 from spmrl_bench.experiments.evaluation import baseline_results, record_of, rules_of, score_split
 from spmrl_bench.experiments.run_folder import ended
@@ -35,7 +33,6 @@ from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.storage.locks import in_turn
 from spmrl_bench.training import best_weights
-from spmrl_bench.training.report import say
 from spmrl_bench.training.schedule import Progress, largest
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -60,7 +57,7 @@ class AnyRun(ABC):
     treebank: Treebank
     config: Any
     folder: Path
-    note: str = ""  # on the treebank, for the user
+    note: str = ""  # on the treebank, for the user; of several runs one says it
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "treebank", self.treebank.without_test())
@@ -95,8 +92,8 @@ class AnyRun(ABC):
         folder is broken or holds a run with other settings."""
 
     @abstractmethod
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
-        """Train it, or continue what its folder has, and say a note on its treebank."""
+    def train(self, *, device: str) -> None:
+        """Train it, or continue what its folder has, and say its note."""
 
     @abstractmethod
     def dev_score(self) -> float:
@@ -107,7 +104,7 @@ class AnyRun(ABC):
         """The newest record that says what would be scored, if its parses are kept as asked."""
 
     @abstractmethod
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+    def score(self, scoring: Scoring, *, device: str) -> None:
         """Score it and write its record."""
 
 
@@ -182,8 +179,8 @@ def evaluate_all(
         except SpmrlError as error:
             errors.append(error)
     if units:
-        executor = on.executor(min(jobs, len(asked)), device=device, shared=results_dir, log=say)
-        for outcome in run_units(units, executor, log=say):
+        executor = on.executor(min(jobs, len(asked)), device=device, shared=results_dir)
+        for outcome in run_units(units, executor):
             if isinstance(outcome.error, SpmrlError):
                 errors.append(outcome.error)
             elif outcome.error is not None:  # a defect of the program
@@ -242,7 +239,7 @@ class Ensemble:
                 return None
         return record
 
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+    def score(self, scoring: Scoring, *, device: str) -> None:
         """Score dev, and test with the baselines if dev selected the variant; write the record."""
         runs, selected, alone = self.runs, scoring.selected, len(self.runs) == 1
         config, bank = runs[0].config, runs[0].treebank

@@ -43,6 +43,7 @@ from spmrl_bench.leaderboard.searches import (
 )
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.parsers.legacy import FLAT, leaves
+from spmrl_bench.process.console import say
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.scoring.metric import SelectionMetric
@@ -304,7 +305,6 @@ def run_search(
     jobs: int = 1,
     on: Backend = LOCAL,
     device: str = "auto",
-    log: Callable[[str], None],
 ) -> Search:
     """Search until there are so many trials, those of earlier calls included; those that have begun
     and not ended go on first. With one of ``jobs`` at a time, the same search has the same trials.
@@ -336,9 +336,9 @@ def run_search(
                     _write(work, folder, document, {len(begun): error})
                 trial = begun[-1]
             place = trial_folder(folder, trial.number)
-            run = replace(work.run(work.values_of(trial)), folder=place)
+            run = replace(work.run(work.values_of(trial)), folder=place, note="")
             title = f"trial {trial.number} of {trials}: {run.title}"
-            unit = Unit(title, work.train(trial.number, folder), (run, None), folder=place)
+            unit = Unit(title, work.train(trial.number, folder), (run,), folder=place)
             in_work[unit] = trial.number
             return unit
 
@@ -346,19 +346,19 @@ def run_search(
             number = in_work.pop(outcome.unit)
             _write(work, folder, document, {number: outcome.error})
             if outcome.error is None:
-                log(f"trial {number} of {trials}: {begun[number - 1].state}")
+                say(f"trial {number} of {trials}: {begun[number - 1].state}")
             elif begun[number - 1].state != "failed":
                 raise outcome.error
 
         _write(work, folder, document)
-        log(work.first.note)
-        executor = on.executor(jobs, device=device, shared=folder.parent, log=log)
+        say(work.first.note)
+        executor = on.executor(jobs, device=device, shared=folder.parent)
         try:
-            run_units([], executor, log=log, next_unit=next_unit, on_end=on_end)
+            run_units([], executor, next_unit=next_unit, on_end=on_end)
         finally:
             _write(work, folder, document)
         if len(begun) < trials:
-            log(f"no settings are left that none of the {len(begun)} trials has had")
+            say(f"no settings are left that none of the {len(begun)} trials has had")
         return document.search
 
 

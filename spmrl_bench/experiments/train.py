@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Sized
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from rich.console import Console
 
 from spmrl_bench.errors import (
     CheckpointError,
@@ -30,12 +30,13 @@ from spmrl_bench.leaderboard.environment import find_versions
 from spmrl_bench.nn.device import choose_device, prepare_process
 from spmrl_bench.parsers.calibration import keep_temperature
 from spmrl_bench.parsers.kinds import kind_named
+from spmrl_bench.process.console import messages, say
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Outcome, Unit, run_units
 from spmrl_bench.process.pools import available_threads, cards
 from spmrl_bench.storage.files import remove_folder
 from spmrl_bench.training import BEST, LAST, best_weights
-from spmrl_bench.training.report import LOG, Report, last_line, messages, say
+from spmrl_bench.training.report import LOG, Report, last_line
 from spmrl_bench.training.schedule import read_progress
 from spmrl_bench.training.substitution import Substitution, places_of
 from spmrl_bench.training.trainer import Prune, Stream, Trainer, generator, seed_torch
@@ -95,17 +96,18 @@ def train_all(
     if jobs is None and at_once > 1 and left:
         say(f"up to {at_once} runs at a time (--jobs 1: one after the other)")
     notes = {run.note: run for run in reversed(left)}  # each is said by the first run
+    told = [run if notes[run.note] is run else replace(run, note="") for run in left]
     # One after the other, they are trained in the order that the user knows.
     in_turn = on.is_local and at_once == 1
     units = [
         Unit(
             title=run.title,
             function=run.train,
-            arguments=(run.note if notes[run.note] is run else None,),
+            arguments=(),
             folder=run.folder,
             cost=1.0 if in_turn else run.cost,
         )
-        for run in left
+        for run in told
     ]
 
     def on_end(outcome: Outcome) -> None:
@@ -113,8 +115,8 @@ def train_all(
             say(last_line(folder / LOG) or f"{outcome.unit.title}: done")
 
     if units:
-        executor = on.executor(at_once, device=device, shared=runs[0].folder.parents[1], log=say)
-        outcomes = run_units(units, executor, log=say, on_end=on_end)
+        executor = on.executor(at_once, device=device, shared=runs[0].folder.parents[1])
+        outcomes = run_units(units, executor, on_end=on_end)
         errors += [outcome.error for outcome in outcomes if outcome.error is not None]
     _raise(errors, tried)
 
@@ -140,14 +142,7 @@ def _raise(failures: Sequence[Exception], of: int) -> None:
         raise SpmrlError(f"{len(failures)} of {of} runs failed:\n" + "\n".join(errors))
 
 
-def train_run(
-    run: Run,
-    note: str | None,
-    *,
-    device: str,
-    console: Console | None = None,
-    prune: Prune | None = None,
-) -> None:
+def train_run(run: Run, *, device: str, prune: Prune | None = None) -> None:
     """Train a run, or continue what its folder has; an error is noted there. ``prune`` may end it
     at a dev evaluation. Before all input has been read, nothing of the folder is changed. Ctrl-C
     and SIGTERM raise Interrupted after the batch was finished and saved."""
@@ -156,7 +151,7 @@ def train_run(
     with (
         run_folder.run_lock(run.folder),
         run_folder.recording_failure(run.folder),
-        Report(run.folder, run.title, criterion.title, console or messages()) as report,
+        Report(run.folder, run.title, criterion.title, messages()) as report,
     ):
         where = prepare_process(device, training=True)
         run_folder.check_settings(run.folder, config, other_minutes=True)
@@ -165,8 +160,8 @@ def train_run(
         examples = [every[number] for number in numbers]
         rules = rules_of(bank, criterion.metrics)
         dev = gold_parses(bank, "dev", criterion.metrics)
-        if note is not None:
-            report.say(f"{note}: {len(examples):,} training, {len(dev):,} dev sentences")
+        if run.note:
+            report.say(f"{run.note}: {len(examples):,} training, {len(dev):,} dev sentences")
         saved = read_progress(run.folder / LAST)
         seed_torch(config.seed, Stream.WEIGHTS)
         parser = kind.parser_class.build(config.model, examples).to(where)

@@ -12,15 +12,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spmrl_bench.errors import RecordError, ScoreError
 from spmrl_bench.leaderboard.documents import load_documents
-from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, StoredRecord, grouped, known_metrics
+from spmrl_bench.leaderboard.frame import Key, Run, RunGroup, grouped, known_metrics, records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import (
     SPLITS,
@@ -33,7 +34,10 @@ from spmrl_bench.leaderboard.record import (
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.scoring.counts import Counts
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.scoring.significance import Ratio, randomisation
+from spmrl_bench.scoring.significance import Ratio, randomisation, summed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEVEL = 0.05  # p below which a difference is marked
 
@@ -53,9 +57,7 @@ class SeedMean:
     seeds: int  # how many
 
     @classmethod
-    def of(cls, values: Collection[float]) -> SeedMean | None:
-        if not values:
-            return None
+    def of(cls, values: Collection[float]) -> SeedMean:
         sd = statistics.stdev(values) if len(values) > 1 else None
         return cls(statistics.fmean(values), sd, len(values))
 
@@ -69,10 +71,8 @@ def mean_text(found: SeedMean | None, mark: str = "") -> str:
 
 
 def average(columns: Sequence[tuple[str, Scores]]) -> SeedMean | None:
-    """The mean over languages of ``(language, scores by seed)``; None where one has no score.
-
-    The standard deviation is that of the averages of each seed, where all have the same seeds.
-    """
+    """The mean over languages of ``(language, scores by seed)``; None where one has no score. The
+    standard deviation is that of the averages of each seed, where all have the same seeds."""
     if not columns or any(not scores for _, scores in columns):
         return None
 
@@ -141,11 +141,9 @@ def brief_columns(metrics: Iterable[str]) -> list[Column]:
 
 
 class Difference(NamedTuple):
-    """A score minus another in points, and p of the paired randomisation test over sentences.
-
-    All parses of a sentence are swapped at once: those from several seeds are alike. p answers
-    whether other sentences could turn the difference round, the trainings being what they are.
-    """
+    """A score minus another in points, and p of the paired randomisation test over sentences. All
+    parses of a sentence are swapped at once: those from several seeds are alike. p answers whether
+    other sentences could turn the difference round, the trainings being what they are."""
 
     points: float
     p: float
@@ -167,13 +165,11 @@ class Sums:
         found = [one for each in counts for one in scorer.ratios(each) if one.name == figure]
         if not found or len(set(map(len, found))) > 1:
             return None
-        above = np.sum([one.numerator for one in found], axis=0)
-        below = np.sum([one.denominator for one in found], axis=0)
-        if not below.any():
+        whole = summed(found)
+        if not whole.denominator.any():
             return None
         lengths = scorer.lengths(counts[-1])
         scored = np.all([each.scored for each in counts], axis=0)
-        whole = Ratio(figure, above, below)
         return cls(whole, scored, None if lengths is None else list(lengths), len(found))
 
     def of_same_sentences(self, other: Sums) -> bool:
@@ -181,17 +177,12 @@ class Sums:
         return same and bool((self.scored == other.scored).all())
 
     def compare(self, other: Sums) -> Difference | None:
-        """The difference to another; None where they are not of the same sentences.
-
-        A comparison without what one of them leaves out would reward failures. Each is multiplied
-        by the number of runs of the other, so that both weigh the same.
-        """
+        """The difference to another; None where they are not of the same sentences. A comparison
+        without what one of them leaves out would reward failures. Each is multiplied by the number
+        of runs of the other, so that both weigh the same."""
         if not self.of_same_sentences(other):
             return None
-        one, two = (
-            Ratio(each.ratio.name, times * each.ratio.numerator, times * each.ratio.denominator)
-            for each, times in ((self, other.runs), (other, self.runs))
-        )
+        one, two = summed([self.ratio], other.runs), summed([other.ratio], self.runs)
         return Difference((one.value or 0.0) - (two.value or 0.0), randomisation(one, two))
 
 
@@ -236,7 +227,7 @@ class Entry:
 
     @property
     def shipped(self) -> bool:
-        return self.runs[0].stored.shipped
+        return self.runs[0].shipped
 
     @property
     def title(self) -> str:
@@ -291,10 +282,8 @@ class Entry:
         return next(scored, None)
 
     def signature(self, metrics: Collection[str] | None = None) -> str:
-        """Of test where all runs have scores of it, else of dev; by these metrics or all.
-
-        Values in which the runs differ are joined by ``+``.
-        """
+        """Of test where all runs have scores of it, else of dev; by these metrics or all. Values in
+        which the runs differ are joined by ``+``."""
         found: dict[str, dict[str, dict[str, None]]] = {}
         for result in self._results("test") or self._results("dev"):
             for name in known_metrics(result):
@@ -412,7 +401,7 @@ class Group:
         }
 
 
-def groups_of(stored: Sequence[StoredRecord]) -> list[Group]:
+def groups_of(stored: Iterable[Run]) -> list[Group]:
     return [
         Group(track, treebank, number, len(groups) > 1, runs)
         for (track, treebank), groups in grouped(stored).items()
@@ -436,7 +425,7 @@ def track_title(track: str) -> str:
 
 @dataclass(frozen=True)
 class Results:
-    stored: Sequence[StoredRecord]  # oldest first
+    stored: Sequence[Run]  # oldest first
     published: Sequence[PublishedFigure]
     errors: Sequence[str]  # a message for each file or line that cannot be read
 
@@ -446,10 +435,8 @@ class Results:
         return groups_of(self.stored)
 
     def named(self, name: str, treebank: str | None = None) -> list[Record]:
-        """The records of an entry that a table names, or of a variant or system with one entry.
-
-        Empty where there is none; a RecordError where there are several.
-        """
+        """The records of an entry that a table names, or of a variant or system with one entry;
+        none where there is none, and a RecordError where there are several."""
         entries = [
             (entry, f"{entry.title} on {group.treebank}")
             for group in self.groups
@@ -468,18 +455,22 @@ class Results:
 
 
 def load_results(folders: Iterable[Path]) -> Results:
-    """Read the records of folders of results, shipped ones included, and all published figures.
-
-    One that lies in several folders is one. A RecordError where a folder cannot be read.
-    """
-    found: dict[str, StoredRecord] = {}
+    """Read the records of folders of results, shipped ones included, and all published figures. One
+    that lies in several folders is one. A RecordError where a folder cannot be read."""
+    found: dict[str, Run] = {}
     errors: list[str] = []
     for shipped, folder in product((False, True), folders):  # what is the user's too is theirs
         place = shipped_records(folder) if shipped else folder / "runs"
         records, wrong = load_documents(Record, place)
         errors += wrong
         for path, record in records.items():
-            found.setdefault(path.name, StoredRecord(record, path, folder, shipped))
+            found.setdefault(path.name, Run(record, path, folder, shipped))
     published, wrong = load_published()
-    ordered = sorted(found.values(), key=lambda one: (one.record.finished, one.shipped, one.name))
+    ordered = sorted(found.values(), key=attrgetter("record.finished", "shipped", "path.name"))
     return Results(ordered, published, [*dict.fromkeys(errors), *wrong])
+
+
+def results_frame(results: str | Path = "results") -> pd.DataFrame:
+    """All numbers of a folder of results, one row for each record, split, metric and figure. Files
+    in it that cannot be read are left out; a RecordError where the folder cannot be."""
+    return records_frame(load_results([Path(results)]).stored)

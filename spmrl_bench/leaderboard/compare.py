@@ -138,10 +138,9 @@ def _record_of_run(run: Path, folder: Path, errors: list[str]) -> Record:
     records, wrong = load_records(folder)
     errors += wrong
     if settings is not None and "system" in settings:
-        what = "parses"
+        what, about = "parses", [settings.get(key) for key in ("treebank", "size", "seed")]
         paths = {split: run / f"{split}.parses" for split in SPLITS}
         parses = {split: [file_digest(path)] for split, path in paths.items() if path.is_file()}
-        about = [settings.get(key) for key in ("treebank", "size", "seed")]
         found = [
             record
             for record in records

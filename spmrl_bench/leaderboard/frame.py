@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,9 +46,9 @@ _NO_SECTIONS = frozenset({"settings", "files", "fingerprints", "model"})
 _NOT_NOTED = {f"train.{key}" for key, field in TrainConfig.model_fields.items() if field.exclude}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredRecord:
-    """A record and where it is kept."""
+@dataclass(slots=True, eq=False)
+class Run:
+    """A record, where it is kept and, once it is in a group, what it is among others."""
 
     record: Record
     path: Path = Path()  # of its file, whose name is the hash of its bytes
@@ -56,22 +56,11 @@ class StoredRecord:
     # Whether it comes with the program. Of a run of the user and a shipped one, which another
     # machine has made, no mean is taken, and neither is the newer of both.
     shipped: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.path.stem
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """A record among others."""
-
-    stored: StoredRecord
-    number: int  # in the order of age, from 0
-    precision: str  # as its signature says it; empty for the usual one
-    settings: Resolved
-    digest: str  # of the settings
-    given: str  # those that were changed of the recipe, as text
+    number: int = 0  # in the order of age, from 0
+    precision: str = ""  # as its signature says it; empty for the usual one
+    settings: Resolved = field(default_factory=dict)
+    digest: str = ""  # of the settings
+    given: str = ""  # those that were changed of the recipe, as text
     shown: str = ""  # the same, and those in which runs of this name differ otherwise
     name: str = ""  # the variant with these
     altered: bool = False  # whether these change the model, but for its precision
@@ -79,14 +68,10 @@ class Run:
     baseline: bool = False  # whether its record is what it has of a baseline
 
     @property
-    def record(self) -> Record:
-        return self.stored.record
-
-    @property
     def series(self) -> tuple[Any, ...]:
         """What runs of one group have in common that differ in their seed only."""
         members = len(self.record.ensemble)
-        about = (self.stored.shipped, self.record.size, self.record.variant)
+        about = (self.shipped, self.record.size, self.record.variant)
         return *about, self.digest, self.precision, members
 
     def figure(self, key: Key) -> float | None:
@@ -104,8 +89,7 @@ class Run:
         about = {"variant": name, "size": "", "seed": 0, "ensemble": [], "searches": []}
         test = {"test": self.record.baselines[name]}
         record = self.record.model_copy(update={**none, **about, **test})
-        stored = replace(self.stored, record=record, shipped=False)
-        return replace(self, stored=stored, shown="", name=name, baseline=True)
+        return replace(self, record=record, shipped=False, shown="", name=name, baseline=True)
 
 
 class RunGroup(list[Run]):
@@ -116,11 +100,11 @@ class RunGroup(list[Run]):
         self.counted: Counted = {}
 
 
-def by_age(records: Iterable[Record]) -> list[StoredRecord]:
-    return sorted(map(StoredRecord, records), key=lambda one: one.record.finished)
+def by_age(records: Iterable[Record]) -> list[Run]:
+    return sorted(map(Run, records), key=lambda one: one.record.finished)
 
 
-def grouped(stored: Sequence[StoredRecord]) -> dict[tuple[str, str], list[RunGroup]]:
+def grouped(stored: Iterable[Run]) -> dict[tuple[str, str], list[RunGroup]]:
     """The groups of each track and treebank, in the order of these; every run has its name."""
     found: dict[tuple[str, str], list[RunGroup]] = {}
     for run in _runs(stored):
@@ -138,20 +122,21 @@ def grouped(stored: Sequence[StoredRecord]) -> dict[tuple[str, str], list[RunGro
     return dict(sorted(found.items()))
 
 
-def _runs(stored: Sequence[StoredRecord]) -> Iterator[Run]:
-    known: dict[str, tuple[Resolved, str]] = {}
+def _runs(stored: Iterable[Run]) -> Iterator[Run]:
+    known: dict[str, dict[str, Any]] = {}
     for number, one in enumerate(stored):
         recipe, scored = one.record.recipe, one.record.dev or one.record.test
         # Runs of many seeds have one recipe, and to resolve it takes longer than all else here.
-        about = {key: part for key, part in recipe.items() if key not in ("seed", "fingerprints")}
-        text = json.dumps(about, sort_keys=True)
+        own = {key: part for key, part in recipe.items() if key not in ("seed", "fingerprints")}
+        text = json.dumps(own, sort_keys=True)
         if text not in known:
             resolved = resolved_settings(recipe)
-            known[text] = resolved, digest(resolved)
+            known[text] = {"settings": resolved, "digest": digest(resolved)}
         results = scored.metrics.values() if scored else ()
         signed = (signature_parts(result.signature_long).get("precision") for result in results)
         precision = next(filter(None, signed), "")
-        yield Run(one, number, precision, *known[text], given=settings_text(one.record.settings))
+        given = settings_text(one.record.settings)
+        yield replace(one, number=number, precision=precision, given=given, **known[text])
 
 
 def known_metrics(result: SplitResult) -> list[str]:
@@ -305,16 +290,14 @@ def _defaults(kind: str, model: Mapping[str, Any]) -> dict[str, Any]:
 # ---- All numbers ----
 
 
-def records_frame(stored: Sequence[StoredRecord]) -> pd.DataFrame:
-    """One row for each record, split, metric and figure (:data:`Key`) that has a value.
-
-    ``record`` numbers the records by age, ``group`` those of a treebank whose scores compare;
-    ``name`` is the variant with its settings, ``newest`` says whether it is the newest record of
-    its run, and ``baseline`` is empty for the parser itself.
-    """
+def records_frame(stored: Iterable[Run]) -> pd.DataFrame:
+    """One row for each record, split, metric and figure (:data:`Key`) that has a value. ``record``
+    numbers the records by age, ``group`` those of a treebank whose scores compare; ``name`` is the
+    variant with its settings, ``newest`` says whether it is the newest record of its run, and
+    ``baseline`` is empty for the parser itself."""
     rows = [
         (
-            *(run.number, run.stored.shipped, *place, run.record.treebank.language, number),
+            *(run.number, run.shipped, *place, run.record.treebank.language, number),
             *(run.record.system is not None, run.record.kind, run.record.variant, run.name),
             *(run.record.size, run.record.seed, len(run.record.ensemble), run.record.selected),
             *(run.newest, run.record.finished, one.name if one.baseline else "", *key, value),

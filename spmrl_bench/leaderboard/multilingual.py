@@ -238,7 +238,7 @@ def tracks_of(groups: Iterable[Group], results_dir: Path) -> list[str]:
     """Tracks with records of the user in two languages, or whose table is there already."""
     found: dict[str, set[str]] = {}
     for group in groups:
-        if not all(run.stored.shipped for run in group.runs):
+        if not all(run.shipped for run in group.runs):
             found.setdefault(group.track, set()).add(group.language)
     return sorted(
         track

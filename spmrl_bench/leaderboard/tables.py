@@ -54,11 +54,9 @@ def results_document(groups: Sequence[Group], published: Iterable[PublishedFigur
 
 def ranks_of(groups: Iterable[Group]) -> dict[tuple[Entry, str], str]:
     """Return the first and last rank on test by each metric that each entry of a table may have;
-    none where it is the only one.
-
-    Two are told apart where p of the paired randomisation test is below :data:`LEVEL` after Holm's
-    correction (1979) over all pairs of all tables. Who is told apart from nobody may have any rank.
-    """
+    none where it is the only one. Two are told apart where p of the paired randomisation test is
+    below :data:`LEVEL` after Holm's correction (1979) over all pairs of all tables. Who is told
+    apart from nobody may have any rank."""
     pairs: list[tuple[float, float, tuple[Entry, str], tuple[Entry, str]]] = []
     tables: list[list[tuple[Entry, str]]] = []
     for group, metric in ((one, metric) for one in groups for metric in one.metrics):
@@ -278,7 +276,7 @@ def _beside(entry: Entry, group: Group, beside: Beside) -> list[list[PublishedFi
     return list(found.values())
 
 
-def results_frame(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> pd.DataFrame:
+def entries_frame(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> pd.DataFrame:
     """One row per run, mean and baseline; only those of one ``treebank`` and ``group`` compare."""
     columns = named_columns(metrics_of(run for group in groups for run in group.runs))
     beside = by_variant(published)
@@ -336,7 +334,7 @@ def _row(
 
 
 def results_csv(groups: Sequence[Group], published: Iterable[PublishedFigure]) -> str:
-    return csv_text(results_frame(groups, published))
+    return csv_text(entries_frame(groups, published))
 
 
 class HeadToHead(NamedTuple):

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -27,6 +27,7 @@ from spmrl_bench.parsing.answers import chosen_output
 from spmrl_bench.parsing.bulk import Counts, ParseOptions, Worker, own_worker, parse_input
 from spmrl_bench.parsing.models import identity, trained_on
 from spmrl_bench.parsing.streams import Form, sentences_of
+from spmrl_bench.process.console import say
 from spmrl_bench.process.executors.backend import LOCAL, Backend
 from spmrl_bench.process.executors.units import Unit, run_units
 from spmrl_bench.process.pools import available_threads
@@ -94,17 +95,14 @@ def parse_folder(
     workers: int,
     device: str = "auto",
     on: Backend = LOCAL,
-    log: Callable[[str], None],
 ) -> str:
-    """Parse what is not parsed yet of a folder, and return what was done, in words.
-
-    The ``form`` is what the files hold, None what their names say. A SpmrlError says that the
-    folders do not fit each other, or which files cannot be parsed; all others are then.
-    """
+    """Parse what is not parsed yet of a folder, and return what was done, in words. The ``form`` is
+    what the files hold, None what their names say. A SpmrlError says that the folders do not fit
+    each other, or which files cannot be parsed; all others are then."""
     model, inputs, outputs = model.resolve(), inputs.resolve(), outputs.resolve()
     parser, trained = identity(model), trained_on(model)
     options = replace(options, escapes=trained.escapes)
-    files = find_inputs(inputs, outputs, form, log)
+    files = find_inputs(inputs, outputs, form)
     settings = {
         "inputs": os.fsencode(inputs).decode(errors="replace"),
         "kind": parser.name,
@@ -127,9 +125,9 @@ def parse_folder(
     units = [
         Unit(f"worker {k + 1} of {workers}", parse_files, (job, k, workers)) for k in range(workers)
     ]
-    executor = on.executor(workers, device=device, shared=outputs, log=log)
+    executor = on.executor(workers, device=device, shared=outputs)
     try:
-        ended = run_units(units, executor, log=log, advice=_AGAIN)
+        ended = run_units(units, executor, advice=_AGAIN)
         errors = [file.failed.read_text("utf-8") for file in left if file.failed.exists()]
     finally:
         _tidy(left)
@@ -141,11 +139,9 @@ def parse_folder(
     return f"{len(left):,} of {len(files):,} files parsed in {time.monotonic() - began:,.1f} s"
 
 
-def find_inputs(
-    folder: Path, outputs: Path, form: Form | None, log: Callable[[str], None]
-) -> list[Input]:
-    """The files of a folder, in the order of their names; ``log`` is told what is left out. Hidden
-    files are not looked at, folders that are links not followed."""
+def find_inputs(folder: Path, outputs: Path, form: Form | None) -> list[Input]:
+    """The files of a folder, in the order of their names; what is left out is said. Hidden files
+    are not looked at, folders that are links not followed."""
 
     def unreadable(error: OSError) -> None:
         raise ReadError(f"cannot be read: {error.strerror}", path=error.filename or folder)
@@ -169,7 +165,7 @@ def find_inputs(
         raise SpmrlError(f"{folder}: {problem}")
     if left_out:
         more = f" and {len(left_out) - 5} more" if len(left_out) > 5 else ""
-        log(f"left out, since nothing says what they hold: {', '.join(left_out[:5])}{more}")
+        say(f"left out, since nothing says what they hold: {', '.join(left_out[:5])}{more}")
     return inputs
 
 
@@ -211,7 +207,7 @@ def _tidy(files: Sequence[Input]) -> None:
             remove_orphans(folder)
 
 
-def parse_files(job: Job, number: int, workers: int, *, device: str, console: Any = None) -> None:
+def parse_files(job: Job, number: int, workers: int, *, device: str) -> None:
     """Parse what nobody else has in work of a job until all of it is done; of so many workers this
     has a number, from 0, and they begin in different places."""
     worker = own_worker(job.model, device, available_threads(), job.options)

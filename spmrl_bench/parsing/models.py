@@ -98,11 +98,8 @@ def identity(model: str | Path) -> Identity:
 
 def trained_on(folder: Path) -> TrainedOn:
     """Return what is known of the treebank that a parser was trained on; the usual, if nothing says
-    which it was, or it is known here no more.
-
-    ``folder`` is that of a run, of a parser in it, or of a package, of which a PackageError says
-    that its description is broken.
-    """
+    which it was, or it is known here no more. ``folder`` is that of a run, of a parser in it, or of
+    a package, of which a PackageError says that its description is broken."""
     if (package := read_package(folder)) is not None:
         return package.treebank
     for place in (folder, folder.parent):
@@ -184,8 +181,7 @@ class Package(BaseModel):
     format: Annotated[int, Field(ge=1, strict=True)]
     treebank: TrainedOn
     files: Annotated[
-        dict[Annotated[str, AfterValidator(_model_file)], StoredFile],
-        Field(max_length=_MOST_FILES),
+        dict[Annotated[str, AfterValidator(_model_file)], StoredFile], Field(max_length=_MOST_FILES)
     ]
 
     @field_validator("files")

@@ -11,11 +11,18 @@ import os
 import re
 import select
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import SpmrlError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Set in a process that does a unit of work beside others, which says whole lines only.
+beside_others = threading.Event()
 
 # But for tabs and ends of lines.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -31,6 +38,21 @@ def echo(text: object = "", *, err: bool = False, nl: bool = True) -> None:
 def plain(text: object) -> str:
     """The text with control characters, by which a file could steer the terminal, written out."""
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
+
+
+def messages() -> Console:
+    """Return standard error. Where it is no terminal it is none here either, though colours are
+    forced on it (FORCE_COLOR), as notebooks and build servers do: a live line fills their logs."""
+    from rich.console import Console
+
+    live = sys.stderr.isatty() and not beside_others.is_set()
+    return Console(stderr=True, force_terminal=None if live else False)
+
+
+def say(text: str, console: Console | None = None) -> None:
+    """Print a line, to standard error where no console is given."""
+    as_it_is: dict[str, Any] = {"markup": False, "highlight": False, "emoji": False}
+    (console or messages()).print(plain(text), **as_it_is, soft_wrap=True)
 
 
 class _Stream(io.FileIO):

@@ -14,23 +14,15 @@ from markupsafe import Markup
 from spmrl_bench import __version__
 from spmrl_bench.errors import RecordError
 from spmrl_bench.leaderboard import tables as board_tables
-from spmrl_bench.leaderboard.board import (
-    Column,
-    Entry,
-    Group,
-    Results,
-    View,
-    track_title,
-)
+from spmrl_bench.leaderboard.board import Column, Entry, Group, Results, View, track_title
 from spmrl_bench.leaderboard.frame import records_frame
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.record import GOLD_TAGS, SPLITS, Record, signature_parts
 from spmrl_bench.leaderboard.searches import searched_text
 from spmrl_bench.leaderboard.writing import templates
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.cells import Cell, Table, Value, cell
-from spmrl_bench.site.charts import MOST_SERIES, Chart, board, chart
 from spmrl_bench.site.parses import KeptParses, compared, kept_parses, side_by_side
+from spmrl_bench.site.parts import MOST_SERIES, Cell, Chart, Table, Value, board, cell, chart
 from spmrl_bench.site.reproduce import commands, environment, settings
 from spmrl_bench.site.standings import Place, TreebankResults, address_of, by_length, treebanks_of
 from spmrl_bench.storage.files import write_folder
@@ -220,7 +212,7 @@ def _records(bank: TreebankResults, group: Group) -> Table:
     rows = []
     for place in (place for place in bank.places if place.group is group):
         for one in _records_of(place):
-            name = one.runs[0].stored.name
+            name = one.runs[0].path.stem
             figures = [one.figure(column.key) for column in headlines]
             link = Cell(name[:8], f"runs/{name}.html")
             rows.append((link, place.entry.text, _runs(one), *figures, one.dates[-1]))
@@ -278,14 +270,15 @@ def run_pages(bank: TreebankResults) -> Files:
     """The page of each record that is shown, and the record itself."""
     for place in bank.places:
         for one in _records_of(place):
-            name, record = one.runs[0].stored.name, one.record
-            yield f"runs/{name}.json", one.runs[0].stored.path.read_bytes()
+            run, record = one.runs[0], one.record
+            name = run.path.stem
+            yield f"runs/{name}.json", run.path.read_bytes()
             yield page(
                 "run",
                 f"runs/{name}.html",
                 bank=bank,
                 place=place,
-                stored=one.runs[0].stored,
+                run=run,
                 title=", ".join(filter(None, (one.name, _runs(one)))),
                 scores=[_by_split(metric, record) for metric in place.group.metrics],
                 commands=commands(record),
@@ -391,15 +384,9 @@ def site_files(results: Results) -> Files:
 
 
 def build_site(results: Results, folder: Path, extra: Path | None = None) -> int:
-    """Write the site in place of an earlier one; return the number of its files.
-
-    Args:
-        extra: a folder of other files that belong to it, such as a logo, which are copied.
-
-    Raises:
-        RecordError: the folder holds something else, or cannot be written.
-        SpmrlError: Matplotlib is not installed.
-    """
+    """Write the site in place of an earlier one, with copies of ``extra`` files that belong to it,
+    such as a logo; return the number of its files. A RecordError where the folder holds something
+    else or cannot be written, a SpmrlError where Matplotlib is not installed."""
 
     def fill(new: Path) -> None:
         for address, data in files.items():

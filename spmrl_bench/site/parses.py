@@ -17,7 +17,7 @@ from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import Entry, Sums, View
 from spmrl_bench.leaderboard.saved_parses import SavedParses
 from spmrl_bench.scoring.metric import metric_named
-from spmrl_bench.site.cells import Cell, Table, Value
+from spmrl_bench.site.parts import Cell, Table, Value
 from spmrl_bench.treebanks.manifest import Manifest
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.draw import boxes, head_text
@@ -41,7 +41,7 @@ def kept_parses(entry: Entry, view: View, manifest: Manifest | None) -> KeptPars
     metric, options = metric_named(view[0]), manifest.rules.get(view[0]) if manifest else None
     if manifest is None or options is None or len(metric.layers) != 1:
         return None
-    for one in (run.stored for run in entry.runs):
+    for one in entry.runs:
         try:
             rules: Any = metric.rules(options)
             saved = SavedParses.of_record(one.results, one.record)

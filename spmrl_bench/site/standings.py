@@ -59,9 +59,7 @@ def ranking(group: Group, view: View) -> Ranking:
 
 def by_length(sums: Sums) -> dict[str, tuple[int, float | None]]:
     """Number and score of the sentences of each class of lengths that there are, shortest first.
-
-    The score is the ratio of their sums, so that the classes of F1 add up to F1.
-    """
+    The score is the ratio of their sums, so that the classes of F1 add up to F1."""
     found = {}
     if sums.lengths is not None:
         classes = np.searchsorted(SENTENCE_LENGTHS, np.asarray(sums.lengths))

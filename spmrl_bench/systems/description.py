@@ -16,7 +16,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from itertools import chain
 from pathlib import Path
@@ -29,11 +29,12 @@ from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, model_validator
 from spmrl_bench.errors import RecipeError, SpmrlError, remedy, unknown_name
 from spmrl_bench.experiments.recipe import Size
 from spmrl_bench.leaderboard.environment import find_versions
+from spmrl_bench.process.console import say
 from spmrl_bench.storage.files import remove_folder, write_text
 from spmrl_bench.storage.json import parse_json
 from spmrl_bench.storage.paths import data_dirs, home
 from spmrl_bench.storage.toml import read_toml, validated
-from spmrl_bench.systems.predictions import Policy
+from spmrl_bench.systems.enter import Policy
 from spmrl_bench.trees.parse import Layer
 
 Value = str | int | float | bool
@@ -234,19 +235,17 @@ def is_installed(system: SystemDescription) -> bool:
     return True
 
 
-def install_system(
-    system: SystemDescription, python: str | None, log: Callable[[str], None]
-) -> None:
+def install_system(system: SystemDescription, python: str | None) -> None:
     """Make the environment of a system with an interpreter, by default that of this program."""
     folder, required = _folder(system), system.requirements
     if system.environment == "program":
         version_of(system)
-        log(f"{system.name} runs in the environment of this program: nothing to install")
+        say(f"{system.name} runs in the environment of this program: nothing to install")
         return
     if is_installed(system):
-        log(f"{folder}: has {', '.join(required)} already")
+        say(f"{folder}: has {', '.join(required)} already")
         return
-    log(f"{folder}: installing {', '.join(required)}")
+    say(f"{folder}: installing {', '.join(required)}")
     try:
         remove_folder(folder)
         _call([python or sys.executable, "-m", "venv", str(folder)])

@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from rich.console import Console
 
 from spmrl_bench.errors import CheckpointError, TrainingError
 from spmrl_bench.experiments import run_folder
@@ -38,6 +37,7 @@ from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
 from spmrl_bench.nn.device import choose_device
 from spmrl_bench.nn.inputs.pretrained import encoder_folder
+from spmrl_bench.process.console import say
 from spmrl_bench.scoring.metric import METRICS, SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import settings_folder
 from spmrl_bench.storage.digests import file_digest
@@ -51,9 +51,7 @@ from spmrl_bench.systems.description import (
     system_paths,
     version_of,
 )
-from spmrl_bench.systems.enter import KIND, score_answers, write_counted
-from spmrl_bench.systems.predictions import file_text
-from spmrl_bench.training.report import say
+from spmrl_bench.systems.enter import KIND, file_text, score_answers, write_counted
 from spmrl_bench.trees.parse import Parse
 
 _MODEL, _SPLITS = "model", ("dev", "test")
@@ -152,14 +150,14 @@ class SystemRun(AnyRun):
             return f"on {self.system.training_data}: 'spmrl-bench eval' scores it"
         return None if state is None else str(state)
 
-    def train(self, note: str | None, *, device: str, console: Console | None = None) -> None:
+    def train(self, *, device: str) -> None:
         folder, train, threads = self.folder, self.system.train, torch.get_num_threads()
         assert train is not None, "it is trained"
         with run_folder.run_lock(folder), run_folder.recording_failure(folder, _LOG):
             if self.state() is not None:
                 return
-            about = f"{note}; " if note else ""
-            say(f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}", console)
+            about = f"{self.note}; " if self.note else ""
+            say(f"{self.title}: {about}{threads} thread{'s' * (threads > 1)}")
             run_folder.write_settings(folder, self.config)
             if not train.continues:
                 remove_folder(folder / _MODEL)
@@ -195,7 +193,7 @@ class SystemRun(AnyRun):
             )
             self._note(state)
             remove_orphans(folder)
-        say(f"{self.title}: trained {state}", console)
+        say(f"{self.title}: trained {state}")
 
     def _note(self, state: Trained) -> None:
         write_text(self.folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
@@ -206,11 +204,9 @@ class SystemRun(AnyRun):
             raise run_folder.UntrainedError(f"{self.folder}: training has not ended; {how}")
         return 0.0  # it competes with nobody, so any score will do
 
-    def train_and_score_dev(
-        self, note: str | None, *, device: str, console: Console | None = None
-    ) -> None:
+    def train_and_score_dev(self, *, device: str) -> None:
         """Train it as a trial of a search, which has the score of what it answers on dev."""
-        self.train(note, device=device, console=console)
+        self.train(device=device)
         with run_folder.run_lock(self.folder):
             self._parse(self.treebank.examples("dev", [self.system.layer]), "dev", device)
             record, state = self._scored(Scoring(self.folder), device, ("dev",)), self.state()
@@ -232,7 +228,7 @@ class SystemRun(AnyRun):
             self._scored(scoring)
         return found
 
-    def score(self, scoring: Scoring, *, device: str, console: Console | None = None) -> None:
+    def score(self, scoring: Scoring, *, device: str) -> None:
         bank = self.treebank.with_test()
         with run_folder.run_lock(self.folder):
             (self.folder / _MODEL).mkdir(parents=True, exist_ok=True)
@@ -249,7 +245,7 @@ class SystemRun(AnyRun):
                 busy = self._parse(sentences, split, device) - idle
                 speeds[split] = sum(map(len, sentences)) / busy if busy > 0 else None
             record = self._scored(scoring, device, speeds=speeds)
-        say(f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}", console)
+        say(f"wrote {write_counted(record, scoring.results_dir / 'runs')[1]}")
 
     def _parse(self, sentences: Sequence[Parse], name: str, device: str) -> float:
         """Let the system parse; the seconds that it took."""

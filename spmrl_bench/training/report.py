@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +15,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spmrl_bench.process.console import plain
+from spmrl_bench.process.console import say
 from spmrl_bench.storage.files import append
 from spmrl_bench.training.schedule import Progress as State
 from spmrl_bench.training.schedule import unwritten
@@ -40,17 +39,6 @@ def last_line(path: Path) -> str:
     except OSError:
         return ""
     return lines[-1].partition(" ")[2] if lines else ""
-
-
-def messages() -> Console:
-    """Return standard error. Where it is no terminal it is none here either, though colours are
-    forced on it (FORCE_COLOR), as notebooks and build servers do: a live line fills their logs."""
-    return Console(stderr=True, force_terminal=None if sys.stderr.isatty() else False)
-
-
-def say(text: str, console: Console | None = None) -> None:
-    """Print a line, to standard error where no console is given."""
-    (console or messages()).print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
 class Report:

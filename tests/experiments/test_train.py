@@ -426,7 +426,7 @@ def test_a_fresh_start_leaves_the_folder_of_another_alone(laboratory: Laboratory
 def test_settings_are_checked_again_by_the_owner(laboratory: Laboratory) -> None:
     """Another process may have trained with others since they were checked first."""
     (run,) = of_one(laboratory)
-    run.train(None, device="cpu")
+    run.train(device="cpu")
     other = replace(run, config=run.config.model_copy(update={"seed": 2}))
     with pytest.raises(CheckpointError, match="other settings: seed is 1 there, 2 now"):
-        other.train(None, device="cpu")
+        other.train(device="cpu")

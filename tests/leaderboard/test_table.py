@@ -19,10 +19,10 @@ from spmrl_bench.leaderboard.published import PublishedFigure, load_published
 from spmrl_bench.leaderboard.record import SPLITS, Record, SplitResult, System, SystemTraining
 from spmrl_bench.leaderboard.tables import (
     boards,
+    entries_frame,
     ours_and_others,
     ours_and_others_table,
     results_csv,
-    results_frame,
     results_markdown,
 )
 from spmrl_bench.leaderboard.writing import Document, Table, to_csv, to_latex, to_markdown
@@ -297,7 +297,7 @@ def test_figures_of_several_papers_stand_side_by_side() -> None:
         "K&K18 F1 (another treebank: german-spmrl)", "Again F1 (this treebank; tagged)",
     ]  # fmt: skip
     assert cells(text, "charlstm")[-2:] == ["dev 91.26", "dev 80.00"]
-    rows = results_frame(groups_of(by_age([make_record()])), [*theirs, *others])
+    rows = entries_frame(groups_of(by_age([make_record()])), [*theirs, *others])
     assert rows["published_system"][0] == "K&K18"
     assert (rows["published_system_2"][0], rows["published_dev_f1_2"][0]) == ("Again", 80.0)
 
@@ -385,7 +385,7 @@ def test_old_records_are_read_as_they_would_be_written_today_with_their_numbers(
     (total,) = crossing["value"] * 300
     assert total == pytest.approx(sum(first.dev.metrics["brackets"].counts["crossing"]))
     # The numbers are those of then.
-    rows = results_frame(groups_of(by_age(GOLDEN)), PUBLISHED)
+    rows = entries_frame(groups_of(by_age(GOLDEN)), PUBLISHED)
     mean, first, second, word, baseline = (rows.loc[number] for number in range(5))
     assert (first["dev_f1"], second["dev_f1"]) == (85.29784537389101, 85.732606604681)
     assert (mean["dev_f1"], mean["dev_f1_sd"]) == (85.515225989286, 0.3074226144886101)

@@ -56,7 +56,7 @@ def streamed(model: Path, data: bytes, form: Form, options: ParseOptions) -> byt
 
 
 def job_of(model: Path, inputs: Path, outputs: Path, options: ParseOptions | None = None) -> Job:
-    files = find_inputs(inputs, outputs, None, print)
+    files = find_inputs(inputs, outputs, None)
     return Job(model, identity(model).sha256, files, options or ParseOptions(), ())
 
 

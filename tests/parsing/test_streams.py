@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import ReadError
 from spmrl_bench.parsing.answers import write_answer
-from spmrl_bench.parsing.given_trees import Spelling, TreeReader, read_trees
 from spmrl_bench.parsing.streams import (
     LOOKED_AT,
     Form,
     InputSentence,
+    Spelling,
+    TreeReader,
     check_readable,
     read_input,
+    read_trees,
     text_problem,
     watched,
 )
@@ -226,7 +228,7 @@ def test_in_indented_files_blank_lines_mean_nothing() -> None:
 
 
 def test_a_layout_that_changes_far_into_a_file_is_read_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spmrl_bench.parsing.given_trees.BLOCK", 1000)
+    monkeypatch.setattr("spmrl_bench.parsing.streams.BLOCK", 1000)
     lines = "(S (N a))\n\n" * 200
     found = [len(each.words) for each in read(f"{lines}(S\n (N b)\n (N c))\n\n(S (N d))\n")]
     assert found == [1, 0] * 200 + [2, 1]

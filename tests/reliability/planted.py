@@ -201,8 +201,8 @@ training/schedule.py < training/test_schedule.py
 
 of two records of a run the older one counts
 leaderboard/frame.py < leaderboard
--    return sorted(map(StoredRecord, records), key=lambda one: one.record.finished)
-+    return sorted(map(StoredRecord, records), key=lambda one: one.record.finished)[::-1]
+-    return sorted(map(Run, records), key=lambda one: one.record.finished)
++    return sorted(map(Run, records), key=lambda one: one.record.finished)[::-1]
 
 deviations are those of a whole population
 leaderboard/board.py < leaderboard

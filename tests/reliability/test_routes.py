@@ -20,7 +20,7 @@ from spmrl_bench.parsing.json_lines import read_parse_lines, to_parse
 from spmrl_bench.readers.conll import conll_lines
 from spmrl_bench.scoring import load_prm, score_trees
 from spmrl_bench.scoring.bracket_metric import BRACKETS
-from spmrl_bench.systems.predictions import read_predictions
+from spmrl_bench.systems.enter import read_predictions
 from spmrl_bench.treebanks.treebank import Treebank, open_treebank
 from spmrl_bench.trees import Tree
 from spmrl_bench.trees.dependencies import DependencyTree

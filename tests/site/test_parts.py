@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spmrl_bench.leaderboard.board import Sums, groups_of
-from spmrl_bench.leaderboard.frame import StoredRecord
+from spmrl_bench.leaderboard.frame import Run
 from spmrl_bench.leaderboard.record import Record, SystemTraining
 from spmrl_bench.scoring.bracket_metric import BRACKETS, by_sentence_length
 from spmrl_bench.scoring.counts import BracketCounts, Column, Status
@@ -45,7 +45,7 @@ def test_the_best_and_those_not_worse_share_a_mark() -> None:
     qualities = {"best": 0.9, "close": 0.895, "far": 0.5}
     runs = [run_record("polish-mini", name, 1, own) for name, own in qualities.items()]
     runs.append(system_record("polish-mini", "near", 0.89))
-    (group,), (single,) = groups_of([*map(StoredRecord, runs)]), groups_of([StoredRecord(runs[0])])
+    (group,), (single,) = groups_of(map(Run, runs)), groups_of([Run(runs[0])])
     ranked, alone = ranking(group, VIEW), ranking(single, VIEW)
     marks = {entry.name: ranked.mark(entry) for entry in ranked.ordered}
     assert marks.pop("far") == ""

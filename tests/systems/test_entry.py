@@ -25,8 +25,7 @@ from spmrl_bench.scoring.attachment import ATTACHMENT, AttachmentRules
 from spmrl_bench.scoring.bracket_metric import BRACKETS, BracketRules
 from spmrl_bench.scoring.metric import metric_named
 from spmrl_bench.site.pages import site_files
-from spmrl_bench.systems.enter import enter, write_task
-from spmrl_bench.systems.predictions import Policy, file_text, read_predictions
+from spmrl_bench.systems.enter import Policy, enter, file_text, read_predictions, write_task
 from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees.dependencies import DependencyTree
 from spmrl_bench.trees.escapes import write_brackets

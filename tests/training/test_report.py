@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from spmrl_bench.process.console import messages
 from spmrl_bench.storage.files import append
-from spmrl_bench.training.report import Report, messages
+from spmrl_bench.training.report import Report
 from tests.training.trainers import events, make_trainer
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -26,14 +26,12 @@ class Backend:
         """Whether it is this machine, where ``--jobs`` says how much goes on at once."""
         return self.kind == "local"
 
-    def executor(
-        self, jobs: int, *, device: str, shared: Path, log: Callable[[str], None]
-    ) -> Executor:
+    def executor(self, jobs: int, *, device: str, shared: Path) -> Executor:
         """What does units there, where all see ``shared``; a SpmrlError if it is not to be had."""
         if self.kind == "dask":
             from spmrl_bench.process.executors.dask import DaskExecutor
 
-            return DaskExecutor(self.address, shared, device=device, log=log)
+            return DaskExecutor(self.address, shared, device=device)
         if self.kind == "slurm":
             from spmrl_bench.process.executors.slurm import SlurmExecutor, SlurmSettings
 

@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 
 from spmrl_bench import __version__
 from spmrl_bench.errors import SpmrlError, TrainingError
+from spmrl_bench.process.console import say
 from spmrl_bench.process.executors.local import Job
 from spmrl_bench.process.executors.units import Answer, Outcome, Unit
 from spmrl_bench.process.pools import kill
@@ -37,14 +38,12 @@ class DaskExecutor:
 
     preemptible = False
 
-    def __init__(
-        self, address: str, shared: Path, *, device: str, log: Callable[[str], object] = str
-    ) -> None:
+    def __init__(self, address: str, shared: Path, *, device: str) -> None:
         """Connect to a scheduler, such as ``tcp://host:8786``, whose workers should see ``shared``;
         a SpmrlError if there is none."""
         import distributed
 
-        self._distributed, self._device, self._log = distributed, device, log
+        self._distributed, self._device = distributed, device
         self._token = secrets.token_hex(4)
         self._given: dict[Any, tuple[Unit, str]] = {}  # by their futures, with their workers
         self._threads: dict[str, int] = {}  # of the workers; 0 of those that cannot work
@@ -134,7 +133,7 @@ class DaskExecutor:
                 if not self._had_workers:
                     raise SpmrlError(said)
                 if problem and worker not in self._threads:
-                    self._log(f"{said}. It gets no work before that is in order")
+                    say(f"{said}. It gets no work before that is in order")
                 self._threads[worker] = 0 if problem else there[worker]
         self._next_look = time.monotonic() + _LOOK
 

@@ -13,10 +13,10 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from multiprocessing import active_children
 
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from rich.console import Console
 
 from spmrl_bench.errors import TrainingError
 from spmrl_bench.process import pools
+from spmrl_bench.process.console import beside_others
 from spmrl_bench.process.executors.units import Outcome, Unit, status_of
 from spmrl_bench.process.signals import STOPPING, interrupt, on_signals
 
@@ -35,7 +35,7 @@ class InProcess:
         error = None
         try:
             with on_signals(interrupt, *STOPPING):
-                unit.function(*unit.arguments, device=self._device, console=None)
+                unit.function(*unit.arguments, device=self._device)
         except Exception as problem:
             error = problem
         self._outcomes.append(Outcome(unit, status_of(error), error))
@@ -121,9 +121,8 @@ def perform(unit: Unit, device: str, threads: int) -> None:
             import torch
 
             torch.set_num_threads(threads)  # where another variable says otherwise
-        # Lines only, even where a variable of the environment asks for a terminal's display.
-        console = Console(stderr=True, force_terminal=False)
-        unit.function(*unit.arguments, device=device, console=console)
+        beside_others.set()
+        unit.function(*unit.arguments, device=device)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # how it ended has still to be sent
         pools.saved.set()

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from spmrl_bench.errors import RunOwnedError, TrainingError
+from spmrl_bench.process.console import say
 from spmrl_bench.process.signals import STOPPING, Interrupted, on_signals
 
 #: How often a unit is started again that was lost, or was stopped by a preemptible executor.
@@ -32,8 +33,8 @@ Answer: TypeAlias = tuple[Status, Exception | None]
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """A piece of work: a module's function, called with arguments that can be pickled, ``device``
-    and ``console``, where it may speak (None leaves that to it)."""
+    """A piece of work: a module's function, called with arguments that can be pickled, and the
+    ``device``."""
 
     title: str
     function: Callable[..., None]
@@ -84,7 +85,6 @@ def run_units(
     units: Sequence[Unit],
     executor: Executor,
     *,
-    log: Callable[[str], None],
     next_unit: Callable[[], Unit | None] | None = None,
     on_end: Callable[[Outcome], None] = lambda _: None,
     advice: str = ADVICE,
@@ -112,7 +112,7 @@ def run_units(
         if signals and number == signal.SIGINT:
             raise KeyboardInterrupt
         if not signals:
-            log("letting all that is in work save and end; press Ctrl-C again to stop at once")
+            say("letting all that is in work save and end; press Ctrl-C again to stop at once")
         signals.append(number)
 
     def start_units() -> None:
@@ -130,7 +130,7 @@ def run_units(
             if place is not None and unit not in begun:
                 # How many there will be is not known of those that come later.
                 count = "" if next_unit else f" ({len(begun) + 1} of {len(units)})"
-                log(f"{unit.title}: started {place}".rstrip() + count)
+                say(f"{unit.title}: started {place}".rstrip() + count)
             begun.add(unit)
 
     def end(outcome: Outcome) -> None:
@@ -138,10 +138,10 @@ def run_units(
         left = len(over) < len(units)
         if outcome.error and (left or next_unit):  # else it is told by whoever asked for it alone
             line = str(outcome.error).partition("\n")[0]
-            log(f"{outcome.unit.title}: FAILED, {line}")
+            say(f"{outcome.unit.title}: FAILED, {line}")
         on_end(outcome)
         if left:
-            log(f"{len(over)} of {len(units)} done")
+            say(f"{len(over)} of {len(units)} done")
 
     with on_signals(on_signal, *STOPPING):
         try:
@@ -165,10 +165,10 @@ def run_units(
                         continue
                     elif status == "locked":
                         if ends[status, unit] == 1:
-                            log(f"{unit.title}: waiting, {error}")
+                            say(f"{unit.title}: waiting, {error}")
                         later.append((time.monotonic() + AGAIN, unit))
                     elif again and ends[status, unit] <= RESTARTS[status]:
-                        log(f"{unit.title}: {error}; it is started again")
+                        say(f"{unit.title}: {error}; it is started again")
                         waiting.appendleft(unit)
                     else:
                         problem = TrainingError(f"{unit.title}: {error}; {advice}")

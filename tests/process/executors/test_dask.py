@@ -92,12 +92,11 @@ def test_what_is_in_work_is_asked_to_stop_or_ended_with_the_executor(
 
 
 def test_a_unit_whose_worker_is_killed_goes_on_with_another(
-    executor: DaskExecutor, tmp_path: Path
+    executor: DaskExecutor, tmp_path: Path, said: list[str]
 ) -> None:
     """The first one that begins it kills its worker."""
-    said: list[str] = []
     unit = Unit("hard", steps, (str(tmp_path / "steps"), 2, "parent"))
-    assert run_units([unit], executor, log=said.append) == []
+    assert run_units([unit], executor) == []
     assert (tmp_path / "steps").read_text(encoding="utf-8") == "12"
     gone = [line for line in said if line.endswith("is gone; it is started again")]
     assert len(gone) == 1
@@ -122,19 +121,19 @@ def see(yes: bool, real: Callable[[str], bool] = module._sees) -> None:
 
 @pytest.mark.campaign
 def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
-    cluster: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cluster: str, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the worker gets nothing before it sees the folder again."""
     monkeypatch.setattr(module, "_LOOK", 0.1)
-    said: list[str] = []
-    executor = DaskExecutor(cluster, tmp_path, device="cpu", log=said.append)
+    monkeypatch.setattr(module, "say", said.append)
+    executor = DaskExecutor(cluster, tmp_path, device="cpu")
     assert executor.capacity == 2
     address, other = executor._threads
     with distributed.Client(cluster, set_as_default=False) as client:
         pid = client.run(os.getpid, workers=[address])[address]
         client.run(see, False, workers=[address])
         try:
-            assert run_units([Unit("a", fail_below, (str(pid),))], executor, log=said.append) == []
+            assert run_units([Unit("a", fail_below, (str(pid),))], executor) == []
             assert executor._threads == {address: 0, other: 1}
         finally:
             client.run(see, True, workers=[address])
@@ -146,7 +145,7 @@ def test_a_unit_whose_worker_loses_the_folder_goes_on_with_another(
     ]
     executor = DaskExecutor(cluster, tmp_path, device="cpu")
     assert executor.capacity == 2
-    (failed,) = run_units([Unit("b", fail_below, (str(pid),))], executor, log=said.append)
+    (failed,) = run_units([Unit("b", fail_below, (str(pid),))], executor)
     assert str(failed.error) == "it cannot be written"
 
 

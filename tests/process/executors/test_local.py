@@ -114,26 +114,26 @@ def test_cards_take_turns_and_one_that_is_free_again_gets_the_next_unit(
     assert places == ["" if device == each else f"on {each}" for each in expected]
 
 
-def fail_or_note(path: str, number: int, *, device: str, console: object) -> None:
+def fail_or_note(path: str, number: int, *, device: str) -> None:
     with Path(path).open("a", encoding="utf-8") as file:
-        file.write(f"{os.getpid()} {device} {console}\n")
+        file.write(f"{os.getpid()} {device}\n")
     if number == 1:
         raise ValueError("a defect")
     if number == 2:
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_units_in_this_process_come_one_after_the_other(tmp_path: Path) -> None:
+def test_units_in_this_process_come_one_after_the_other(tmp_path: Path, said: list[str]) -> None:
     """One that fails stops no other; a signal is that of the unit, and ends all."""
-    path, log = tmp_path / "noted", list[str]()
+    path = tmp_path / "noted"
     units = [Unit(str(k), fail_or_note, (str(path), k)) for k in range(4)]
-    failed = run_units(units[:2], InProcess("cpu"), log=log.append)
+    failed = run_units(units[:2], InProcess("cpu"))
     assert [(each.unit, str(each.error)) for each in failed] == [(units[1], "a defect")]
-    assert log == ["1 of 2 done"]
+    assert said == ["1 of 2 done"]
     with pytest.raises(Interrupted) as caught:
-        run_units(units[2:], InProcess("cpu"), log=log.append)
+        run_units(units[2:], InProcess("cpu"))
     assert caught.value.number == signal.SIGTERM
-    assert path.read_text(encoding="utf-8") == f"{os.getpid()} cpu None\n" * 3
+    assert path.read_text(encoding="utf-8") == f"{os.getpid()} cpu\n" * 3
 
 
 # The executor that --on names --------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_where_units_are_done(config: Path) -> None:
     config.write_text('[slurm]\npartition = "gpu"\ncpus = 4\n', encoding="utf-8")
     expected = {"partition": "cpu", "cpus": 4, "minutes": "9"}
     assert parse_backend("slurm:partition=cpu, minutes = 9") == Backend("slurm", settings=expected)
-    executors = [LOCAL.executor(jobs, device="cpu", shared=config, log=str) for jobs in (1, 2)]
+    executors = [LOCAL.executor(jobs, device="cpu", shared=config) for jobs in (1, 2)]
     assert [type(each) for each in executors] == [InProcess, LocalExecutor]
 
 
@@ -174,7 +174,7 @@ def test_what_is_no_place(config: Path, text: str, problem: str) -> None:
         parse_backend("slurm")
     on = Backend("slurm", settings={"cluster": "local"})
     with pytest.raises(RecipeError, match=r"the settings of SLURM.*cluster"):
-        on.executor(1, device="cpu", shared=config, log=str)
+        on.executor(1, device="cpu", shared=config)
 
 
 # What becomes of units -----------------------------------------------------------------------
@@ -242,7 +242,9 @@ def _hurried(monkeypatch: pytest.MonkeyPatch) -> None:
 def done(executor: Scripted, *units: Unit) -> tuple[list[str], list[str]]:
     """What failed and why, and what was said."""
     said: list[str] = []
-    failures = run_units(units, executor, log=said.append)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spmrl_bench.process.executors.units.say", said.append)
+        failures = run_units(units, executor)
     assert executor.closed
     return [f"{each.unit.title}: {each.error}" for each in failures], said
 
@@ -318,7 +320,7 @@ def test_a_signal_when_all_is_done_is_told_only_if_more_is_to_come() -> None:
         executor.when_started = lambda: os.kill(os.getpid(), signal.SIGINT)
         executor.ask_to_stop = lambda: None  # type: ignore[method-assign]  # it was at its end
         with nullcontext() if more is None else pytest.raises(Interrupted):
-            assert run_units([unit("a")], executor, log=lambda _: None, next_unit=more) == []
+            assert run_units([unit("a")], executor, next_unit=more) == []
         assert executor.begun == ["a"]
 
 
@@ -333,7 +335,9 @@ def test_ctrl_c_again_ends_at_once() -> None:
 
 
 @pytest.mark.parametrize("room", [(), (0, 0, 1)])
-def test_units_may_come_while_others_end_and_wait_for_room(room: tuple[int, ...]) -> None:
+def test_units_may_come_while_others_end_and_wait_for_room(
+    room: tuple[int, ...], said: list[str]
+) -> None:
     coming, over = iter("cd"), list[str]()
 
     def more() -> Unit | None:
@@ -341,9 +345,9 @@ def test_units_may_come_while_others_end_and_wait_for_room(room: tuple[int, ...]
         name = next(coming, None) if len(over) >= 2 else None
         return None if name is None else unit(name)
 
-    executor, said = Scripted({"b": ["lost", "failed"]}, room=room), list[str]()
+    executor = Scripted({"b": ["lost", "failed"]}, room=room)
     failures = run_units(
-        [unit("a"), unit("b")], executor, log=said.append, next_unit=more,
+        [unit("a"), unit("b")], executor, next_unit=more,
         on_end=lambda ended: over.append(f"{ended.unit.title} {ended.status}"),
     )  # fmt: skip
     assert executor.begun == ["a", "b", "b", "c", "d"]

@@ -6,46 +6,45 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 from spmrl_bench.errors import CheckpointError, RunOwnedError, TrainingError
 
 
-def note(path: str, *, device: str, console: Any) -> None:
+def note(path: str, *, device: str) -> None:
     threads = os.environ["OMP_NUM_THREADS"]
     Path(path).write_text(f"{device} {threads}", encoding="utf-8")
 
 
-def diverge(*, device: str, console: Any) -> None:
+def diverge(*, device: str) -> None:
     raise TrainingError("diverged")
 
 
-def fail_below(pid: str, *, device: str, console: Any) -> None:
+def fail_below(pid: str, *, device: str) -> None:
     """Fail where the process with this number has begun this one."""
     if os.getppid() == int(pid):
         raise CheckpointError("it cannot be written")
 
 
-def stumble(*, device: str, console: Any) -> None:
+def stumble(*, device: str) -> None:
     raise KeyError(1)
 
 
-def refuse(*, device: str, console: Any) -> None:
+def refuse(*, device: str) -> None:
     raise RunOwnedError("process 7 trains here")
 
 
-def die(*, device: str, console: Any) -> None:
+def die(*, device: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def wait(path: str, *, device: str, console: Any) -> None:
+def wait(path: str, *, device: str) -> None:
     partial = Path(f"{path}.partial")
     partial.write_text(str(os.getpid()), encoding="utf-8")
     partial.rename(path)
     time.sleep(60)
 
 
-def steps(path: str, number: int, whom: str, *, device: str, console: Any) -> None:
+def steps(path: str, number: int, whom: str, *, device: str) -> None:
     """Count on in a file by one, and then kill somebody, unless that was the last."""
     file = Path(path)
     done = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -55,5 +54,5 @@ def steps(path: str, number: int, whom: str, *, device: str, console: Any) -> No
         time.sleep(60)
 
 
-def tell_oneself(number: int, *, device: str, console: Any) -> None:
+def tell_oneself(number: int, *, device: str) -> None:
     signal.raise_signal(signal.Signals(number))
