@@ -54,7 +54,8 @@ def table(
     def markdown(groups: list[Group]) -> str:
         return to_markdown(results_document(groups, found.published))
 
-    write_file(results / "table.md", markdown(found.groups).encode())
+    text = markdown(found.groups)  # its significance tests take seconds
+    write_file(results / "table.md", text.encode())
     write_file(results / "table.csv", results_csv(found.groups, found.published).encode())
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
@@ -66,7 +67,10 @@ def table(
         echo(verdicts(found.groups, track), nl=False)
     else:
         asked = [group for group in found.groups if not treebank or group.treebank in treebank]
-        text = results_csv(asked, found.published) if form == "csv" else markdown(asked)
+        if form == "csv":
+            text = results_csv(asked, found.published)
+        elif treebank:
+            text = markdown(asked)
         echo(text, nl=False)
 
 

@@ -9,7 +9,7 @@ section 2). The temperature is the one at which these decisions are most likely.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from spmrl_bench.errors import CheckpointError, remedy
 from spmrl_bench.parsers.neural import NeuralParser
 from spmrl_bench.parsers.saved import save_temperature
+from spmrl_bench.parsers.session import NeuralSession, Window, with_tags
 from spmrl_bench.trees.parse import Parse
 
 #: Bins of probabilities, and sentences that a temperature is fitted on.
@@ -66,8 +67,18 @@ class Decisions(NamedTuple):
 def decisions_of(parser: NeuralParser, gold: Sequence[Parse]) -> Decisions:
     """Return the decisions of a parser on gold sentences, at its temperature. Raise an
     UnsupportedError if its kind tells no probabilities."""
+    session = parser.session_for(True, 1)
+    return _found(session.decoded(_encoded(parser, session, gold)), gold)
+
+
+def _encoded(
+    parser: NeuralParser, session: NeuralSession, gold: Sequence[Parse]
+) -> Iterator[Window]:
     tags = [each.tags for each in gold] if parser.reads_tags else None
-    parses = parser.session_for(True, 1).parse([each.words for each in gold], tags)
+    return session.encoded(with_tags([each.words for each in gold], tags))
+
+
+def _found(parses: Iterable[Parse], gold: Sequence[Parse]) -> Decisions:
     rows = [pair for one, found in zip(gold, parses, strict=True) for pair in _decided(one, found)]
     probabilities, right = zip(*rows, strict=True) if rows else ((), ())
     return Decisions(np.array(probabilities, dtype=float), np.array(right, dtype=bool))
@@ -75,11 +86,13 @@ def decisions_of(parser: NeuralParser, gold: Sequence[Parse]) -> Decisions:
 
 def fit_temperature(parser: NeuralParser, gold: Sequence[Parse]) -> None:
     """Give a parser the temperature that fits gold sentences best, of which it takes the first."""
-    some = gold[:SENTENCES]
+    some, session = gold[:SENTENCES], parser.session_for(True, 1)
+    parser.eval()  # what follows the encoder is to drop nothing at random either
+    encoded = [(done, own, [*groups]) for done, own, groups in _encoded(parser, session, some)]
 
     def surprise(logarithm: float) -> float:
         parser.temperature = math.exp(logarithm)
-        return decisions_of(parser, some).surprise
+        return _found(session.decoded(encoded), some).surprise
 
     # Golden-section search, which asks once for each division.
     low, high = map(math.log, _BOUNDS)

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: A sentence and its tags, None where none are given.
 Tagged = tuple[Words, Words | None]
+#: The number of sentences before a window, its own, and its groups of like lengths, as each of
+#: several parsers encodes them.
+Window = tuple[int, list[Tagged], Iterable[tuple[Encoded, ...]]]
 
 #: Bounds of a window: sentences, and words of all of them.
 WINDOW_SENTENCES = 1000
@@ -232,8 +235,14 @@ class NeuralSession:
         tags: Iterable[Words] | None = None,
         given: Iterable[Given | None] | None = None,
     ) -> Iterator[Parse]:
+        return self.decoded(self.encoded(with_tags(sentences, tags)), given)
+
+    def decoded(
+        self, windows: Iterable[Window], given: Iterable[Given | None] | None = None
+    ) -> Iterator[Parse]:
+        """Yield the parses of what :meth:`encoded` has yielded."""
         rows = repeat(None) if given is None else iter(given)
-        for _, window, groups in self.encoded(with_tags(sentences, tags)):
+        for _, window, groups in windows:
             found = [Prediction()] * len(window)
             held = [*islice(rows, len(window))]
             for (words, _), one in zip(window, held, strict=True):
@@ -254,12 +263,9 @@ class NeuralSession:
                     )
                 yield parse
 
-    def encoded(
-        self, sentences: Iterable[Tagged]
-    ) -> Iterator[tuple[int, list[Tagged], Iterator[tuple[Encoded, ...]]]]:
-        """Yield windows, each with the number of sentences before it and its groups, of like
-        lengths, as each of the parsers encodes them; sentences without words are in none. All
-        before one with which something is wrong have been yielded."""
+    def encoded(self, sentences: Iterable[Tagged]) -> Iterator[Window]:
+        """Yield windows; sentences without words are in no group. All before one with which
+        something is wrong have been yielded."""
         done = 0
         for window in windows(sentences, lambda pair: weight(pair[0]), WINDOW_SENTENCES):
             self._untidied += len(window)
