@@ -66,11 +66,9 @@ def table(
             echo(to_markdown(document))
         echo(verdicts(found.groups, track), nl=False)
     else:
-        asked = [group for group in found.groups if not treebank or group.treebank in treebank]
-        if form == "csv":
-            text = results_csv(asked, found.published)
-        elif treebank:
-            text = markdown(asked)
+        if treebank or form == "csv":
+            asked = [group for group in found.groups if not treebank or group.treebank in treebank]
+            text = results_csv(asked, found.published) if form == "csv" else markdown(asked)
         echo(text, nl=False)
 
 

@@ -68,12 +68,10 @@ def decisions_of(parser: NeuralParser, gold: Sequence[Parse]) -> Decisions:
     """Return the decisions of a parser on gold sentences, at its temperature. Raise an
     UnsupportedError if its kind tells no probabilities."""
     session = parser.session_for(True, 1)
-    return _found(session.decoded(_encoded(parser, session, gold)), gold)
+    return _found(session.decoded(_read(parser, session, gold)), gold)
 
 
-def _encoded(
-    parser: NeuralParser, session: NeuralSession, gold: Sequence[Parse]
-) -> Iterator[Window]:
+def _read(parser: NeuralParser, session: NeuralSession, gold: Sequence[Parse]) -> Iterator[Window]:
     tags = [each.tags for each in gold] if parser.reads_tags else None
     return session.encoded(with_tags([each.words for each in gold], tags))
 
@@ -88,7 +86,7 @@ def fit_temperature(parser: NeuralParser, gold: Sequence[Parse]) -> None:
     """Give a parser the temperature that fits gold sentences best, of which it takes the first."""
     some, session = gold[:SENTENCES], parser.session_for(True, 1)
     parser.eval()  # what follows the encoder is to drop nothing at random either
-    encoded = [(done, own, [*groups]) for done, own, groups in _encoded(parser, session, some)]
+    encoded = [(done, own, [*groups]) for done, own, groups in _read(parser, session, some)]
 
     def surprise(logarithm: float) -> float:
         parser.temperature = math.exp(logarithm)
