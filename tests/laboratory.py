@@ -23,26 +23,51 @@ from spmrl_bench.trees.escapes import write_brackets
 SIZES = {"train": 40, "dev": 8, "test": 6}
 
 MODEL = {
-    "d_model": 16, "layers": 1, "heads": 1, "d_kv": 4, "d_ff": 16, "d_label_hidden": 8,
-    "d_char": 8, "max_positions": 32,
-    **dict.fromkeys((f"{name}_dropout" for name in
-                     ("attention", "residual", "relu", "word", "form", "char")), 0.1),
-}  # fmt: skip
+    "d_model": 16,
+    "layers": 1,
+    "heads": 1,
+    "d_kv": 4,
+    "d_ff": 16,
+    "d_label_hidden": 8,
+    "d_char": 8,
+    "max_positions": 32,
+    **dict.fromkeys(
+        (f"{name}_dropout" for name in ("attention", "residual", "relu", "word", "form", "char")),
+        0.1,
+    ),
+}
 TRAIN = {
-    "learning_rate": 0.01, "adam_betas": [0.9, 0.98], "adam_epsilon": 1e-9, "batch_size": 8,
-    "sub_batch_tokens": 100, "warmup_batches": 2, "evaluations_per_epoch": 2,
-    "decay_patience": 5, "decay_factor": 0.5, "stop_patience": 16, "max_epochs": 2,
-}  # fmt: skip
+    "learning_rate": 0.01,
+    "adam_betas": [0.9, 0.98],
+    "adam_epsilon": 1e-9,
+    "batch_size": 8,
+    "sub_batch_tokens": 100,
+    "warmup_batches": 2,
+    "evaluations_per_epoch": 2,
+    "decay_patience": 5,
+    "decay_factor": 0.5,
+    "stop_patience": 16,
+    "max_epochs": 2,
+}
 
 # For tests that need a trained parser, however bad.
 QUICK = {"batch_size": 20, "evaluations_per_epoch": 1, "max_epochs": 1}
 
 #: What a manifest says beside its name, its path and its splits.
 MANIFEST: dict[str, object] = {
-    "title": "Forty sentences", "language": "elvish", "track": "open", "format": "brackets",
-    "escapes": "ptb", "transforms": [], "tags": "gold", "prm": "spmrl", "licence": "MIT",
-    "citation": "none", "source": "none", "obtain": "Ask the elves.",
-}  # fmt: skip
+    "title": "Forty sentences",
+    "language": "elvish",
+    "track": "open",
+    "format": "brackets",
+    "escapes": "ptb",
+    "transforms": [],
+    "tags": "gold",
+    "prm": "spmrl",
+    "licence": "MIT",
+    "citation": "none",
+    "source": "none",
+    "obtain": "Ask the elves.",
+}
 
 
 def train_config(**changes: object) -> TrainConfig:

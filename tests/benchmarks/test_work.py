@@ -128,10 +128,11 @@ def test_opening_a_treebank(
     for place, split in enumerate(SPLITS):
         write([*trees[place:], *trees[:place]], tmp_path / "lines" / f"{split}.mrg")
     own = {
-        "name": "lines", "path": "lines",
+        "name": "lines",
+        "path": "lines",
         "transforms": ["drop-traces", "strip-functions", "strip-root"],
         "splits": {split: {"files": [f"{split}.mrg"], "sentences": len(trees)} for split in SPLITS},
-    }  # fmt: skip
+    }
     (tmp_path / "lines.toml").write_text(table(MANIFEST | own), encoding="utf-8")
     monkeypatch.setattr("spmrl_bench.treebanks.catalogue.data_dirs", lambda _: [tmp_path])
     monkeypatch.setenv("SPMRL_BENCH_HOME", str(tmp_path / "home"))

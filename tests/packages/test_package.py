@@ -194,9 +194,9 @@ def test_licensed_treebanks_need_a_licence_and_warn(
     text = manifest.read_text()
     try:
         manifest.write_text(
-            text.replace('track = "mini"', 'track = "spmrl"').replace(
-                '"MIT"\nredistributable = true', '"Ask the elves."'
-            )
+            text.replace('track = "mini"', 'track = "spmrl"')
+            .replace('"MIT"', '"Ask the elves."')
+            .replace("redistributable = true", "redistributable = false")
         )
         with pytest.raises(PackageError, match=r"'Ask the elves\.'.*--license"):
             packaged(scored, tmp_path)
