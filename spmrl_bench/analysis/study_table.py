@@ -166,8 +166,8 @@ class Findings:
 def difference(one: StudyResult, other: StudyResult) -> SeedMean:
     """What ``one`` has more than ``other``, seed by seed: runs of one seed see the same sentences
     in the same order, so their difference varies less than either of them."""
-    pairs = zip(one.scores.values(), other.scores.values(), strict=True)
-    return SeedMean.of([score - theirs for score, theirs in pairs])
+    theirs = other.scores
+    return SeedMean.of([score - theirs[seed] for seed, score in one.scores.items()])
 
 
 def _p(reference: StudyResult, other: StudyResult) -> float | None:

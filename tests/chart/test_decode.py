@@ -36,6 +36,28 @@ def test_sizes_of_packed_arrays() -> None:
     assert arrays.arc_offsets(lengths)[-1] == 3 * 60_000 * 60_001
 
 
+@pytest.mark.parametrize("gold", [False, True], ids=["plain", "augmented"])
+def test_nodes_form_a_tree_that_has_the_score(gold: bool) -> None:
+    for n in [1, 2, 300]:
+        batch = batches.random_batch(np.random.default_rng(n), [n], 3, gold=gold, ties=False)
+        decoded = batches.decode(*batch)
+        spans = batches.spans_of(decoded.cells, n)
+        assert len(spans) == 2 * n - 1
+        waiting = [(0, n)]
+        for node, (i, j) in enumerate(spans):
+            assert waiting.pop() == (i, j)
+            if j - i > 1:
+                k = spans[node + 1][1]
+                waiting += [(k, j), (i, k)]
+        assert decoded.labels[0] > 0
+
+        total = 0.0
+        for cell, label in zip(decoded.cells, decoded.labels, strict=True):
+            total += float(batch.scores[cell, label - 1]) if label else 0.0
+            total += 1.0 if batch.gold is not None and label != batch.gold[cell] else 0.0
+        assert decoded.scores[0] == pytest.approx(total, rel=1e-12)
+
+
 @pytest.mark.parametrize("n", [1, 2, 3, 20, 150])
 def test_joint_structures_are_legal_and_have_their_scores(n: int) -> None:
     batch = batches.random_joint(np.random.default_rng(n), [n], ties=False)

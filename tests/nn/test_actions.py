@@ -97,6 +97,21 @@ def test_a_step_is_torchs_gru_over_action_and_context(monkeypatch: pytest.Monkey
     assert torch.allclose(scores[0, 0], own.scores(own.hidden.bias.tanh()))
 
 
+@pytest.mark.parametrize("layers", [1, 3])
+def test_known_sequences_are_step_after_step(layers: int) -> None:
+    own = decoder(layers)
+    sources = own.attention.sources(torch.randn(3, 4, D_WORDS).double())
+    last, stacks = torch.randint(0, ACTIONS + 1, (3, 8)), random_stacks(3, 8, 4)
+    number, sentence = (torch.arange(8)[:, None] < STEPS).nonzero(as_tuple=True)
+    scores = own(last, STEPS, sources, stacks, torch.float64)
+    state, one_by_one = own.start(3, 1), []
+    for t in range(8):
+        now = Stacks(*(part[:, t : t + 1] for part in stacks))
+        found, state, _ = own.step(last[:, t : t + 1], state, sources, now)
+        one_by_one.append(found[:, 0])
+    assert torch.allclose(scores, torch.stack(one_by_one)[number, sentence], atol=1e-12)
+
+
 @needs_kernel("decoder")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize(("layers", "attentions", "pushed"), [(1, 1, False), (2, 3, True)])

@@ -12,12 +12,14 @@ from torch import Tensor
 from spmrl_bench.errors import RecipeError
 from spmrl_bench.nn.encoders.recurrent import RecurrentEncoder
 from spmrl_bench.nn.kernels.recurrence import RecurrentLayer
+from spmrl_bench.nn.scorers.span_scores import fenceposts
 from tests.nn import plain
 from tests.nn.built import recurrent_encoder
 from tests.nn.plain import layout_of, random_rows
 
 LENGTHS = [3, 7, 1, 4]
 D_MODEL = 6
+every_cell = pytest.mark.parametrize("cell", ["lstm", "gru"])
 
 
 def encoder(cell: str, layers: int, dropout: float = 0.0, **options: Any) -> RecurrentEncoder:
@@ -32,6 +34,20 @@ def test_states_by_hand() -> None:
         expected = plain.recurrent(module, rows, LENGTHS)
         found = module(rows, layout_of(LENGTHS))
         torch.testing.assert_close(found, expected, atol=1e-12, rtol=0)
+
+
+@every_cell
+def test_a_fencepost_has_read_the_left_and_the_right_side(cell: str) -> None:
+    """Forward states of the tokens before it, backward states of those behind it."""
+    n = 7
+    rows = random_rows([n], D_MODEL).requires_grad_()
+    posts = fenceposts(encoder(cell, 1)(rows, layout_of([n])), torch.arange(n - 1))
+    for k in range(n - 1):
+        left, right = posts[k].chunk(2)
+        (by_left,) = torch.autograd.grad(left.sum(), rows, retain_graph=True)
+        (by_right,) = torch.autograd.grad(right.sum(), rows, retain_graph=True)
+        assert by_left.abs().sum(1).nonzero().flatten().tolist() == list(range(k + 1))
+        assert by_right.abs().sum(1).nonzero().flatten().tolist() == list(range(k + 1, n))
 
 
 def masks_of(masks: str, *, fused: bool) -> tuple[list[Tensor], Tensor]:

@@ -74,6 +74,30 @@ def test_neither_blocks_nor_rounded_rows_show(
         torch.testing.assert_close(found, whole, atol=1e-13, rtol=0)
 
 
+def test_chosen_scores_and_their_gradients_are_those_of_the_whole_table(
+    of_spans: SpanScorer, posts: Tensor
+) -> None:
+    labels = 1 + torch.arange(len(SPANS)) % (LABELS - 1)
+    factors = torch.randn(len(SPANS), dtype=torch.float64)
+    posts.requires_grad_()
+
+    def chosen() -> Tensor:
+        return of_spans.chosen_scores(of_spans.project(posts), START, END, labels)
+
+    def dense() -> Tensor:
+        hidden = of_spans.norm(of_spans.first(posts[END] - posts[START])).relu()
+        table = of_spans.second(hidden)
+        return table[torch.arange(len(SPANS)), labels - 1]
+
+    def outcome(scores: Tensor) -> tuple[Tensor, ...]:
+        weights = [posts, *of_spans.parameters()]
+        return scores, *torch.autograd.grad((scores * factors).sum(), weights)
+
+    for found, expected in zip(outcome(chosen()), outcome(dense()), strict=True):
+        assert expected.any()
+        torch.testing.assert_close(found, expected, atol=1e-11, rtol=0)
+
+
 WIDTH, RELATIONS = 6, 5
 LENGTHS = [5, 3, 8, 4, 3]  # tokens: sentences of 3, 1, 6, 2 and 1 words
 WORDS = [length - 2 for length in LENGTHS]

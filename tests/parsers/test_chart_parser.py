@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from spmrl_bench.errors import SentenceTooLongError, TokensError, TreeError
-from spmrl_bench.nn.inputs import Boundary, Codes, LexicalInput, Tokens
+from spmrl_bench.nn.inputs import Boundary, Codes, Frozen, LexicalInput, Tokens
 from spmrl_bench.nn.vocabulary import FIRST_TAG, START, STOP, UNK, Vocabulary
 from spmrl_bench.parsers import session
 from spmrl_bench.parsers.base import ParserConfig
@@ -35,7 +35,22 @@ from tests.parsers.examples import (
     lively,
     loss_of,
     random_sentences,
+    trees_of,
 )
+
+
+def test_answers_are_in_input_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = lively()
+    sentences = random_sentences(23)
+    assert list(parser.parse([])) == []
+    assert [len(tree) for tree in parser.parse([[], []])] == [0, 0]
+    alone = [next(parser.parse([words])) for words in sentences]
+    assert [list(tree.words) for tree in alone] == sentences
+    assert len({tuple(tree.constituents()) for tree in trees_of(alone)}) > 10
+    for window in (1, 5, 22, 23, 1000):
+        monkeypatch.setattr(session, "WINDOW_SENTENCES", window)
+        for max_tokens in (1, 40, 2000):
+            assert list(parser.parse(sentences, max_tokens=max_tokens)) == alone
 
 
 def test_tags_are_carried_into_the_trees(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,11 +196,14 @@ def test_predicted_tags_are_those_with_the_highest_scores() -> None:
 
 
 class Lengths(LexicalInput):
-    """A word is the sum of its characters' code points."""
+    """A word is the sum of its characters' code points times its frozen number."""
 
     def __init__(self, width: int) -> None:
         super().__init__(None, Vocabulary({}, (), ((),)), width)
         self.width = width
+        self.scale = torch.nn.Parameter(torch.tensor(0.5))
+        self.frozen = Frozen(torch.nn.Linear(1, 1, bias=False))
+        self.frozen.held.weight.data.fill_(2.0)
 
     def codes(self, form: str | Boundary) -> np.ndarray:
         if isinstance(form, Boundary):
@@ -195,14 +213,19 @@ class Lengths(LexicalInput):
     def forward(self, tokens: Tokens, codes: Codes | None) -> Tensor:
         assert codes is not None
         within = torch.arange(codes.values.shape[1]) < codes.lengths[:, None]
-        sums = (codes.values * within).sum(dim=1, keepdim=True).float()
-        return sums[codes.rows].expand(-1, self.width)
+        sums = self.frozen((codes.values * within).sum(dim=1, keepdim=True).float())
+        return (self.scale * sums[codes.rows]).expand(-1, self.width)
 
 
-def test_each_token_gets_the_codes_of_its_form() -> None:
+def with_lengths() -> ChartParser:
     parser = tiny(lexical=("charlstm",))
     del parser.lexical["charlstm"]
     parser.lexical["lengths"] = Lengths(parser.config.d_content)
+    return parser
+
+
+def test_each_token_gets_the_codes_of_its_form() -> None:
+    parser = with_lengths()
     indexer = parser.indexer()
     sentences = [indexer.sentence(words) for words in (["ab", "c", "ab"], ["dd"])]
     batch = batch_of(parser, indexer, sentences)
@@ -210,6 +233,19 @@ def test_each_token_gets_the_codes_of_its_form() -> None:
     sums = [1000, 97 + 98, 99, 97 + 98, 2000, 1000, 200, 2000]
     assert content[:, 0].tolist() == sums
     assert len(batch.tokens.codes["lengths"].values) == 5  # distinct forms
+
+
+def test_frozen_weights_are_neither_trained_nor_saved_but_follow() -> None:
+    parser = with_lengths()
+    names = [name for name, _ in parser.named_parameters() if "lengths" in name]
+    assert names == ["lexical.lengths.scale"]
+    assert [name for name in parser.state_dict() if "lengths" in name] == names
+    module = parser.double().train().lexical["lengths"]
+    held = module.frozen.held
+    assert held.weight.dtype == torch.float64
+    assert not held.training
+    assert not held.weight.requires_grad
+    assert parser.to("meta").lexical["lengths"].frozen.held.weight.is_meta
 
 
 def test_an_encoder_without_a_position_table_reads_longer_sentences() -> None:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from spmrl_bench.chart.arrays import cell_index
+from spmrl_bench.chart.dependency_trees import decode_dependencies
 from spmrl_bench.errors import TreeError
 from spmrl_bench.nn.scorers.pair_scores import choice_loss
 from spmrl_bench.nn.vocabulary import Vocabulary
@@ -165,9 +166,32 @@ def test_crossing_arcs_are_found_where_training_trees_have_some() -> None:
     assert Vocabulary.from_json(both.vocabulary.to_json()) == both.vocabulary
 
 
-def test_members_of_an_ensemble_find_crossing_arcs_or_none_does(sentences: list[Parse]) -> None:
-    members = [biaffine(sentences, seed=seed) for seed in (1, 2)]
-    members[1].vocabulary = replace(members[1].vocabulary, projective=False)
+def test_an_ensemble_averages_the_scores_of_both_layers(sentences: list[Parse]) -> None:
+    """One that is sure of itself decides: ten thousand times the scores, as much more weight."""
+    words = words_of(sentences)[:10]
+    one, other = shaken(joint(sentences)), shaken(joint(sentences, seed=2))
+    expected = list(other.parse(words))
+    scorer = other.dependencies.scorer
+    with torch.no_grad():
+        for linear in (
+            other.scorer.second, scorer.arc, scorer.relation, scorer.relation_dependent,
+        ):  # fmt: skip
+            linear.weight.mul_(1e4)
+            linear.bias.mul_(1e4)
+    assert list(Ensemble([one, other]).parse(words)) == expected != list(one.parse(words))
+
+
+def test_an_ensemble_of_biaffine_parsers_takes_the_mean_of_their_scores(
+    sentences: list[Parse],
+) -> None:
+    words = words_of(sentences)[:10]
+    members = [shaken(biaffine(sentences, seed=seed)) for seed in (1, 2)]
+    for own, parse in zip(words, Ensemble(members).parse(words), strict=True):
+        arcs = sum(arcs_of(member, own) for member in members)
+        expected = decode_dependencies(arcs, [len(own)], projective=True)
+        assert parse.dependencies.heads.tolist() == expected.tolist()
+    loose = members[1]
+    loose.vocabulary = replace(loose.vocabulary, projective=False)
     with pytest.raises(EnsembleError, match="parser 1 has learnt projective trees only, parser 2"):
         Ensemble(members)
 

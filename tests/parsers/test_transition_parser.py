@@ -120,6 +120,30 @@ def test_the_loss_is_that_of_single_steps(changes: dict[str, Any], sentences: li
     assert float(loss) == pytest.approx(-expected, rel=1e-5)
 
 
+def test_the_score_of_a_parse_is_its_log_probability(sentences: list[Parse]) -> None:
+    totals = dict.fromkeys((1, 4, 64), 0.0)
+    for width in totals:
+        parser = parser_of(sentences, beam=width)
+        for words in words_of(sentences)[:4]:
+            found = best(parser, words)
+            expected = log_probability(parser, words, found.derivation.actions.tolist())
+            assert found.score == pytest.approx(expected, abs=1e-4)
+            totals[width] += found.score
+    assert totals[1] < totals[64] - 0.01
+
+
+def test_what_is_on_the_stack_matters(sentences: list[Parse]) -> None:
+    words = words_of(sentences)
+    parser = parser_of(sentences)
+    state = parser.state_dict()
+    for changes in ({"removed_words": False}, {"pushed_words": False}):
+        other = parser_of(sentences, **changes)
+        other.load_state_dict({key: state[key] for key in other.state_dict()})
+        assert list(other.parse(words)) != list(parser.parse(words))
+    plain = parser_of(sentences, removed_words=False, pushed_words=False, attention_layers=1)
+    assert plain.decoder.attention.pushed is None
+
+
 def test_an_ensemble_takes_the_mean_of_the_probabilities(sentences: list[Parse]) -> None:
     words, *_ = words_of(sentences)
     greedy = [parser_of(sentences, seed=seed, beam=1) for seed in (1, 2)]

@@ -7,6 +7,7 @@ import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,21 @@ from spmrl_bench.errors import ReadError
 from spmrl_bench.readers import formats
 from spmrl_bench.readers.formats import FORMATS, Format, guess_format
 from spmrl_bench.registry import Registry
-from spmrl_bench.trees.graph import to_tree
+from spmrl_bench.trees.graph import (
+    add_vroot,
+    attach_loose_tokens,
+    raise_crossing_branches,
+    split_crossing_branches,
+    to_tree,
+)
 from tests.builders import ROOT
+from tests.conftest import shared_data
 from tests.readers.cases import DEEP, FormatCase, SentenceFormat, TextFormat, brackets, read_all
 from tests.readers.test_bracket_formats import BRACKETED_WORDS, BRACKETS, PSD, SINICA, TBF, VISL
 from tests.readers.test_conll import CONLL, DP
 from tests.readers.test_graph_formats import ALPINO, NEGRA, TIGER
 from tests.reliability.tally import Tally
+from tests.trees.graphs import gaps
 
 TEXT = (BRACKETS, BRACKETED_WORDS, PSD, SINICA, TBF, VISL)
 SENTENCES = (ALPINO, CONLL, DP, NEGRA, TIGER)
@@ -173,3 +182,43 @@ def test_deep_nodes(form: SentenceFormat, tmp_path: Path) -> None:
     text, labels = form.deep
     (graph,) = form.read_file(tmp_path, text)
     assert to_tree(graph).labels == tuple(labels)
+
+
+CP = {"encoding": "cp1252"}
+#: Files of a format, the options they are read with; sentences, words, empty elements, errors, and
+#: of graphs the nodes with gaps and how many sentences have some.
+RELEASES = [
+    # three lines have two trees; the number 0 in a CD is a word, not an empty element
+    ("bracketed-words", "idn_id/Indonesian_Treebank_ID.bracket", {}, 1033, 27115, 2730, 0, 0, 0),
+    # entries have unbalanced brackets, and #9348 a node with what is left of a tag
+    ("visl", "floresta_pt/Floresta_7.4.part8870-9369.ptb", CP, 485, 8641, 0, 15, 0, 0),
+    ("tiger-xml", "smultron_sv_de_en/smultron_sv_banana.xml", {}, 93, 1731, 0, 0, 2, 2),
+    ("tiger-xml", "smultron_sv_de_en/smultron_de_banana.xml", {}, 86, 1906, 0, 0, 39, 22),
+    ("tiger-xml", "smultron_sv_de_en/smultron_en_banana.xml", {}, 79, 1786, 90, 0, 0, 0),
+    ("tiger-xml", "squoia_de/*.xml", {}, 2824, 46857, 0, 0, 701, 480),
+    ("negra-export", "alpino_nl/alpinosample.export", {}, 3, 76, 0, 0, 2, 2),
+    ("alpino-xml", "alpino_nl/alpino.first1200.xml", {}, 1200, 23629, 0, 0, 2964, 816),
+]
+
+
+@pytest.mark.parametrize("release", RELEASES, ids=lambda release: release[1])
+def test_releases_hold_what_they_say(release: tuple[str, str, dict[str, Any], int]) -> None:
+    name, files, options, *numbers = release
+    errors: list[ReadError] = []
+    read = FORMATS.get(name).read
+    found = [
+        sentence
+        for path in sorted(shared_data("treebanks").glob(files))
+        for sentence in read(path, on_error=errors.append, **options)
+    ]
+    empty = sum(sentence.tags.count("-NONE-") for sentence in found)
+    total = sum(len(sentence.words) for sentence in found)
+    crossing = []
+    for graph in found if FORMATS.get(name).yields == "graphs" else []:
+        crossing.append(gaps(graph))
+        attached = attach_loose_tokens(add_vroot(graph))
+        split = split_crossing_branches(attached)
+        assert (split is attached) == (not crossing[-1])
+        assert len(to_tree(raise_crossing_branches(attached)).labels) == len(graph.labels) + 1
+    of_graphs = [sum(crossing), sum(map(bool, crossing))]
+    assert [len(found), total - empty, empty, len(errors), *of_graphs] == numbers

@@ -1,4 +1,4 @@
-"""Counts of single sentences, as the C programs give them.
+"""Counts of single sentences, as the C programs give them, and laws that hold for any pair.
 
 Each row under the published policy is what EVALB or EVALB_SPMRL prints for the pair, but for the
 statuses of EVALB_SPMRL on sentences of different length (see :mod:`spmrl_bench.scoring.evalb`).
@@ -7,11 +7,16 @@ statuses of EVALB_SPMRL on sentences of different length (see :mod:`spmrl_bench.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from spmrl_bench.readers.brackets import parse_brackets
 from spmrl_bench.scoring import (
+    Column,
     MissingParse,
     Parameters,
     Policy,
@@ -20,11 +25,13 @@ from spmrl_bench.scoring import (
     count_brackets,
     load_prm,
 )
+from spmrl_bench.trees import Tree
 from tests.builders import cli_process
 from tests.reliability.tally import Tally
 from tests.scoring.hostile import as_trees
 
 COLLINS = load_prm("COLLINS")
+SPMRL = load_prm("spmrl")
 QUOTING = replace(COLLINS, quote_labels=frozenset(["``", "''", "POS"]))
 UNLABELLED = replace(COLLINS, labeled=False)
 SAME_WORDS = replace(COLLINS, eq_words=frozenset([("a", "z")]))
@@ -81,3 +88,75 @@ def test_scoring_needs_neither_torch_nor_pandas() -> None:
     program = "import sys, spmrl_bench.scoring; print({'torch', 'pandas'} & set(sys.modules))"
     done = cli_process(code=program)
     assert (done.returncode, done.stdout) == (0, "set()\n"), done.stderr
+
+
+LABELS = ["S", "NP", "NP-SBJ", "VP", "VP=1", "ADVP", "PRT", "TOP", "X##f##", "", "-NONE-"]
+TAGS = ["NN", "VB", ".", ",", "-NONE-", "NN##f##", "ADVP", "PRT"]
+
+
+@st.composite
+def trees(draw: st.DrawFn, words: list[str], tags: list[str]) -> Tree:
+    """Any tree over the words: unary chains, duplicates, flat and deep."""
+    labels = st.sampled_from(LABELS)
+    rows: list[tuple[int, int, str]] = []
+    pending = [(0, len(words))]
+    while pending:
+        start, end = pending.pop()
+        for label in draw(st.lists(labels, max_size=3)):
+            rows.append((start, end, label))
+        if end - start > 1:
+            cuts = draw(st.lists(st.integers(start + 1, end - 1), max_size=3, unique=True))
+            posts = [start, *sorted(cuts), end]
+            if cuts:
+                pending += reversed(list(pairwise(posts)))
+    return Tree.build(words, tags, rows)
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Tree, Tree]:
+    """Two trees over the same words and tags."""
+    n = draw(st.integers(1, 9))
+    words = [f"w{i}" for i in range(n)]
+    tags = draw(st.lists(st.sampled_from(TAGS), min_size=n, max_size=n))
+    return draw(trees(words, tags)), draw(trees(words, tags))
+
+
+@given(pairs(), st.sampled_from([COLLINS, SPMRL, QUOTING, UNLABELLED]))
+def test_counts_are_those_of_the_definition(pair: tuple[Tree, Tree], prm: Parameters) -> None:
+    """Matching and crossing pair by pair, as the C programs do it, for trees over same tags."""
+    gold, test = pair
+    row = count_brackets(gold, test, prm)
+    if row[Column.STATUS] != Status.VALID:
+        return
+    kept = [tag not in prm.delete_labels or prm is SPMRL for tag in gold.tags]
+    cut = "-=#" if prm is SPMRL else "-="
+
+    def brackets(tree: Tree) -> list[tuple[int, int, str]]:
+        found = []
+        for start, end, label in tree.constituents():
+            for mark in cut:
+                label = label.split(mark)[0]
+            gone = label in prm.delete_labels or (prm is SPMRL and label == "")
+            if any(kept[start:end]) and not gone:
+                label = "ADVP" if prm is not SPMRL and label == "PRT" else label
+                found.append((sum(kept[:start]), sum(kept[:end]), label if prm.labeled else ""))
+        return found
+
+    ours, theirs = brackets(gold), brackets(test)
+    free = list(theirs)
+    matched = 0
+    for bracket in ours:
+        if bracket in free:
+            free.remove(bracket)
+            matched += 1
+    crossing = sum(any(a < i < b < j or i < a < j < b for a, b, _ in ours) for i, j, _ in theirs)
+    assert row == (
+        sum(tag != "-NONE-" for tag in gold.tags),
+        Status.VALID,
+        matched,
+        len(ours),
+        len(theirs),
+        crossing,
+        sum(kept),
+        sum(kept),
+    )

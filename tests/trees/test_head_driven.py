@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from spmrl_bench.errors import TreeError
 from spmrl_bench.readers.brackets import parse_brackets
+from spmrl_bench.treebanks.treebank import open_treebank
 from spmrl_bench.trees import DependencyTree, Parse, Tree
 from spmrl_bench.trees.dependencies import depths, head_fault
 from spmrl_bench.trees.head_driven import (
@@ -25,6 +26,7 @@ from spmrl_bench.trees.head_driven import (
     to_parse,
 )
 from spmrl_bench.trees.tree import LabeledSpan, collapsed_spans
+from tests.conftest import shared_data
 from tests.trees.head_driven_oracle import (
     bracketings,
     dependencies_of,
@@ -273,3 +275,41 @@ def test_what_a_chart_may_find_and_no_structure_has() -> None:
     assert heads == [2, 0, 2]
     tree = to_parse("abc", "TTT", plain, heads, "rrr").tree
     assert not tree.labels
+
+
+#: Sub-heads in as many sentences of the mini treebanks, whose heads all stay.
+SENTENCES = 100
+MINI = {
+    "arabic": 67, "basque": 70, "chinese": 82, "english": 45, "french": 34, "german": 84,
+    "hebrew": 75, "hungarian": 66, "korean": 12, "polish": 51, "swedish": 75,
+}  # fmt: skip
+
+
+def counted(parses: Sequence[Parse]) -> tuple[int, int]:
+    """The sub-heads of sentences, and how many heads move."""
+    sub_heads = moved = 0
+    for parse in parses:
+        found = there_and_back(parse.tree, parse.dependencies)
+        sub_heads += len(groups(found))
+        moved += int((found.heads != parse.dependencies.heads).sum())
+    return sub_heads, moved
+
+
+@pytest.mark.parametrize(
+    "language",
+    [pytest.param(name, marks=[pytest.mark.campaign] * (name != "chinese")) for name in MINI],
+)
+def test_mini_treebanks(language: str) -> None:
+    parses = open_treebank(f"{language}-mini").examples("dev")
+    assert counted(parses[:SENTENCES]) == (MINI[language], 0)
+
+
+def test_heads_of_constituents_by_rule() -> None:
+    bank = open_treebank("english-wsj-sample", shared_data("treebanks"))
+    assert counted(bank.examples("dev")[:SENTENCES]) == (0, 0)
+
+
+@pytest.mark.campaign
+def test_constituents_and_dependencies_of_two_schemes() -> None:
+    bank = open_treebank("french-sequoia", shared_data("treebanks"))
+    assert counted(bank.examples("dev")) == (522, 47 + 24 + 2 + 7 + 7)

@@ -90,6 +90,16 @@ def test_what_nltk_reads_from_our_text_is_the_same_tree(tree: Tree) -> None:
         assert Tree.from_nltk(N.fromstring(text), "ptb") == tree
 
 
+def test_what_nltk_reads_is_what_we_read() -> None:
+    for text in [
+        "( (S (NP-SBJ (DT the)) (VP (VBD ran))) )",
+        "(NN dog)",
+        "(X (X (X (NN dog))))",
+        "(S (NP (-LRB- -LRB-) (NN 1\\/2)) (VP (VB go)))",
+    ]:
+        assert Tree.from_nltk(N.fromstring(text), "ptb") == parse_brackets(text)
+
+
 def test_words_are_taken_as_they_are_unless_escapes_are_named() -> None:
     tree = N("NP", [N("-LRB-", ["-LRB-"]), N("NN", ["a b"])])
     assert Tree.from_nltk(tree).words == ("-LRB-", "a b")
