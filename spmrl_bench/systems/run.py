@@ -412,7 +412,7 @@ def run_command(
     command: Sequence[str], log: Path, *, threads: int, seconds: float | None = None
 ) -> ResourceUsage:
     """Run a command to its end, or until its seconds of the processor, of each thread, are over,
-    with its output behind a log, whose last lines a TrainingError has where it fails."""
+    with its output behind a log. A TrainingError says the last line of that first, if it fails."""
     if shutil.which(command[0]) is None:
         raise TrainingError(f"{command[0]}: cannot be run: no such program")
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}
@@ -435,8 +435,8 @@ def run_command(
     status, took, busy, memory, ended = map(float, said.split())
     if status and not ended:
         how = "was ended by signal" if status < 0 else "ended with status"
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:]
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:] or [""]
         end = "\n".join(f"  {line[:300]}" for line in lines)
-        how = f"{how} {abs(status):.0f}; its log, {log}, ends"
-        raise TrainingError(f"{' '.join(command)}\n{how}\n{end}")
+        reason = f"{command[0]} {how} {abs(status):.0f}: {lines[-1][:300]}"
+        raise TrainingError(f"{reason}\n{' '.join(command)}\nits log, {log}, ends\n{end}")
     return ResourceUsage(took, busy, int(memory), bool(ended))
