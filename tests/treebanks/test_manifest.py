@@ -71,7 +71,7 @@ MISTAKES: list[tuple[dict[str, str | None], str]] = [
     ({"dependencies": f'{{ format = "conll", {ABC}, parts = "x" }}'}, "words = 'merged'"),
     ({"dependencies": f'{{ format = "conll", {ABC}, ids = "x" }}'}, "which split train has not"),
     ({"dependencies": f'{{ format = "dp", {ABC}, multiword = "whole" }}'}, "has no such option"),
-    ({"fetch": '[{ url = "ftp://x/y" }]'}, "fetch.0."),
+    *(({"fetch": f'[{{ url = "{url}" }}]'}, "fetch.0.") for url in ("ftp://x/y", "http:///y")),
     ({"fetch": '[{ url = "http://x/y.zip" }]'}, "fetch.0: an archive needs"),
     ({"fetch": '[{ url = "http://x/y/", members = { "a" = "b" } }]'}, "fetch.0: an archive needs"),
     ({"title": '""'}, "title: string should have at least 1 character"),
