@@ -144,8 +144,7 @@ def test_inputs_have_the_figures_of_table_4() -> None:
         for (_, morphology, words), value in rows.items()
     }
     found = load_study("lexical")
-    as_given = [row for row in found.rows if "model.predict_tags" not in found.settings(row)]
-    ours = {found.inputs(row): row.published for row in as_given if row.published}
+    ours = {found.inputs(row): row.published for row in found.rows if row.published}
     assert {inputs: f1 for inputs, f1 in ours.items() if inputs != ("elmo",)} == theirs
 
 
@@ -160,7 +159,8 @@ def test_encoders_have_the_figures_of_table_5_and_section_3() -> None:
         "position concatenated, full matrices": "K&K18 concatenated inputs, unfactored weights",
         "position added, block-sparse matrices": "K&K18 block-sparse weights, additive inputs",
     }
-    stated = {row.name: row.published for row in load_study("encoders").rows if row.published}
+    rows = [*load_study("encoders").rows, *load_study("positions").rows]
+    stated = {row.name: row.published for row in rows if row.published}
     assert stated == {name: table[(system,)] for name, system in names.items()}
 
 
@@ -279,17 +279,17 @@ def test_rows_that_differ_in_limits_share_their_runs_and_others_do_not(
 
 def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
     settings = {"model.layers": "3", "train.max_epochs": "1"}
-    work = plan(laboratory, "encoders", settings=settings)
-    models = {each.row.name: flat(each.configs[0].model) for each in work.runs}
-    stated = {"encoder": "lstm", "layers": 2, "d_model": 500}
-    assert models.pop("LSTM").items() >= stated.items()
+    both = ("encoders", "positions")
+    runs = [run for it in both for run in plan(laboratory, it, settings=settings).runs]
+    models = {each.row.name: flat(each.configs[0].model) for each in runs}
+    assert models.pop("LSTM").items() >= {"encoder": "lstm", "layers": 2, "d_model": 500}.items()
     only = models.pop("unfactored, attention to positions only")
     assert only["position_only_layers"] == [0, 1, 2]
     assert not any(model["position_only_layers"] for model in models.values())
     assert len({(model["position"], model["matrices"]) for model in models.values()}) == 4
     assert models["factored, sinusoidal positions"]["position_table"] == "sinusoidal"
     assert models["factored, CharLSTM instead of words and tags"]["lexical"] == ["charlstm"]
-    assert {each.configs[0].train.max_epochs for each in work.runs} == {1}
+    assert {each.configs[0].train.max_epochs for each in runs} == {1}
 
 
 def test_rows_that_need_files_are_left_out_without_them(
@@ -364,7 +364,7 @@ def test_what_does_not_fit_a_study(laboratory: Laboratory) -> None:
     for name, key, value, message in (
         ("encoders", "model.matrices", "full", decided),
         ("lexical", "model.lexical", "word", decided),
-        ("encoders", "model.position_only_layers", "[0]", decided),
+        ("positions", "model.position_only_layers", "[0]", decided),
         ("lexical", "model.vectors", "none.vec", "--set {}: no such file: none.vec"),
         ("encoders", "model.d_f", "2", "study {1}, row 'LSTM': recipe elvish (word-tag, smal"),
         ("test-time-ablation", "model.encoder", "lstm", limited),
