@@ -52,7 +52,7 @@ VARIANTS = ("charlstm", "word-charlstm", "joint", "dependencies", "stack-attenti
 @pytest.mark.parametrize(
     ("variant", "first", "last", "more"),
     [
-        ("bilstm", 1500, 3500, 1.08),
+        ("bilstm", 2000, 3500, 1.08),
         campaign("bilstm", 5000, 60_000, 1.10),
         *(campaign(variant, 5000, 20_000, 1.10) for variant in VARIANTS),
     ],
