@@ -417,9 +417,9 @@ def run_command(
         raise TrainingError(f"{command[0]}: cannot be run: no such program")
     inherited = {key: value for key, value in os.environ.items() if key not in _OURS}
     output = {"PYTHONIOENCODING": "utf-8", "PYTHONUNBUFFERED": "1"}
-    limits = map(str, (seconds or 0, threads, GRACE))
+    limits, begun = (seconds or 0, threads, GRACE), log.stat().st_size if log.exists() else 0
     with subprocess.Popen(
-        [sys.executable, "-I", watcher.__file__, str(log), *limits, *command],
+        [sys.executable, "-I", watcher.__file__, str(log), *map(str, limits), *command],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         start_new_session=True,  # Ctrl-C of a terminal is not for it
@@ -435,8 +435,8 @@ def run_command(
     status, took, busy, memory, ended = map(float, said.split())
     if status and not ended:
         how = "was ended by signal" if status < 0 else "ended with status"
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-3:] or [""]
-        end = "\n".join(f"  {line[:300]}" for line in lines)
-        reason = f"{command[0]} {how} {abs(status):.0f}: {lines[-1][:300]}"
-        raise TrainingError(f"{reason}\n{' '.join(command)}\nits log, {log}, ends\n{end}")
+        text = log.read_bytes()[begun:].decode("utf-8", "replace")
+        lines = [f"  {line[:300]}" for line in text.splitlines()[-3:]] or ["  (nothing)"]
+        reason = f"{command[0]} {how} {abs(status):.0f}: {lines[-1].strip()}"
+        raise TrainingError("\n".join([reason, " ".join(command), f"its log, {log}, ends", *lines]))
     return ResourceUsage(took, busy, int(memory), bool(ended))

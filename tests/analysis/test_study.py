@@ -278,10 +278,9 @@ def test_rows_that_differ_in_limits_share_their_runs_and_others_do_not(
 
 
 def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
-    settings = {"model.layers": "3", "train.max_epochs": "1"}
-    both = ("encoders", "positions")
-    runs = [run for it in both for run in plan(laboratory, it, settings=settings).runs]
-    models = {each.row.name: flat(each.configs[0].model) for each in runs}
+    given = {"model.layers": "3", "train.max_epochs": "1"}
+    plans = [plan(laboratory, it, settings=given).runs for it in ("encoders", "positions")]
+    models = {each.row.name: flat(each.configs[0].model) for each in sum(plans, ())}
     assert models.pop("LSTM").items() >= {"encoder": "lstm", "layers": 2, "d_model": 500}.items()
     only = models.pop("unfactored, attention to positions only")
     assert only["position_only_layers"] == [0, 1, 2]
@@ -289,7 +288,7 @@ def test_encoders_are_those_that_the_rows_name(laboratory: Laboratory) -> None:
     assert len({(model["position"], model["matrices"]) for model in models.values()}) == 4
     assert models["factored, sinusoidal positions"]["position_table"] == "sinusoidal"
     assert models["factored, CharLSTM instead of words and tags"]["lexical"] == ["charlstm"]
-    assert {each.configs[0].train.max_epochs for each in runs} == {1}
+    assert {each.configs[0].train.max_epochs for each in sum(plans, ())} == {1}
 
 
 def test_rows_that_need_files_are_left_out_without_them(
