@@ -48,7 +48,7 @@ def train(options):
         "n_lstm_layers": options.layers,
         "batch_size": options.batch,
         "epochs": options.epochs,
-        "patience": options.epochs,
+        "patience": 100,
         "buckets": 32,
         "lr": options.rate,
         "lr_rate": 20,  # of what is above an encoder
