@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spmrl_bench.errors import SpmrlError
-from spmrl_bench.leaderboard.writing import write_file
+from spmrl_bench.leaderboard.writing import Document, to_latex, to_markdown, write_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Of the palette of Okabe & Ito, which those who cannot tell red from green tell apart.
 BLUE, ORANGE, GREEN, GREY, PALE = "#0072B2", "#D55E00", "#009E73", "#595959", "#D9D9D9"
@@ -84,6 +88,28 @@ class Figure:
         with load_matplotlib().rc_context(STYLE):
             self.figure.savefig(buffer, format=form, dpi=dots, metadata=dates)
         write_file(path, buffer.getvalue())
+
+
+def write_all(
+    place: Path, document: Document, numbers: pd.DataFrame, draw: Callable[[], Figure]
+) -> str:
+    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``; return why there is no figure,
+    or ''. The tables do not wait for a library that only the figure needs."""
+    texts = {
+        "csv": numbers.to_csv(index=False, lineterminator="\n"),
+        "md": to_markdown(document),
+        "tex": to_latex(document),
+    }
+    for ending, text in texts.items():
+        write_file(place.with_name(f"{place.name}.{ending}"), text.encode())
+    try:
+        load_matplotlib()
+    except SpmrlError as problem:
+        return str(problem)
+    figure = draw()
+    for ending in ("png", "svg"):
+        figure.save(place.with_name(f"{place.name}.{ending}"))
+    return ""
 
 
 def plain(axes: Any) -> None:

@@ -111,11 +111,9 @@ class Study(BaseModel, extra="forbid", frozen=True):
     metric: Metric  # of dev, by which the systems are compared
     beside: tuple[Metric, ...] = ()  # shown of rows that are scored by them
     # How it is drawn: one line for each system, or curves over the one setting of parsing in which
-    # the rows differ, or over the minutes of training.
-    figure: Literal["systems", "parsing", "minutes"] = "systems"
+    # the rows differ.
+    figure: Literal["systems", "parsing"] = "systems"
     size: Literal["published", "small"] | None = None  # of the model, if it is of one only
-    # Times of training, dev scoring included, after which the best score so far is shown too.
-    minutes: tuple[Annotated[float, Field(gt=0)], ...] = ()
     reference: Text  # name of the row that the others are compared with
     shared: Shared = Field(default_factory=Shared)
     # Settings that are not its subject: its user may change them for rows without their own.

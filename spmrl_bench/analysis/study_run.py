@@ -40,7 +40,7 @@ from spmrl_bench.scoring.metric import SelectionMetric, metric_named
 from spmrl_bench.scoring.signature import Signature
 from spmrl_bench.storage.toml import describe_mistake
 from spmrl_bench.training import best_weights
-from spmrl_bench.training.schedule import OUT_OF_TIME, Progress
+from spmrl_bench.training.schedule import Progress
 from spmrl_bench.treebanks.catalogue import load_manifest
 from spmrl_bench.treebanks.treebank import Treebank
 
@@ -318,17 +318,6 @@ class StudyResult(StudyRun):
     @property
     def score(self) -> SeedMean:
         return SeedMean.of(self.scores.values())
-
-    def score_within(self, minutes: float) -> SeedMean | None:
-        """Of the runs' best scores by then; None if one had none, or ``max_minutes`` were over."""
-        best = []
-        for config, state in zip(self.configs, self.ended, strict=True):
-            last = max([config.train.max_minutes or 0.0, *(s / 60 for s, _ in state.curve[-1:])])
-            score = state.best_within(minutes)
-            if score is None or (state.stopped_by == OUT_OF_TIME and minutes > last):
-                return None
-            best.append(score)
-        return SeedMean.of(best)
 
 
 def run_study(

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from spmrl_bench.analysis.drawing import BLUE, GREEN, GREY, ORANGE, Figure, load_matplotlib
+from spmrl_bench.analysis.drawing import BLUE, GREY, ORANGE, Figure, write_all
 from spmrl_bench.analysis.study import StudyRow
 from spmrl_bench.analysis.study_run import StudyPlan, StudyResult, encoder_of
-from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.board import LEVEL, SeedMean, Sums, mean_text
 from spmrl_bench.leaderboard.record import signature_parts
-from spmrl_bench.leaderboard.writing import Document, Table, to_latex, to_markdown, write_file
+from spmrl_bench.leaderboard.writing import Document, Table
 from spmrl_bench.scoring.metric import SelectionMetric
 
 _P = (
@@ -34,9 +33,7 @@ _P = (
 
 # How far a bar and a published figure stand from the middle of a line, so that both are seen.
 LOWER, UPPER = 0.11, 0.27
-# Points below the best score from which on a score would flatten the rest of a curve; of curves
-# over time, which begin at nothing.
-_FAR, _EARLY = 8, 30
+_FAR = 8  # points below the best score from which on a score would flatten the rest of a curve
 _PUBLISHED: dict[str, Any] = {
     "marker": "D", "markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": ORANGE,
     "markeredgewidth": 1.5, "linestyle": "none",
@@ -130,10 +127,6 @@ class Findings:
             f"({rows[0].results[0].sentences:,} sentences), {seeds}.",
             f"Budget: {', '.join(budget)}.",
         ]
-        if study.minutes:
-            sentences.append(
-                "Minutes are of training and dev scoring, with the best score until then."
-            )
         if any(parts.get("tags", "none") != "none" for parts in self.signatures):
             sentences.append(f"Tags: {bank.manifest.tags}.")
         if any(one.row.published is not None for one in rows):
@@ -195,24 +188,9 @@ def _range(numbers: set[int], what: str = "") -> str:
 
 
 def write_study(findings: Findings, place: Path) -> str:
-    """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``; return why there is no figure,
-    or ''. The tables do not wait for a library that only the figure needs."""
-    document = study_document(findings)
-    texts = {
-        "csv": to_frame(findings).to_csv(index=False, lineterminator="\n"),
-        "md": to_markdown(document),
-        "tex": to_latex(document),
-    }
-    for ending, text in texts.items():
-        write_file(place.with_name(f"{place.name}.{ending}"), text.encode())
-    try:
-        load_matplotlib()
-    except SpmrlError as problem:
-        return str(problem)
-    figure = draw_study(findings)
-    for ending in ("png", "svg"):
-        figure.save(place.with_name(f"{place.name}.{ending}"))
-    return ""
+    """As :func:`~spmrl_bench.analysis.drawing.write_all`."""
+    numbers = to_frame(findings)
+    return write_all(place, study_document(findings), numbers, partial(draw_study, findings))
 
 
 def _figure_name(metric: SelectionMetric) -> str:
@@ -248,8 +226,6 @@ def _numbers(findings: Findings, row: StudyRow, found: StudyResult | None) -> di
         }
         add(figure, found.score)
         cells |= {f"{figure}_seed{seed}": score for seed, score in found.scores.items()}
-        for minutes in study.minutes:
-            add(f"{figure}_after_{minutes:g}_minutes", found.score_within(minutes))
         for metric in study.beside:
             scores = found.scores_by(metric).values()
             add(_figure_name(metric), SeedMean.of(scores) if scores else None)
@@ -288,8 +264,6 @@ def study_document(findings: Findings) -> Document:
         columns["each seed"] = [" ".join(map("{:.2f}".format, one.scores.values())) for one in rows]
     for metric in study.beside:
         add(f"dev {metric.title}", _figure_name(metric))
-    for minutes in study.minutes:
-        add(f"after {minutes:g} min", f"{figure}_after_{minutes:g}_minutes")
     add("difference", "difference", "{:+.2f}")
     add("p", "p", "{:.4f}")
     add("published", f"published_{figure}")
@@ -315,19 +289,6 @@ def _figure(findings: Findings, height: float, *marks: str) -> Figure:
     seeds = "Small points: seeds; thin lines: one standard deviation."
     caption = (findings.caption, *marks, seeds if findings.several else "")
     return Figure(7.6, height, findings.title, " ".join(filter(None, caption)))
-
-
-def _curve(axes: Any, points: Mapping[Any, SeedMean], far: float, **style: Any) -> None:
-    """A line through means, with thin lines of a standard deviation. Points that are so ``far``
-    below the best one of all lines do not show."""
-    means = [one.mean for one in points.values()]
-    spread = [one.sd or 0.0 for one in points.values()]
-    thin: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2, "markersize": 4.5}
-    axes.errorbar([*points], means, yerr=spread if any(spread) else None, **thin | style)
-    highest = axes.dataLim.y1
-    if axes.dataLim.y0 <= highest - far:
-        axes.set_ylim(highest - far, highest + 0.05 * far)
-    axes.grid(axis="y")
 
 
 def _systems(findings: Findings) -> Figure:
@@ -377,8 +338,15 @@ def _parsing(findings: Findings) -> Figure:
     metrics = beside or [study.metric]
     figure = _figure(findings, 2.9, f"Scores {_FAR} points below the best are not shown.")
     for axes, metric in zip(figure.axes(1, len(metrics), squeeze=False).flat, metrics, strict=True):
-        points = dict(enumerate(SeedMean.of(one.scores_by(metric).values()) for one in rows))
-        _curve(axes, points, _FAR, color=BLUE, marker="o")
+        points = [SeedMean.of(one.scores_by(metric).values()) for one in rows]
+        means, spread = [one.mean for one in points], [one.sd or 0.0 for one in points]
+        thin: dict[str, Any] = {"elinewidth": 0.8, "capsize": 2, "markersize": 4.5}
+        bars = spread if any(spread) else None
+        axes.errorbar(range(len(rows)), means, yerr=bars, color=BLUE, marker="o", **thin)
+        highest = axes.dataLim.y1
+        if axes.dataLim.y0 <= highest - _FAR:
+            axes.set_ylim(highest - _FAR, highest + 0.05 * _FAR)
+        axes.grid(axis="y")
         values = [f"{one.row.parsing[setting]:g}" for one in rows]
         axes.set_xticks(range(len(rows)), values, fontsize=6.5)
         axes.set_xlabel(setting)
@@ -386,52 +354,9 @@ def _parsing(findings: Findings) -> Figure:
     return figure
 
 
-def _minutes(findings: Findings) -> Figure:
-    """Curves over the minutes of training, one for each system: the best score known by then."""
-    study = findings.work.study
-    lines = {one.name: line for one in findings.rows if (line := best_by_minute(one))}
-    left_out = ", ".join(one.name for one in findings.rows if one.name not in lines)
-    marks = (
-        "A curve is the best score known by then, the mean of the seeds, after so many minutes of "
-        "training and scoring dev; it ends where the first of its runs ended."
-    )
-    figure = _figure(findings, 3.4, marks, f"Without times: {left_out}." if left_out else "")
-    axes = figure.axes(1, 1)
-    for number, (name, line) in enumerate(lines.items()):
-        style = {
-            "color": (BLUE, ORANGE, GREEN, GREY)[number % 4],
-            "linestyle": ("-", "--", ":")[number // 4 % 3],
-            "label": f"{name} (reference)" if name == study.reference else name,
-        }
-        _curve(axes, line, _EARLY, drawstyle="steps-post", **style)
-    axes.set_xlabel("minutes")
-    axes.set_ylabel(f"{study.measure} (%)")
-    axes.set_xlim(left=0)
-    for minute in study.minutes:
-        if minute <= axes.get_xlim()[1]:
-            axes.axvline(minute, color=GREY, linewidth=0.6, zorder=0.5)
-    if lines:
-        axes.legend(loc="lower right", frameon=False, fontsize=8)
-    return figure
-
-
-def best_by_minute(one: StudyResult) -> dict[float, SeedMean]:
-    """The best score known by then, a mean over a row's runs, at each of their evaluations. It
-    begins when all runs have a score, and ends where the first of them ended. Empty where a run of
-    an earlier version did not note its times."""
-    times = [[seconds / 60 for seconds, _ in state.curve] for state in one.ended]
-    if not all(times):
-        return {}
-    end = min(each[-1] for each in times)
-    early = sorted({minutes for each in times for minutes in each if minutes <= end})
-    known = {minutes: one.score_within(minutes) for minutes in early}
-    # The deviations of many evaluations would hide the curve.
-    return {minutes: replace(found, sd=None) for minutes, found in known.items() if found}
-
-
 def draw_study(findings: Findings) -> Figure:
     """The picture that the study asks for: its scores, and its differences beside published ones.
     Scores of a paper are of another treebank, so only differences share an axis with them. Scores
     are drawn as points, since their axis does not begin at zero; differences as bars from zero."""
-    draw = {"systems": _systems, "parsing": _parsing, "minutes": _minutes}
+    draw = {"systems": _systems, "parsing": _parsing}
     return draw[findings.work.study.figure](findings)

@@ -34,12 +34,15 @@ def table(
     treebanks or tracks, or scores counted in different ways, never share a table. Of several
     records of one run the newest is shown. Records that come with the program are marked as
     shipped. A track with records of two languages or more also gets multilingual-TRACK.md, .csv and
-    .tex. Files that cannot be read are named and left out.
+    .tex; systems that were trained on different numbers of sentences (--set train.sentences=125)
+    get learning-curves as .md, .csv, .tex, .png and .svg. Files that cannot be read are named and
+    left out.
 
     Examples:
         spmrl-bench results table
         spmrl-bench results table --track open
     """
+    from spmrl_bench.analysis.learning_curve import learning_curves, write_curves
     from spmrl_bench.leaderboard.multilingual import track_document, tracks_of, write_track
     from spmrl_bench.leaderboard.tables import results_csv, results_document
     from spmrl_bench.leaderboard.writing import to_markdown, write_file
@@ -60,6 +63,10 @@ def table(
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
         echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
+    if panels := learning_curves(found.groups):
+        problem = write_curves(panels, place := results / "learning-curves")
+        drawn = f"; no figure: {problem}" if problem else " and .{png,svg}"
+        echo(f"wrote {place}.{{md,csv,tex}}{drawn}", err=True)
     if track is not None:
         document = track_document(found.groups, track, found.published)
         if document.tables:

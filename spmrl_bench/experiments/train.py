@@ -156,7 +156,8 @@ def train_run(run: Run, *, device: str, prune: Prune | None = None) -> None:
         where = prepare_process(device, training=True)
         run_folder.check_settings(run.folder, config, other_minutes=True)
         every = bank.examples("train", kind.layers)
-        numbers = chosen_sentences(run, len(every))
+        wanted = run.config.train.sentences
+        numbers = chosen_sentences(wanted, run.config.seed, run.treebank.name, len(every))
         examples = [every[number] for number in numbers]
         rules = rules_of(bank, criterion.metrics)
         dev = gold_parses(bank, "dev", criterion.metrics)
@@ -210,12 +211,11 @@ def train_run(run: Run, *, device: str, prune: Prune | None = None) -> None:
         )
 
 
-def chosen_sentences(run: Run, sentences: int) -> list[int]:
+def chosen_sentences(wanted: int | None, seed: int, treebank: str, sentences: int) -> list[int]:
     """The numbers, from 0, of the sentences to be trained on, of so many, in their order."""
-    wanted = run.config.train.sentences or sentences
-    if wanted > sentences:
+    if wanted is not None and wanted > sentences:
         raise TrainingError(
-            f"train.sentences = {wanted}, but {run.treebank.name} has {sentences:,} to train on"
+            f"{wanted:,} sentences are wanted, but {treebank} has {sentences:,} to train on"
         )
-    order = generator(run.config.seed, Stream.SUBSET).permutation(sentences)
+    order = generator(seed, Stream.SUBSET).permutation(sentences)
     return sorted(order[:wanted].tolist())

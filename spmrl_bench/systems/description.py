@@ -22,9 +22,9 @@ from itertools import chain
 from pathlib import Path
 from string import Formatter
 from subprocess import CalledProcessError
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, Field, PrivateAttr, TypeAdapter, model_validator
+from pydantic import BaseModel, Field, PositiveInt, PrivateAttr, TypeAdapter, model_validator
 
 from spmrl_bench.errors import RecipeError, SpmrlError, remedy, unknown_name
 from spmrl_bench.experiments.recipe import Size
@@ -43,6 +43,8 @@ Value = str | int | float | bool
 #: description, the folder of its model, and what else is the same for training and parsing.
 COMMON = ("python", "here", "model", "seed", "threads", "device", "encoder")
 TRAINING, PARSING = ("train", "dev", "seconds"), ("input", "output")
+#: A setting of every system that is trained here, as `train.sentences` is of ours.
+SENTENCES = "sentences"
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _WHOLE = "versions.json"
@@ -124,7 +126,7 @@ class SystemDescription(Frozen):
                 "train, training_data: one of the two; a system that is not trained here says on "
                 "what it was trained"
             )
-        if reserved := {*COMMON, *TRAINING, *PARSING} & self.settings.keys():
+        if reserved := {*COMMON, *TRAINING, *PARSING, SENTENCES} & self.settings.keys():
             raise ValueError(f"settings: {', '.join(sorted(reserved))} mean something already")
         for size, values in self.sizes.items():
             if unknown := values.keys() - self.settings.keys():
@@ -167,15 +169,18 @@ class SystemDescription(Frozen):
         return hashlib.sha256(content).hexdigest()[:16]
 
     def chosen(self, size: Size, changes: Mapping[str, str]) -> dict[str, Value]:
-        """The settings at a size, with what the command line changed, checked."""
+        """The settings at a size, with what the command line changed, checked; without a change
+        :data:`SENTENCES` is not among them."""
         values = self.settings | self.sizes.get(size, {})
         for key, text in changes.items():
-            if key not in values:
-                raise RecipeError(f"{self.title}: {unknown_name('setting', key, values)}")
+            known = values | ({SENTENCES: 125} if self.train else {})
+            if key not in known:
+                raise RecipeError(f"{self.title}: {unknown_name('setting', key, known)}")
+            kind: Any = PositiveInt if key == SENTENCES else type(known[key])
             try:
-                values[key] = TypeAdapter(type(values[key])).validate_strings(text)
+                values[key] = TypeAdapter(kind).validate_strings(text)
             except ValueError:
-                problem = f"'{text}', expected a value such as {values[key]}"
+                problem = f"'{text}', expected a value such as {known[key]}"
                 raise RecipeError(f"{self.title}: --set {key}: {problem}") from None
         return values
 

@@ -32,6 +32,7 @@ from spmrl_bench.experiments.plan import choose_treebank
 from spmrl_bench.experiments.recipe import Size, load_recipe
 from spmrl_bench.experiments.score import AnyRun, Scoring
 from spmrl_bench.experiments.search import SearchPlan, Tried
+from spmrl_bench.experiments.train import chosen_sentences
 from spmrl_bench.leaderboard.environment import find_hardware, find_versions
 from spmrl_bench.leaderboard.frame import searches_behind
 from spmrl_bench.leaderboard.record import Record, System, SystemTraining
@@ -44,6 +45,7 @@ from spmrl_bench.storage.digests import file_digest
 from spmrl_bench.storage.files import remove_folder, remove_orphans, write_text
 from spmrl_bench.systems import watcher
 from spmrl_bench.systems.description import (
+    SENTENCES,
     Frozen,
     SystemDescription,
     Value,
@@ -168,7 +170,7 @@ class SystemRun(AnyRun):
                 files = {}
                 for split in ("train", "dev"):
                     files[split] = data / f"{split}.{_ENDINGS[train.format]}"
-                    sentences = self.treebank.examples(split, [self.system.layer])
+                    sentences = self._sentences(split)
                     tags = train.tags == "treebank"
                     text = file_text(sentences, train.format, tags=tags, structure=True)
                     write_text(files[split], text)
@@ -194,6 +196,13 @@ class SystemRun(AnyRun):
             self._note(state)
             remove_orphans(folder)
         say(f"{self.title}: trained {state}")
+
+    def _sentences(self, split: str) -> Sequence[Parse]:
+        every, config = self.treebank.examples(split, [self.system.layer]), self.config
+        if split == "dev" or (wanted := config.values.get(SENTENCES)) is None:
+            return every
+        numbers = chosen_sentences(int(wanted), config.seed, config.treebank, len(every))
+        return [every[number] for number in numbers]
 
     def _note(self, state: Trained) -> None:
         write_text(self.folder / run_folder.TRAINED, state.model_dump_json(indent=1) + "\n")
@@ -270,13 +279,14 @@ class SystemRun(AnyRun):
         speeds: Mapping[str, float | None] | None = None,
     ) -> Record:
         system, config, state = self.system, self.config, self.state()
+        some = f"{few} sentences of " if (few := config.values.get(SENTENCES)) else ""
         packages = state.packages if state else environment_of(system).versions
         described = System(
             name=system.title,
             version=config.version,
             url=system.url,
             paper=system.paper,
-            training_data=system.training_data or f"train of {config.treebank}",
+            training_data=system.training_data or f"{some}train of {config.treebank}",
             notes=system.adapted,
             training=state
             and SystemTraining(

@@ -134,11 +134,6 @@ class Progress(BaseModel, allow_inf_nan=False):
         """Words per second of training so far, dev evaluations left out."""
         return self.tokens / self.train_seconds if self.train_seconds else 0.0
 
-    def best_within(self, minutes: float) -> float | None:
-        """Return the best dev score known after so much time; None if there was none yet."""
-        scores = [score for seconds, score in self.curve if seconds <= 60 * minutes]
-        return max(scores, default=None)
-
 
 def read_progress(folder: Path) -> Progress | None:
     """Return the schedule of a checkpoint, None where there is none; raise a CheckpointError if

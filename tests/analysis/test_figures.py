@@ -18,8 +18,7 @@ from spmrl_bench.analysis.study_run import plan_study
 from spmrl_bench.analysis.study_table import Findings, draw_study, write_study
 from spmrl_bench.errors import RecordError, SpmrlError
 from spmrl_bench.scoring.metric import SelectionMetric
-from spmrl_bench.training.schedule import Progress
-from tests.analysis.test_studies import found_in, measured, planned, study_of
+from tests.analysis.test_studies import found_in, measured
 from tests.laboratory import Laboratory
 from tests.parsers.test_transition_parser import crossing, parser_of
 
@@ -76,27 +75,6 @@ def test_settings_of_parsing_are_a_curve_without_what_is_far_below() -> None:
     assert 72 < low < 80.1 < 81 < high
 
 
-def test_minutes_are_curves_of_the_best_score_known_by_then(laboratory: Laboratory) -> None:
-    rows = {name: {"model": {"layers": k}} for k, name in enumerate(("slow", "quick", "old"), 1)}
-    work = planned(laboratory, study_of(rows, figure="minutes", minutes=[1, 9]), seeds=2)
-    curves = {
-        "slow": ([(60, 40.0), (120, 70.0)], [(90, 50.0), (150, 71.0)]),
-        "quick": ([(30, 80.0), (60, 79.0)], [(30, 60.0), (90, 81.0)]),
-        "old": ([(30, 60.0)], []),
-    }
-    ended = {name: [Progress(curve=one) for one in own] for name, own in curves.items()}
-    known = measured(work, dict.fromkeys(rows, (70.0, 71.0)), ended)
-    figure = draw_study(Findings(work, known))
-    (axes,) = figure.figure.axes
-    steps = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
-    drawn = [list(zip(line.get_xdata(), line.get_ydata(), strict=True)) for line in steps]
-    assert drawn == [[(1.5, 45.0), (2.0, 60.0)], [(0.5, 70.0), (1.0, 70.0)]]
-    named = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert named == ["slow (reference)", "quick"]
-    assert "Without times: old." in caption(figure)
-    assert [line.get_xdata()[0] for line in axes.lines if line.get_linewidth() == 0.6] == [1]
-
-
 def test_files_are_the_same_each_time_and_tables_do_not_wait_for_matplotlib(
     laboratory: Laboratory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +92,7 @@ def test_files_are_the_same_each_time_and_tables_do_not_wait_for_matplotlib(
     def absent() -> None:
         raise SpmrlError("figures need matplotlib")
 
-    monkeypatch.setattr("spmrl_bench.analysis.study_table.load_matplotlib", absent)
+    monkeypatch.setattr("spmrl_bench.analysis.drawing.load_matplotlib", absent)
     assert write_study(found, tmp_path / "some") == "figures need matplotlib"
     assert {path.suffix for path in tmp_path.glob("some.*")} == {".csv", ".md", ".tex"}
 

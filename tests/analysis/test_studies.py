@@ -57,7 +57,6 @@ def planned(laboratory: Laboratory, study: Study, **options: Any) -> StudyPlan:
 def measured(
     work: StudyPlan,
     scores: Mapping[str, Sequence[float]],
-    ended: Mapping[str, Sequence[Progress]] | None = None,
 ) -> list[StudyResult]:
     """The rows with these figures, a number for each seed, and these ends of their trainings."""
     usual = [Progress(epoch=epoch, stopped_by="max_epochs") for epoch in (3, 4, 5)]
@@ -66,7 +65,7 @@ def measured(
             **vars(each),
             metric=work.study.metric,
             results=tuple(map(result, scores[each.row.name], (1, 2, 3))),
-            ended=tuple(ended[each.row.name] if ended else usual[: len(each.configs)]),
+            ended=tuple(usual[: len(each.configs)]),
         )
         for each in work.runs
     ]
@@ -161,32 +160,6 @@ def test_one_seed_gives_a_verdict_only_where_sentences_do(
     for p, named in ((0.04, 2), (0.06, 0), (None, 0)):
         monkeypatch.setattr("spmrl_bench.analysis.study_table._p", lambda *_, p=p: p)
         assert len(found_in(laboratory, seeds=1).published_order[1]) == named
-
-
-def test_scores_by_the_clock_are_the_best_that_were_known_then(laboratory: Laboratory) -> None:
-    study = study_of({name: ROWS[name] for name in ("plain", "better")}, minutes=[1, 2.5, 9])
-    work = planned(laboratory, study, seeds=2, settings={"train.max_minutes": "3"})
-    curves = {
-        "plain": [[(50.0, 30.0), (60.0, 20.0), (140.0, 44.0)], [(60.0, 40.0), (150.1, 90.0)]],
-        "better": [[(61.0, 50.0)], [(10.0, 10.0)]],
-    }
-    # What a run would have had after the time that ended it is not known.
-    ends = {"plain": "max_minutes", "better": "max_epochs"}
-    ended = {
-        name: [Progress(curve=curve, stopped_by=ends[name]) for curve in curves[name]]
-        for name in curves
-    }
-    scores = {name: SCORES[name][:2] for name in curves}
-    found = Findings(work, measured(work, scores, ended))
-    table = study_document(found).tables[0]
-    places = [table.headings.index(f"after {minutes:g} min") for minutes in study.minutes]
-    assert [[row[place] for row in table.rows] for place in places] == [
-        ["35.00 ± 7.07", ""],
-        ["42.00 ± 2.83", "30.00 ± 28.28"],
-        ["", "30.00 ± 28.28"],
-    ]
-    assert to_frame(found)["dev_f1_after_2.5_minutes"].tolist() == [42.0, 30.0]
-    assert "Minutes are of training and dev scoring" in found.caption
 
 
 def counted(result: SplitResult, matched: list[int]) -> SplitResult:

@@ -211,19 +211,18 @@ def test_a_run_learns_from_no_sentences_but_those_that_were_drawn(laboratory: La
     """More are the same and others; a row says how many there were."""
     drawn = {}
     for seed, number in ((1, 5), (1, 20), (2, 5)):
-        run, *_ = plan(laboratory, seeds=[seed], settings={"train.sentences": str(number)})
-        drawn[seed, number] = chosen_sentences(run, 40)
+        drawn[seed, number] = chosen_sentences(number, seed, "some", 40)
         assert drawn[seed, number] == sorted(drawn[seed, number])
         assert len(drawn[seed, number]) == number
     assert set(drawn[1, 5]) < set(drawn[1, 20])
     assert drawn[1, 5] != drawn[2, 5]
-    assert chosen_sentences(plan(laboratory)[0], 40) == list(range(40))
-    with pytest.raises(TrainingError, match=r"train\.sentences = 5, but tiny-open has 4"):
-        chosen_sentences(run, 4)
+    assert chosen_sentences(None, 1, "some", 40) == list(range(40))
+    with pytest.raises(TrainingError, match="5 sentences are wanted, but some has 4 to train on"):
+        chosen_sentences(5, 1, "some", 4)
 
     options: dict[str, Any] = {"variants": ["charlstm"], "settings": {"train.sentences": "5"}}
     (folder,) = train(laboratory, **options)
-    sentences = run.treebank.examples("train", ("constituents",))
+    sentences = plan(laboratory)[0].treebank.examples("train", ("constituents",))
     words = {word for number in drawn[1, 5] for word in sentences[number].words}
     description = json.loads((folder / "best" / "parser.json").read_text())
     assert {word for word, _ in description["vocabulary"]["words"]} == words

@@ -29,7 +29,7 @@ from spmrl_bench.errors import CheckpointError, RecipeError, SpmrlError, Trainin
 from spmrl_bench.experiments.plan import Run, make_runs, plan_board
 from spmrl_bench.experiments.run_folder import SettingsMismatchError, state_of
 from spmrl_bench.experiments.score import KnownRecords, evaluate_all
-from spmrl_bench.experiments.train import train_all
+from spmrl_bench.experiments.train import chosen_sentences, train_all
 from spmrl_bench.leaderboard.board import load_results
 from spmrl_bench.leaderboard.documents import write_document
 from spmrl_bench.leaderboard.record import Record, System
@@ -39,7 +39,7 @@ from spmrl_bench.storage.living import is_dead, process_start_time
 from spmrl_bench.storage.paths import data_dir
 from spmrl_bench.systems import run as module
 from spmrl_bench.systems.description import SystemDescription, load_system, system_paths
-from spmrl_bench.systems.enter import enter
+from spmrl_bench.systems.enter import enter, file_text
 from spmrl_bench.systems.run import SystemRun, system_runs
 from spmrl_bench.treebanks.treebank import ClosedSplitError, open_treebank
 from spmrl_bench.trees.escapes import write_brackets
@@ -106,6 +106,25 @@ def test_training_sees_train_and_dev_alone(laboratory: Laboratory, flat: SystemD
     assert not (this.folder / "data").exists()
     with pytest.raises(ClosedSplitError):
         this.treebank.examples("test")
+
+
+def test_some_sentences_are_those_that_ours_would_have(
+    laboratory: Laboratory, flat: SystemDescription
+) -> None:
+    some = {"how": "well", "sentences": "5"}
+    (this,) = asked = runs(laboratory, flat, settings=some, seeds=[2])
+    train_all(asked, device="cpu")
+    every = this.treebank.examples("train", ["constituents"])
+    own = [every[n] for n in chosen_sentences(5, 2, "tiny-open", len(every))]
+    learnt = (this.folder / "model" / "learnt.txt").read_text()
+    assert learnt == file_text(own, "brackets", structure=True)
+    (record,) = score(asked)
+    assert record.system.training_data == "5 sentences of train of tiny-open"
+    assert record.settings["system.sentences"] == 5
+    with pytest.raises(TrainingError, match=r"999 sentences are wanted, but tiny-open has \d+ to"):
+        train_all(runs(laboratory, flat, settings={**some, "sentences": "999"}), device="cpu")
+    with pytest.raises(RecipeError, match="--set sentences: '0', expected a value such as 125"):
+        runs(laboratory, flat, settings={"sentences": "0"})
 
 
 def test_what_is_done_is_not_done_again(laboratory: Laboratory, flat: SystemDescription) -> None:

@@ -29,12 +29,6 @@ def test_rate_rises_linearly_over_the_warmup_and_then_stays() -> None:
         assert decayed == pytest.approx(expected)
 
 
-def test_the_best_score_within_some_minutes_was_known_by_then() -> None:
-    progress = Progress(curve=[(30.0, 50.0), (90.0, 40.0), (120.0, 60.0)])
-    known = [progress.best_within(minutes) for minutes in (0.4, 0.5, 1.9, 2, 100)]
-    assert known == [None, 50.0, 50.0, 60.0, 60.0]
-
-
 def test_only_a_strictly_better_dev_f1_is_the_best() -> None:
     progress = Progress(steps=10)
     assert record_dev_score(progress, 0.0)  # the first is the best, whatever it is
