@@ -6,30 +6,36 @@ import json
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from spmrl_bench.errors import SpmrlError
 from spmrl_bench.leaderboard.frame import resolved_settings
 from spmrl_bench.leaderboard.record import Record, System
-from spmrl_bench.systems.description import load_system, system_paths
+from spmrl_bench.systems.description import SystemDescription, load_system, system_paths
 
 _WORD = re.compile(r"[A-Za-z][\w./+-]*")
 _NO_WORDS = ("true", "false", "inf", "nan")
 
 
 def commands(record: Record) -> list[str]:
-    """What to type, a line for each command; nothing for a system whose description is not here."""
+    """What to type, a line for each command; nothing for a system without a description here. One
+    that has changed since is said to have."""
     if record.system is not None and record.hardware is None:
         return _entering(record.treebank.name, record.system)
     run_here = record.recipe.get("system")
     about: Mapping[str, Any] = run_here if isinstance(run_here, Mapping) else {}
-    options = ["--treebank", record.treebank.name]
+    options, remarks = ["--treebank", record.treebank.name], []
     if record.system is None:
         options += ["--variant", record.variant]
-    elif (name := _described(about.get("description"))) is not None:
-        options += ["--system", name]
     else:
-        return []
+        here = _descriptions()
+        same = [name for name in here if here[name].digest == about.get("description")]
+        alike = [name for name in here if here[name].title == record.system.name]
+        if not (same or alike):
+            return []
+        options += ["--system", (same or alike)[0]]
+        remarks = [] if same else ["# the description of this system has changed since"]
     options += ["--size", record.size]
     # The seeds of an ensemble are 1, 2, ... up to the number of its members.
     members = len(record.ensemble)
@@ -47,18 +53,15 @@ def commands(record: Record) -> list[str]:
     train = shlex.join(["spmrl-bench", "train", record.lang, *options])
     ensemble = ["--ensemble"] if members else []
     evaluate = shlex.join(["spmrl-bench", "eval", record.lang, *options, *ensemble])
-    return [train, evaluate] if record.cost is not None else [evaluate]
+    return [*remarks, *([train] if record.cost is not None else []), evaluate]
 
 
-def _described(digest: object) -> str | None:
-    """The name of the description with a digest; None where it is not here."""
+def _descriptions() -> dict[str, SystemDescription]:
+    found = {}
     for name in system_paths():
-        try:
-            if load_system(name).digest == digest:
-                return name
-        except (OSError, SpmrlError):
-            continue
-    return None
+        with suppress(OSError, SpmrlError):
+            found[name] = load_system(name)
+    return found
 
 
 def _entering(bank: str, system: System) -> list[str]:

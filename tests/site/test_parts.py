@@ -109,6 +109,14 @@ def test_systems_and_ensembles_are_made_again() -> None:
         f"spmrl-bench {what} polish {options} --minutes 10" for what in ("train", "eval")
     ]
     assert commands(trained_system(description=digest, minutes="x"))[0].endswith(options)
-    assert commands(trained_system(description="0" * 16)) == []  # which is not here
+    record = trained_system(description="0" * 16)
+    assert commands(record) == []  # which is not here
+    alike = record.model_copy(
+        update={"system": record.system.model_copy(update={"name": "UDPipe 1"})}
+    )
+    assert commands(alike) == [
+        "# the description of this system has changed since",
+        *(f"spmrl-bench {what} polish {options}" for what in ("train", "eval")),
+    ]
     ensemble = run_record("polish-mini", "one", 1, 0.9, ensemble=["ab" * 32, "cd" * 32])
     assert commands(ensemble)[1].endswith("--seeds 2 --ensemble")
