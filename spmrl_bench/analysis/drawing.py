@@ -94,7 +94,7 @@ def write_all(
     place: Path, document: Document, numbers: pd.DataFrame, draw: Callable[[], Figure]
 ) -> str:
     """Write ``place.csv``, ``.md``, ``.tex``, ``.png`` and ``.svg``; return why there is no figure,
-    or ''. The tables do not wait for a library that only the figure needs."""
+    or ''. The tables wait for nothing that only the figure needs."""
     texts = {
         "csv": numbers.to_csv(index=False, lineterminator="\n"),
         "md": to_markdown(document),
@@ -103,10 +103,9 @@ def write_all(
     for ending, text in texts.items():
         write_file(place.with_name(f"{place.name}.{ending}"), text.encode())
     try:
-        load_matplotlib()
+        figure = draw()
     except SpmrlError as problem:
         return str(problem)
-    figure = draw()
     for ending in ("png", "svg"):
         figure.save(place.with_name(f"{place.name}.{ending}"))
     return ""

@@ -8,11 +8,10 @@ of test.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
@@ -27,30 +26,25 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The settings of our runs and of those of other systems that say how many sentences there were.
 _SENTENCES = ("train.sentences", "system.sentences")
-_COLUMNS = ("treebank", "figure", "system", "sentences", "seeds", "mean", "sd")
 _NOTE = "In percent on test, by the number of training sentences"
 
 
-class Panel(NamedTuple):
-    """The curves of a treebank by one metric."""
-
-    group: Group
-    figure: str
-    curves: Mapping[str, Mapping[int, SeedMean]]  # of each system, by ascending sentences
-
-    @property
-    def sentences(self) -> list[int]:
-        return sorted({number for points in self.curves.values() for number in points})
-
-
-def learning_curves(groups: Iterable[Group]) -> list[Panel]:
-    """The curves of two points or more, those with the best end first."""
-    return [
-        Panel(group, metric.title(metric.headline), curves)
-        for group in groups
-        for metric in map(metric_named, group.metrics)
-        if (curves := _curves(group, metric.name))
-    ]
+def learning_curves(groups: Iterable[Group]) -> pd.DataFrame:
+    """A row for each point: ``title`` (of the group and figure), ``system``, ``sentences``,
+    ``seeds``, ``mean`` and ``sd``; of each title the curve with the best end first, by ascending
+    sentences. A single point is no curve."""
+    rows = []
+    for group in groups:
+        for metric in map(metric_named, group.metrics):
+            number = f", table {group.number}" if group.several else ""
+            title = f"{group.treebank}{number}{group.read}: {metric.title(metric.headline)}"
+            for name, points in _curves(group, metric.name).items():
+                rows += [
+                    (title, name, sentences, score.seeds, score.mean, score.sd)
+                    for sentences, score in points.items()
+                ]
+    columns = ["title", "system", "sentences", "seeds", "mean", "sd"]
+    return pd.DataFrame(rows, columns=columns).astype({"sd": float})
 
 
 def _curves(group: Group, metric: str) -> dict[str, dict[int, SeedMean]]:
@@ -58,8 +52,7 @@ def _curves(group: Group, metric: str) -> dict[str, dict[int, SeedMean]]:
     with suppress(SpmrlError):  # of a treebank that is not known here
         declared = load_manifest(group.treebank).splits.train.sentences
         whole = max(declared) if isinstance(declared, tuple) else declared
-    found: dict[tuple[str, ...], dict[int, SeedMean]] = {}
-    names: dict[tuple[str, ...], tuple[str, str]] = {}
+    found: dict[tuple[str, ...], dict[int, SeedMean]] = {}  # by names, each more exact
     for entry in group.entries:
         run, score = entry.runs[0], entry.headline((metric, "test"))
         wanted = next(filter(None, map(run.settings.get, _SENTENCES)), whole)
@@ -68,55 +61,55 @@ def _curves(group: Group, metric: str) -> dict[str, dict[int, SeedMean]]:
                 {key: value for key, value in settings.items() if key not in _SENTENCES}
                 for settings in (run.settings, run.record.settings)
             )
-            key = (entry.label, entry.record.size, run.precision, digest(every))
-            names[key] = entry.label, variant_text(entry.label, given)
-            found.setdefault(key, {})[wanted] = score
-    curves = {key: dict(sorted(points.items())) for key, points in found.items() if len(points) > 1}
-    labels = Counter(names[key][0] for key in curves)  # several are told apart by their settings
-    ordered = sorted(curves, key=lambda key: -[*curves[key].values()][-1].mean)
-    return {names[key][labels[names[key][0]] > 1]: curves[key] for key in ordered}
+            about = variant_text(entry.label, given), entry.record.size, run.precision
+            told = ", ".join(filter(None, (*about, "shipped" * entry.shipped)))
+            names = entry.label, about[0], told, f"{told}, {digest(every)}"
+            found.setdefault(names, {})[wanted] = score
+    curves = {names: points for names, points in found.items() if len(points) > 1}
+    used = Counter(each for names in curves for each in enumerate(names))
+    ends = {names: points[max(points)].mean for names, points in curves.items()}
+    return {
+        next(name for at, name in enumerate(names) if used[at, name] == 1): dict(
+            sorted(curves[names].items())
+        )
+        for names in sorted(curves, key=lambda names: -ends[names])
+    }
 
 
-def curves_document(panels: Iterable[Panel]) -> Document:
+def curves_document(curves: pd.DataFrame) -> Document:
     tables = []
-    for panel in panels:
-        heads = [f"{number:,}" for number in panel.sentences]
-        rows = [
-            [name, *(mean_text(points.get(number)) for number in panel.sentences)]
-            for name, points in panel.curves.items()
-        ]
-        title = f"{panel.group.title}: {panel.figure}"
-        tables.append(Table(title, ["system", *heads], rows, frozenset(heads)))
+    for title, points in curves.groupby("title", sort=False):
+        scores = zip(points["mean"], points["sd"], points["seeds"], strict=True)
+        texts = [mean_text(SeedMean(m, None if pd.isna(sd) else sd, n)) for m, sd, n in scores]
+        cells = points.assign(text=texts).pivot(index="system", columns="sentences", values="text")
+        cells = cells.loc[points["system"].unique()].fillna("")
+        heads = [f"{number:,}" for number in cells]
+        rows = [[name, *row] for name, row in zip(cells.index, cells.to_numpy(), strict=True)]
+        tables.append(Table(str(title), ["system", *heads], rows, frozenset(heads)))
     note = f"{_NOTE}; ±: standard deviation over the seeds."
     return Document("Learning curves", (note,), tuple(tables))
 
 
-def write_curves(panels: Sequence[Panel], place: Path) -> str:
+def write_curves(curves: pd.DataFrame, place: Path) -> str:
     """As :func:`~spmrl_bench.analysis.drawing.write_all`."""
-    rows = [
-        (panel.group.treebank, panel.figure, name, number, score.seeds, score.mean, score.sd)
-        for panel in panels
-        for name, points in panel.curves.items()
-        for number, score in points.items()
-    ]
-    numbers = pd.DataFrame(rows, columns=[*_COLUMNS])
-    return write_all(place, curves_document(panels), numbers, partial(draw_curves, panels))
+    return write_all(place, curves_document(curves), curves, partial(draw_curves, curves))
 
 
-def draw_curves(panels: Sequence[Panel]) -> Figure:
-    """A panel for each treebank and metric. Each doubling of the sentences is as wide."""
+def draw_curves(curves: pd.DataFrame) -> Figure:
+    """A panel for each title. Each doubling of the sentences is as wide."""
+    panels = [*curves.groupby("title", sort=False)]
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
     note = f"{_NOTE}; thin lines: one standard deviation over the seeds."
     figure = Figure(1.2 + 3.4 * columns, 3.0 * rows, "Learning curves", note)
-    systems = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    systems = list(dict.fromkeys(curves["system"]))
     every = figure.axes(rows, columns, squeeze=False).flat
-    for panel, axes in zip(panels, every, strict=False):
-        for name, points in panel.curves.items():
+    for (title, points), axes in zip(panels, every, strict=False):
+        for name, line in points.groupby("system", sort=False):
             place = systems.index(name)
             axes.errorbar(
-                [*points],
-                [score.mean for score in points.values()],
-                yerr=[score.sd or 0.0 for score in points.values()],
+                line["sentences"],
+                line["mean"],
+                yerr=line["sd"].fillna(0.0),
                 color=(BLUE, ORANGE, GREEN, GREY)[place % 4],
                 linestyle=("-", "--", ":")[place // 4 % 3],
                 marker="osDv"[place % 4],
@@ -125,12 +118,13 @@ def draw_curves(panels: Sequence[Panel]) -> Figure:
                 capsize=2,
                 label=name,
             )
+        numbers = sorted(points["sentences"].unique())
         axes.set_xscale("log", base=2)
-        axes.set_xticks(panel.sentences, [f"{number:,}" for number in panel.sentences])
+        axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
         axes.minorticks_off()
-        axes.set_title(f"{panel.group.treebank}{panel.group.read}")
+        axes.set_title(title)
         axes.set_xlabel("training sentences")
-        axes.set_ylabel(f"test {panel.figure} (%)")
+        axes.set_ylabel("test (%)")
         axes.grid(axis="y")
         axes.legend(loc="lower right", frameon=False, fontsize=8)
     for axes in every:  # those that are left

@@ -63,8 +63,8 @@ def table(
     for one in tracks_of(found.groups, results):
         write_track(found.groups, one, results, found.published)
         echo(f"wrote {results / f'multilingual-{one}'}.{{md,csv,tex}}", err=True)
-    if panels := learning_curves(found.groups):
-        problem = write_curves(panels, place := results / "learning-curves")
+    if len(curves := learning_curves(found.groups)):
+        problem = write_curves(curves, place := results / "learning-curves")
         drawn = f"; no figure: {problem}" if problem else " and .{png,svg}"
         echo(f"wrote {place}.{{md,csv,tex}}{drawn}", err=True)
     if track is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from spmrl_bench.analysis.learning_curve import curves_document, draw_curves, learning_curves
@@ -32,42 +33,51 @@ def theirs(quality: float, sentences: int | None) -> Record:
     return record.model_copy(update={"recipe": recipe})
 
 
-def curves(*records: Record) -> dict[str, list[int]]:
-    (panel,) = learning_curves(groups_of(by_age(records)))
-    return {name: [*points] for name, points in panel.curves.items()}
+def curves(*records: Record) -> pd.DataFrame:
+    return learning_curves(groups_of(by_age(records)))
+
+
+def points(*records: Record) -> dict[str, list[int]]:
+    found = curves(*records).groupby("system", sort=False)["sentences"]
+    return {str(name): own.tolist() for name, own in found}
 
 
 def test_points_differ_in_their_sentences_and_seeds_only() -> None:
     records = [ours(0.8, 500), ours(0.7, 125), ours(0.9, None), ours(0.72, 125, seed=2)]
     others = [theirs(0.4, 125), theirs(0.6, None), run_record("german-mini", "once", 1, 0.5)]
-    assert curves(*records, *others) == {"bilstm": [125, 500, WHOLE], "Other 2": [125, WHOLE]}
-    (panel,) = learning_curves(groups_of(by_age(records)))
-    first, last = panel.curves["bilstm"][125], panel.curves["bilstm"][WHOLE]
+    assert points(*records, *others) == {"bilstm": [125, 500, WHOLE], "Other 2": [125, WHOLE]}
+    first, *_, last = curves(*records).itertuples()
     assert (first.seeds, last.seeds) == (2, 1)
     scores = [record.test.figure("brackets", "f1") for record in records[1::2] if record.test]
     assert first.mean == pytest.approx(sum(scores) / 2)
 
 
-def test_other_settings_are_another_curve() -> None:
+def test_other_settings_and_sizes_are_another_curve() -> None:
     quick = {"train.max_epochs": 5}
     records = [ours(0.7, 125), ours(0.9, 500), ours(0.5, 125, **quick), ours(0.6, 500, **quick)]
-    assert list(curves(*records)) == ["bilstm", "bilstm (max_epochs=5)"]
-    assert list(curves(*records[:3])) == ["bilstm"], "a point is no curve"
+    assert list(points(*records)) == ["bilstm", "bilstm (max_epochs=5)"]
+    assert list(points(*records[:3])) == ["bilstm"], "a point is no curve"
+    large = [record.model_copy(update={"size": "published"}) for record in records[:2]]
+    assert sorted(points(*records[:2], *large)) == ["bilstm, published", "bilstm, small"]
+    recipe = [ours(0.2, 125), ours(0.3, 500)]  # which says something else than before
+    for record in recipe:
+        record.recipe["train"] = {"max_epochs": 7}
+    assert len(points(*records[:2], *recipe)) == 2
 
 
-def test_a_table_and_a_picture(tmp_path: Path) -> None:
+def test_a_table_and_a_picture() -> None:
     records = [ours(0.7, 125), ours(0.9, None), ours(0.72, 125, seed=2), theirs(0.4, 125)]
-    records += [theirs(0.5, 500)]
-    panels = learning_curves(groups_of(by_age(records)))
-    (table,) = curves_document(panels).tables
+    found = curves(*records, theirs(0.5, 500))
+    (table,) = curves_document(found).tables
     assert table.headings == ["system", "125", "500", "2,000"]
     one, two = table.rows
     assert [bool(cell) for cell in one] == [True, True, False, True]
     assert "±" in one[1]
     assert [bool(cell) for cell in two] == [True, True, True, False]
-    *_, unused = draw_curves(panels * 3).figure.axes
+    several = pd.concat([found.assign(title=title) for title in "abc"])
+    *_, unused = draw_curves(several).figure.axes
     assert not unused.axison
-    (axes,) = draw_curves(panels).figure.axes
+    (axes,) = draw_curves(found).figure.axes
     assert [text.get_text() for text in axes.get_xticklabels()] == table.headings[1:]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [one[0], two[0]]
     drawn = [list(container.lines[0].get_xdata()) for container in axes.containers]
@@ -89,7 +99,7 @@ def test_the_same_records_give_the_same_files(
     assert kept[0] == kept[1]
     assert {name.partition(".")[2] for name in kept[0]} == {"md", "csv", "tex", "png", "svg"}
     lines = kept[0]["learning-curves.csv"].decode().splitlines()
-    assert lines[0] == "treebank,figure,system,sentences,seeds,mean,sd"
-    assert [line.split(",")[:5] for line in lines[1:]] == [
-        ["german-mini", "F1", "bilstm", number, "1"] for number in ("125", "2000")
+    assert lines[0] == "title,system,sentences,seeds,mean,sd"
+    assert [line.split(",")[:4] for line in lines[1:]] == [
+        ["german-mini: F1", "bilstm", number, "1"] for number in ("125", "2000")
     ]

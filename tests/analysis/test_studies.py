@@ -54,11 +54,8 @@ def planned(laboratory: Laboratory, study: Study, **options: Any) -> StudyPlan:
     return plan_study(study, lang=str(laboratory.recipe), **options)
 
 
-def measured(
-    work: StudyPlan,
-    scores: Mapping[str, Sequence[float]],
-) -> list[StudyResult]:
-    """The rows with these figures, a number for each seed, and these ends of their trainings."""
+def measured(work: StudyPlan, scores: Mapping[str, Sequence[float]]) -> list[StudyResult]:
+    """The rows with these figures, a number for each seed."""
     usual = [Progress(epoch=epoch, stopped_by="max_epochs") for epoch in (3, 4, 5)]
     return [
         StudyResult(
