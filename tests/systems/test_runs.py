@@ -281,9 +281,7 @@ def test_all_ends_together(laboratory: Laboratory, flat: SystemDescription, jobs
 MISTAKES = {
     "unknown placeholder 'huw'": ("{how}", "{huw}"),
     "expected '}' before end of string": ('"{seed}"]', '"{seed"]'),
-    "settings: model, sentences mean something already": (
-        'how = "well"', 'how = "well"\nmodel = 1\nsentences = 1',
-    ),
+    "settings: model, sentences mean": ('how = "well"', 'how = "well"\nmodel = 1\nsentences = 1'),
     "requirements: an environment of its own": ('environment = "program"\n', ""),
     r"(?s)(?=.*trian: unknown key. Did you mean train)(?=.*parse.input.*'words')": (
         'input = "words"', 'input = "speech"\n[trian]',
