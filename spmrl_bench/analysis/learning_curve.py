@@ -26,7 +26,6 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The settings of our runs and of those of other systems that say how many sentences there were.
 _SENTENCES = ("train.sentences", "system.sentences")
-_NOTE = "In percent on test, by the number of training sentences"
 
 
 def learning_curves(groups: Iterable[Group]) -> pd.DataFrame:
@@ -86,8 +85,12 @@ def curves_document(curves: pd.DataFrame) -> Document:
         heads = [f"{number:,}" for number in cells]
         rows = [[name, *row] for name, row in zip(cells.index, cells.to_numpy(), strict=True)]
         tables.append(Table(str(title), ["system", *heads], rows, frozenset(heads)))
-    note = f"{_NOTE}; ±: standard deviation over the seeds."
-    return Document("Learning curves", (note,), tuple(tables))
+    return Document("Learning curves", (_note(curves, "±"),), tuple(tables))
+
+
+def _note(curves: pd.DataFrame, mark: str) -> str:
+    seeds = f"; {mark}: standard deviation over the seeds" if curves["sd"].notna().any() else ""
+    return f"In percent on test, by the number of training sentences{seeds}."
 
 
 def write_curves(curves: pd.DataFrame, place: Path) -> str:
@@ -99,7 +102,7 @@ def draw_curves(curves: pd.DataFrame) -> Figure:
     """A panel for each title. Each doubling of the sentences is as wide."""
     panels = [*curves.groupby("title", sort=False)]
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
-    note = f"{_NOTE}; thin lines: one standard deviation over the seeds."
+    note = _note(curves, "thin lines")
     figure = Figure(1.2 + 3.4 * columns, 3.0 * rows, "Learning curves", note)
     systems = list(dict.fromkeys(curves["system"]))
     every = figure.axes(rows, columns, squeeze=False).flat
@@ -109,7 +112,7 @@ def draw_curves(curves: pd.DataFrame) -> Figure:
             axes.errorbar(
                 line["sentences"],
                 line["mean"],
-                yerr=line["sd"].fillna(0.0),
+                yerr=line["sd"].fillna(0.0) if line["sd"].notna().any() else None,
                 color=(BLUE, ORANGE, GREEN, GREY)[place % 4],
                 linestyle=("-", "--", ":")[place // 4 % 3],
                 marker="osDv"[place % 4],
