@@ -26,6 +26,7 @@ from spmrl_bench.treebanks.catalogue import load_manifest
 
 #: The settings of our runs and of those of other systems that say how many sentences there were.
 _SENTENCES = ("train.sentences", "system.sentences")
+_NOTE = "In percent on test, by training sentences; of several seeds mean ± standard deviation."
 
 
 def learning_curves(groups: Iterable[Group]) -> pd.DataFrame:
@@ -85,12 +86,7 @@ def curves_document(curves: pd.DataFrame) -> Document:
         heads = [f"{number:,}" for number in cells]
         rows = [[name, *row] for name, row in zip(cells.index, cells.to_numpy(), strict=True)]
         tables.append(Table(str(title), ["system", *heads], rows, frozenset(heads)))
-    return Document("Learning curves", (_note(curves, "±"),), tuple(tables))
-
-
-def _note(curves: pd.DataFrame, mark: str) -> str:
-    seeds = f"; {mark}: standard deviation over the seeds" if curves["sd"].notna().any() else ""
-    return f"In percent on test, by the number of training sentences{seeds}."
+    return Document("Learning curves", (_NOTE,), tuple(tables))
 
 
 def write_curves(curves: pd.DataFrame, place: Path) -> str:
@@ -102,8 +98,7 @@ def draw_curves(curves: pd.DataFrame) -> Figure:
     """A panel for each title. Each doubling of the sentences is as wide."""
     panels = [*curves.groupby("title", sort=False)]
     rows, columns = -(-len(panels) // 2), min(2, len(panels))
-    note = _note(curves, "thin lines")
-    figure = Figure(1.2 + 3.4 * columns, 3.0 * rows, "Learning curves", note)
+    figure = Figure(1.2 + 3.4 * columns, 3.0 * rows, "Learning curves", _NOTE)
     systems = list(dict.fromkeys(curves["system"]))
     every = figure.axes(rows, columns, squeeze=False).flat
     for (title, points), axes in zip(panels, every, strict=False):
