@@ -16,6 +16,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -264,8 +265,7 @@ class SystemRun(AnyRun):
         path.unlink(missing_ok=True)
         usage = self._run(parse.command, _PARSE_LOG, device, input=given, output=path)
         if not path.is_file():
-            log = self.folder / _PARSE_LOG
-            raise TrainingError(f"{self.title}: wrote no {path.name}; see {log}")
+            raise TrainingError(f"{self.title}: no parses written; see {self.folder / _PARSE_LOG}")
         return usage.seconds
 
     def _answers(self, splits: Sequence[str]) -> dict[str, list[Path]]:
@@ -442,7 +442,8 @@ def run_command(
         except BaseException:  # this process is asked to end
             watching.terminate()
             raise
-    status, took, busy, memory, ended = map(float, said.split())
+    # A watcher that was killed says nothing, and what it watched over is killed with it.
+    status, took, busy, memory, ended = map(float, said.split() or (-signal.SIGKILL, 0, 0, 0, 0))
     if status and not ended:
         how = "was ended by signal" if status < 0 else "ended with status"
         text = log.read_bytes()[begun:].decode("utf-8", "replace")

@@ -2,8 +2,8 @@
 
 ``python -I watcher.py LOG SECONDS THREADS GRACE COMMAND...`` prints how the command ended: its
 status, the seconds that it took, those of the processor for each of its threads, the most memory
-that a process of it had, in bytes, and whether it was ended. That is when its seconds (0 for no
-limit) of the processor, or :data:`PATIENCE` times as many, are over, or the watcher is to end.
+that a process of it had, in bytes, and whether it was ended because its seconds (0 for no limit)
+of the processor, or :data:`PATIENCE` times as many, were over. It ends with the watcher, too.
 """
 
 import ctypes
@@ -55,7 +55,7 @@ if __name__ == "__main__":
             start_new_session=True,
             preexec_fn=end_with_parent,
         )
-    most, took, busy, ended = float(seconds) or math.inf, 0.0, 0.0, False
+    most, took, busy, asked = float(seconds) or math.inf, 0.0, 0.0, 0
     told = os.path.exists("/proc/self/stat")  # else the clock counts alone
     try:
         while process.poll() is None and busy < most and took < PATIENCE * most:
@@ -63,17 +63,16 @@ if __name__ == "__main__":
                 process.wait(min(max(most - busy, 0.05), 1.0))
             took = time.monotonic() - begun
             busy = _processor_seconds(process.pid) / int(threads) if told else took
-        ended = process.poll() is None
     except KeyboardInterrupt:
-        ended = True
-    if ended:
+        asked = -signal.SIGTERM
+    if ended := process.poll() is None:
         _signal(process.pid, signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
             process.wait(float(grace))
     took = time.monotonic() - begun
     _signal(process.pid, signal.SIGKILL)  # what it has left behind, too
-    status = process.wait()
+    status = process.wait() or asked
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Those that others have waited for, or nobody, are in only one of the two.
     busy = max(busy, (usage.ru_utime + usage.ru_stime) / int(threads))
-    print(status, took, busy, usage.ru_maxrss * 1024, int(ended))
+    print(status, took, busy, usage.ru_maxrss * 1024, int(ended and not asked))

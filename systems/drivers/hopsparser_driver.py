@@ -59,8 +59,9 @@ def train(options):
     )
 
     def log(epoch, figures):
-        print(epoch, figures, flush=True)
-        (folder / MARK).write_text(f"{epoch}\n")
+        done = int(epoch) + 1  # it counts from zero
+        print(done, figures, flush=True)
+        (folder / MARK).write_text(f"{done}\n")
 
     hops.train(
         config,

@@ -459,9 +459,7 @@ def test_libraries_threads_output_and_cost(log: Path, monkeypatch: pytest.Monkey
     assert not usage.out_of_time
 
 
-def test_it_ends_when_its_time_is_over_by_force_if_need_be(
-    log: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_clock_ends_it_by_force_if_need_be(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GRACE", 0.2)
     deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     Path("sleeper.py").write_text(deaf + SLEEPER)
@@ -492,12 +490,14 @@ def test_it_ends_with_the_program(log: Path) -> None:
 
 
 def test_one_that_is_killed_or_is_not_there(log: Path) -> None:
+    """A signal to it, or to what watches over it, is not the end of its time."""
     with pytest.raises(TrainingError, match="no-such-program: cannot be run: no such program"):
         module.run_command(["no-such-program"], log, threads=1)
     log.write_text("of an earlier one")
-    code = "import os; os.kill(os.getpid(), 9)"
-    with pytest.raises(TrainingError, match=r"was ended by signal 9: \(nothing\)"):
-        module.run_command([sys.executable, "-c", code], log, threads=1)
+    for process, number in (("os.getpid()", 9), ("os.getppid()", 9), ("os.getppid()", 15)):
+        code = f"import os, time; os.kill({process}, {number}); time.sleep(60)"
+        with pytest.raises(TrainingError, match=rf"was ended by signal {number}: \(nothing\)"):
+            module.run_command([sys.executable, "-c", code], log, threads=1, seconds=50)
 
 
 @pytest.mark.parametrize("name", sorted(system_paths()))
