@@ -14,22 +14,35 @@ from hopsparser import parser as hops
 MARK = "scored.txt"
 
 
-def with_tags(source, target):
-    """Copy a CoNLL-U file with the tags of column XPOS in column UPOS too."""
+#: What stands for ``_``, by which it knows that there is no tag or relation, and fails.
+NONE = "<none>"
+
+
+def rewrite(source, target, change):
+    """Copy a CoNLL-U file with a change to the columns of each word."""
     with open(source, encoding="utf-8") as lines, open(target, "w", encoding="utf-8") as out:
         for line in lines:
             row = line.split("\t")
             if len(row) == 10:
-                row[3] = row[4]
+                change(row)
             out.write("\t".join(row))
+
+
+def to_learn(row):
+    row[3] = NONE if row[4] == "_" else row[4]  # it learns the tags of column UPOS
+    row[7] = NONE if row[7] == "_" else row[7]
+
+
+def as_answered(row):
+    row[7] = "_" if row[7] == NONE else row[7]
 
 
 def train(options):
     folder = Path(options.model)
     files = {}
     for split in ("train", "dev"):
-        files[split] = Path(getattr(options, split)).with_suffix(".tagged")
-        with_tags(getattr(options, split), files[split])
+        files[split] = Path(getattr(options, split)).with_suffix(".learnt")
+        rewrite(getattr(options, split), files[split], to_learn)
     lexers = [
         {"name": "words", "type": "words", "embedding_size": options.words,
          "word_dropout": options.word_dropout},
@@ -76,8 +89,10 @@ def train(options):
 
 
 def parse(options):
-    model = Path(options.model, "parser")
-    hops.parse(model, options.input, options.output, device=options.device)
+    found = Path(options.output).with_suffix(".found")
+    hops.parse(Path(options.model, "parser"), options.input, found, device=options.device)
+    rewrite(found, options.output, as_answered)
+    found.unlink()
 
 
 common.main(
