@@ -37,7 +37,7 @@ def learning_curves(groups: Iterable[Group]) -> pd.DataFrame:
     for group in groups:
         for metric in map(metric_named, group.metrics):
             number = f", table {group.number}" if group.several else ""
-            title = f"{group.treebank}{number}{group.read}: {metric.title(metric.headline)}"
+            title = f"{group.treebank}{number}{group.runs.read}: {metric.title(metric.headline)}"
             for name, points in _curves(group, metric.name).items():
                 rows += [
                     (title, name, sentences, score.seeds, score.mean, score.sd)

@@ -345,15 +345,9 @@ class Group:
         return self.runs[0].record.treebank.language
 
     @property
-    def read(self) -> str:
-        """Which encoder its parsers read, as titles say it; empty for none."""
-        encoder = next(iter(self.runs.counted.values()), {}).get("encoder", "none")
-        return "" if encoder == "none" else f", with {encoder}"
-
-    @property
     def title(self) -> str:
         number = f", table {self.number}" if self.several else ""
-        return f"{self.treebank} ({track_title(self.track)}{number}{self.read})"
+        return f"{self.treebank} ({track_title(self.track)}{number}{self.runs.read})"
 
     @cached_property
     def metrics(self) -> list[str]:

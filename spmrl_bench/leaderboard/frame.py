@@ -34,6 +34,7 @@ Key = tuple[str, str, str]
 ``train``, what the training took."""
 
 Counted = dict[tuple[str, str], dict[str, str]]  # by metric and split, what a group agrees in
+READ = "", ""  # where in it stands what is of no metric: the encoder that a parser has read
 Resolved = Mapping[str, Any]  # settings: section.key and value as in JSON
 Difference = tuple[str, str, str]
 
@@ -99,6 +100,11 @@ class RunGroup(list[Run]):
         super().__init__()
         self.counted: Counted = {}
 
+    @property
+    def read(self) -> str:
+        """Which encoder its parsers read, as titles say it; empty for none."""
+        return "" if (read := self.counted[READ]["encoder"]) == "none" else f", with {read}"
+
 
 def by_age(records: Iterable[Record]) -> list[Run]:
     return sorted(map(Run, records), key=lambda one: one.record.finished)
@@ -144,7 +150,7 @@ def known_metrics(result: SplitResult) -> list[str]:
 
 
 def _counted(record: Record) -> Counted:
-    found: Counted = {}
+    found: Counted = {READ: {"encoder": "none"}}
     for split in SPLITS:
         if (result := record.result(split)) is None:
             continue
@@ -156,7 +162,7 @@ def _counted(record: Record) -> Counted:
             found[name, split] = skipped if split == "test" else key
             # What an encoder has read makes it no competition for parsers without one.
             signed = signature_parts(result.metrics[name].signature_long)
-            found[name, split]["encoder"] = signed.get("encoder", "none")
+            found[READ] |= {"encoder": signed["encoder"]} if "encoder" in signed else {}
     return found
 
 

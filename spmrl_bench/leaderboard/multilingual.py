@@ -30,7 +30,7 @@ from spmrl_bench.leaderboard.board import (
     mean_text,
     track_title,
 )
-from spmrl_bench.leaderboard.frame import Key
+from spmrl_bench.leaderboard.frame import READ, Key
 from spmrl_bench.leaderboard.published import PublishedFigure
 from spmrl_bench.leaderboard.tables import boards
 from spmrl_bench.scoring.metric import SelectionMetric
@@ -103,8 +103,8 @@ class TreebankRow:
         """Metrics, keys and values that scores share which may be averaged with its own."""
         return frozenset(
             (metric, key, value)
-            for metric in self.criterion.metrics
-            for key, value in self.group.runs.counted[metric, "dev"].items()
+            for metric, split in (READ, *((name, "dev") for name in self.criterion.metrics))
+            for key, value in self.group.runs.counted[metric, split].items()
             if key not in _OF_TREEBANK
         )
 

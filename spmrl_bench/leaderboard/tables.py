@@ -112,8 +112,8 @@ def boards(groups: Sequence[Group]) -> Iterator[Table]:
     a table for each figure, without an encoder and with each. None where all systems are ours."""
     ranks = ranks_of(groups)
     metrics = dict.fromkeys(name for group in groups for name in group.metrics)
-    for read, metric in product(sorted({group.read for group in groups}), metrics):
-        own = [one for one in groups if one.read == read and metric in one.metrics]
+    for read, metric in product(sorted({group.runs.read for group in groups}), metrics):
+        own = [one for one in groups if one.runs.read == read and metric in one.metrics]
         systems = systems_of(own, (metric, "test"))
         if not any(entry.is_system for found in systems for entry in found.values()):
             continue

@@ -55,7 +55,7 @@ def first_page(results: Results, banks: Sequence[TreebankResults]) -> Files:
         views = [(name, split) for name, _ in metrics.most_common() for split in ("test", "dev")]
         picture = None
         groups = [group for bank in own for group in bank.groups]
-        reads = sorted({group.read for group in groups})
+        reads = sorted({group.runs.read for group in groups})
         tables = [
             made for read in reads for view in views if (made := _scores(own, view, read)).rows
         ]
@@ -104,7 +104,7 @@ def _scores(banks: Sequence[TreebankResults], view: View, read: str) -> Table:
         group: bank
         for bank in banks
         for group in bank.groups
-        if view in group.views and group.read == read
+        if view in group.views and group.runs.read == read
     }
     places = {place.entry: place for bank in banks for place in bank.places}
     rows = []

@@ -223,9 +223,7 @@ def make_run(weights: bytes = WEIGHTS) -> Path:
     return best.parent
 
 
-def test_a_record_is_found_by_file_and_name_and_the_newest_of_a_run_by_its_folder(
-    results: Path,
-) -> None:
+def test_a_record_is_found_by_file_and_name_and_the_newest_by_its_folder(results: Path) -> None:
     newer = RECORD.model_copy(update={"finished": datetime(2020, 5, 2, tzinfo=UTC)})
     keep(newer)
     path = keep(RECORD)
