@@ -34,7 +34,7 @@ Key = tuple[str, str, str]
 ``train``, what the training took."""
 
 Counted = dict[tuple[str, str], dict[str, str]]  # by metric and split, what a group agrees in
-READ = "", ""  # where in it stands what is of no metric: the encoder that a parser has read
+READ = "", ""  # its key for what holds of all metrics: the encoder that a parser has read
 Resolved = Mapping[str, Any]  # settings: section.key and value as in JSON
 Difference = tuple[str, str, str]
 
@@ -162,7 +162,7 @@ def _counted(record: Record) -> Counted:
             found[name, split] = skipped if split == "test" else key
             # What an encoder has read makes it no competition for parsers without one.
             signed = signature_parts(result.metrics[name].signature_long)
-            found[READ] |= {"encoder": signed["encoder"]} if "encoder" in signed else {}
+            found[READ]["encoder"] = signed.get("encoder", found[READ]["encoder"])
     return found
 
 

@@ -125,7 +125,7 @@ def test_parsers_with_an_encoder_have_a_table_of_their_own_but_compare() -> None
     assert titles(text) == [table(1), table("2, with e5-small")]
     assert "Does not compare with table 1 of german-mini: encoder is e5-small" in text
     comparable_counts(alone, with_it, "dev", "brackets")
-    # Nor does one that nothing but the encoder tells from it stand in its table.
+    # Nor does a parser join its table that has no metric in common with it.
     assert titles(text_of([with_it, attached(1, 3)])) == [table("1, with e5-small"), table(2)]
 
 
