@@ -235,7 +235,7 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(SpmrlError, match=r"no program 'sbatch' here: .* machine of SLURM"):
         SlurmExecutor(SlurmSettings(), tmp_path)
     monkeypatch.setitem(sys.modules, "submitit", None)
-    assert refused("train", "german", "--on", "slurm") == (
+    assert refused("train", "german", "--on", "slurm", "--runs", str(tmp_path / "runs")) == (
         "this needs submitit: pip install 'spmrl-bench[slurm]'"
     )
 
